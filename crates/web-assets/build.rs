@@ -1,24 +1,26 @@
-//! Makes the web page: from `PARLOR_WEB_DIST` if that is set, else with npm from `web/`, else a page that says what to do.
+//! Provides the files of the web app: a copy of `PARLOR_WEB_DIST` if it is set, otherwise an npm build of
+//! `web/`, and without npm a page with instructions.
 //!
-//! Cargo calls this only when something listed below changed; npm fetches only when its lock changed. So a build
-//! without a network works as long as nothing did.
+//! Cargo runs this script only when a listed input has changed, and `npm ci` runs only when the lock file has
+//! changed. Builds without a network therefore work until then.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// What the page is made of, below `web/`.
+/// Inputs of the npm build, relative to `web/`.
 const SOURCES: &[&str] =
     &["index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "src", "public"];
 
 fn main() {
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets this variable for build scripts"));
+    let manifest =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets this variable for build scripts"));
     let (dist, web) = (out.join("dist"), manifest.join("../../web"));
     println!("cargo:rerun-if-env-changed=PARLOR_WEB_DIST");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=without-npm.html");
-    // Cargo would call us each time for a file that is not there.
+    // Cargo would rerun this script on every build for a file that does not exist.
     for source in SOURCES.iter().map(|name| web.join(name)).filter(|path| path.exists()) {
         println!("cargo:rerun-if-changed={}", source.display());
     }
@@ -32,21 +34,22 @@ fn main() {
     }
     match build(&web, &dist) {
         Ok(()) => {}
-        Err(Failure::Sources) => panic!("the web page cannot be built: see above"),
+        Err(Failure::Sources) => panic!("the npm build of web/ failed, see its output above"),
         Err(Failure::Tools(reason)) => {
-            println!("cargo:warning=The web page was left out: {reason}.");
-            // Never there, so that the next build tries again.
+            println!("cargo:warning=Built without the web app: {reason}.");
+            // This file never exists, so that cargo reruns this script and retries on the next build.
             println!("cargo:rerun-if-changed={}", out.join("a-page").display());
-            fs::create_dir_all(&dist).expect("OUT_DIR is ours");
-            fs::copy(manifest.join("without-npm.html"), dist.join("index.html")).expect("OUT_DIR is ours");
+            fs::create_dir_all(&dist).expect("OUT_DIR is writable");
+            fs::copy(manifest.join("without-npm.html"), dist.join("index.html"))
+                .expect("OUT_DIR is writable");
         }
     }
 }
 
 enum Failure {
-    /// There is no npm, or it cannot fetch what it needs: everything but the page works all the same.
+    /// npm is missing or cannot download packages. The hub is built without the web app.
     Tools(&'static str),
-    /// A mistake in `web/`, which must not go unnoticed.
+    /// The sources in `web/` do not build. Fails the cargo build.
     Sources,
 }
 
@@ -55,16 +58,17 @@ fn build(web: &Path, dist: &Path) -> Result<(), Failure> {
         return Err(Failure::Tools("npm is not installed"));
     }
     let lock = fs::read(web.join("package-lock.json")).map_err(|_| Failure::Sources)?;
-    // Beside what was fetched, so that both are removed together.
-    let fetched = web.join("node_modules/.fetched-for");
-    if fs::read(&fetched).ok().as_deref() != Some(&lock) {
+    // Kept in `node_modules`, so that deleting the packages also deletes this marker.
+    let installed_lock = web.join("node_modules/.fetched-for");
+    if fs::read(&installed_lock).ok().as_deref() != Some(&lock) {
         if !run(npm(web).args(["ci", "--no-audit", "--no-fund"])) {
             return Err(Failure::Tools("`npm ci` failed in web/"));
         }
-        fs::write(&fetched, &lock).map_err(|_| Failure::Tools("web/node_modules cannot be written"))?;
+        fs::write(&installed_lock, &lock)
+            .map_err(|_| Failure::Tools("web/node_modules cannot be written"))?;
     }
-    let made = run(npm(web).args(["run", "build", "--", "--logLevel", "warn", "--outDir"]).arg(dist));
-    if made { Ok(()) } else { Err(Failure::Sources) }
+    let built = run(npm(web).args(["run", "build", "--", "--logLevel", "warn", "--outDir"]).arg(dist));
+    if built { Ok(()) } else { Err(Failure::Sources) }
 }
 
 fn npm(web: &Path) -> Command {
@@ -73,7 +77,7 @@ fn npm(web: &Path) -> Command {
     command
 }
 
-/// What it prints is shown by cargo if this script fails.
+/// Runs a command and returns whether it succeeded. Cargo shows its output if this script fails.
 fn run(command: &mut Command) -> bool {
     let Ok(output) = command.output() else { return false };
     println!("{}", String::from_utf8_lossy(&output.stdout));

@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: builds what is measured and what measures in release, then hands over.
+//! Implements `cargo xtask bench`: builds the hub and the benchmark in release mode, then runs the benchmark.
 //!
-//! Stands outside the `bench` feature, so that asking for a benchmark is what compiles it.
+//! It is outside the `bench` feature, so that the benchmark is compiled only when it is requested.
 
 use crate::{cargo, packages, root, web};
 use anyhow::{Result, bail};
@@ -8,21 +8,21 @@ use std::process::Command;
 
 const USAGE: &str = "\
 Usage: cargo xtask bench [options]
-       cargo xtask bench web [--hub FILE]     The page, in Chromium.
+       cargo xtask bench web [--hub FILE]     Measure the web page in Chromium.
 
-  --json FILE      Also write every round's numbers as JSON.
-  --strict         Exit with an error when a bar is missed.
-  --only NAME      Only the scenario NAME, or all whose names contain it:
+  --json FILE      Also write the numbers of all rounds as JSON.
+  --strict         Exit with an error if a threshold is missed.
+  --only NAME      Run only the scenario NAME, or all whose names contain it:
                    fan-out-100, fan-out-1000, sse, publish, idle, connect,
                    route-100, route-10000, route-100000, route-100-flood,
                    route-loss, receive, search, sign-ins,
                    chunks, speakers, idle-agents.
-  --rounds N       Rounds of each scenario (default 5); medians are reported.
-  --seconds S      Length of one timed measurement (default 3).
-  --dir DIR        Where the data of hub and references goes (default target/bench-data).
-  --hub FILE       Measure this binary instead of a fresh release build.
-  --stand-in       Measure a stand-in instead of the hub, to check the benchmark itself.
-  --small          Few connections: checks that everything runs; the numbers mean nothing.
+  --rounds N       Number of rounds per scenario (default 5); medians are reported.
+  --seconds S      Duration of one timed measurement (default 3).
+  --dir DIR        Directory for the data of hub and references (default target/bench-data).
+  --hub FILE       Measure this binary instead of a new release build.
+  --stand-in       Measure a fake hub, to test the benchmark itself.
+  --small          Use few connections, to test that everything runs; the numbers are meaningless.
 ";
 
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -35,9 +35,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
     {
         return run_web(options);
     }
-    // Named instead of entered, so that paths among the options keep their meaning.
+    // The manifest is passed instead of changing the directory, so that relative paths in the options stay
+    // valid.
     let workspace = ["--manifest-path".to_string(), root().join("Cargo.toml").display().to_string()];
-    // The hub is built alone: together with xtask it would get the features of both, not those it ships with.
+    // The hub is built separately: built together with xtask, it would get the features of both packages.
     if !arguments.iter().any(|argument| argument == "--stand-in") {
         packages::install_missing(packages::FOR_BENCH);
     }
@@ -46,7 +47,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             Command::new(cargo()).args(["build", "--release", "--package", "parlor"]).args(&workspace),
         )?;
     }
-    // Thousands of connections need as many file descriptors, on both ends; all processes inherit the limit.
+    // Raise the limit of file descriptors for thousands of connections; all child processes inherit it.
     let raise_limit = r#"ulimit -n "$(ulimit -H -n)" && exec "$0" "$@""#;
     run_to_end(
         Command::new("sh")
@@ -67,9 +68,9 @@ fn run_web(options: &[String]) -> Result<()> {
             )?;
             root().join("target/release/parlor")
         }
-        // The measurement runs in another folder.
+        // The benchmark runs in another directory, so the path must be absolute.
         [flag, file] if flag == "--hub" => std::path::absolute(file)?,
-        _ => bail!("`bench web` knows only `--hub FILE`"),
+        _ => bail!("`bench web` accepts only `--hub FILE`"),
     };
     web::bench(&hub)
 }

@@ -1,7 +1,7 @@
-//! Checks that no crate depends on one it must not know.
+//! Checks the layering of the crates: no crate may have a forbidden dependency.
 //!
-//! Owns: the table of forbidden dependencies. `seed`, `testkit` and `xtask` stand outside the layers: they may use
-//! everything, and only tests may use them.
+//! Owns: the table of forbidden dependencies. `seed`, `testkit` and `xtask` are outside the layers: they may
+//! use every crate, and only tests may use them.
 
 use crate::{cargo, root};
 use anyhow::{Context, Result, bail};
@@ -9,7 +9,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Left may not depend on right, neither directly nor through another crate, nor in its tests.
+/// The crate on the left must not depend on those on the right: neither directly, nor transitively, nor in
+/// its tests.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "parlor-model",
@@ -41,7 +42,7 @@ pub fn check() -> Result<()> {
     if !violations.is_empty() {
         bail!("forbidden dependencies:\n  {}", violations.join("\n  "));
     }
-    println!("No crate depends on one it must not know.");
+    println!("No crate has a forbidden dependency.");
     Ok(())
 }
 
@@ -63,13 +64,13 @@ fn metadata() -> Result<Value> {
 
 fn edges(metadata: &Value) -> Result<Vec<Edge>> {
     let packages = metadata["packages"].as_array().context("`cargo metadata` lists no packages")?;
-    let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let workspace: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
     let mut edges = Vec::new();
     for package in packages {
         let from = package["name"].as_str().context("a package without a name")?;
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let to = dependency["name"].as_str().context("a dependency without a name")?;
-            if ours.contains(to) {
+            if workspace.contains(to) {
                 let only_in_tests = dependency["kind"] == "dev";
                 edges.push(Edge { from: from.into(), to: to.into(), only_in_tests });
             }
@@ -87,34 +88,34 @@ fn violations(edges: &[Edge]) -> Vec<String> {
         }
     }
     for (from, forbidden) in FORBIDDEN {
-        for (reached, way) in reachable(from, edges) {
+        for (reached, path) in reachable(from, edges) {
             if forbidden.contains(&reached.as_str()) {
-                found.insert(way.join(" → "));
+                found.insert(path.join(" → "));
             }
         }
     }
     found.into_iter().collect()
 }
 
-/// Every crate that `from` pulls in, with the way to it. Test dependencies count for `from` itself only: those of
-/// the crates it uses are not built with it.
+/// Returns every direct and transitive dependency of `from`, with the path to it. Test dependencies count
+/// only for `from` itself, because those of its dependencies are not built.
 fn reachable(from: &str, edges: &[Edge]) -> BTreeMap<String, Vec<String>> {
-    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut open = vec![vec![from.to_string()]];
-    while let Some(way) = open.pop() {
-        let here = way.last().expect("a way has at least its start");
-        for edge in edges.iter().filter(|edge| edge.from == *here) {
-            let counts = !edge.only_in_tests || way.len() == 1;
-            if !counts || OUTSIDE_THE_LAYERS.contains(&edge.to.as_str()) || ways.contains_key(&edge.to) {
+    while let Some(path) = open.pop() {
+        let last = path.last().expect("a path contains at least its start");
+        for edge in edges.iter().filter(|edge| edge.from == *last) {
+            let counts = !edge.only_in_tests || path.len() == 1;
+            if !counts || OUTSIDE_THE_LAYERS.contains(&edge.to.as_str()) || paths.contains_key(&edge.to) {
                 continue;
             }
-            let mut longer = way.clone();
+            let mut longer = path.clone();
             longer.push(edge.to.clone());
-            ways.insert(edge.to.clone(), longer.clone());
+            paths.insert(edge.to.clone(), longer.clone());
             open.push(longer);
         }
     }
-    ways
+    paths
 }
 
 #[cfg(test)]
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_workspace_keeps_its_layers() {
+    fn this_workspace_has_no_forbidden_dependency() {
         assert_eq!(violations(&edges_of_workspace().unwrap()), Vec::<String>::new());
     }
 
@@ -130,16 +131,16 @@ mod tests {
     fn every_crate_of_the_table_exists() {
         let metadata = metadata().unwrap();
         let packages = metadata["packages"].as_array().unwrap();
-        let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+        let workspace: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
         for (from, forbidden) in FORBIDDEN {
             for name in forbidden.iter().chain([from]).chain(OUTSIDE_THE_LAYERS) {
-                assert!(ours.contains(name), "the table names `{name}`, which is no crate of the workspace");
+                assert!(workspace.contains(name), "`{name}` in the table is not a crate of the workspace");
             }
         }
     }
 
     #[test]
-    fn what_the_design_allows_is_allowed() {
+    fn allowed_dependencies_are_accepted() {
         check(&["parlor-engine → parlor-model"], &[]);
         check(&["parlor-backends → parlor-engine", "parlor-engine → parlor-model"], &[]);
         check(&["parlor-server → parlor-wire", "parlor-server → parlor-engine"], &[]);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_design_forbids_is_found() {
+    fn forbidden_dependencies_are_found() {
         for forbidden in [
             "parlor-engine → parlor-wire",
             "parlor-engine → parlor-backends",
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detour_counts_but_not_over_the_tests_of_others() {
+    fn a_transitive_dependency_counts_unless_it_is_a_test_dependency_of_another_crate() {
         check(
             &["parlor-server → parlor-between", "parlor-between → parlor-backends"],
             &["parlor-server → parlor-between → parlor-backends"],
@@ -190,7 +191,7 @@ mod tests {
         );
     }
 
-    /// `→` is a dependency, `⇢` one of the tests alone.
+    /// In `graph`, `→` is a dependency and `⇢` a test dependency.
     #[track_caller]
     fn check(graph: &[&str], expected: &[&str]) {
         let edges: Vec<Edge> = graph

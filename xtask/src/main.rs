@@ -1,6 +1,6 @@
 //! Development commands, run as `cargo xtask <command>`.
 //!
-//! Owns: what `test` checks, what `bench` measures, what `types` writes. Never: anything the shipped binary needs.
+//! Owns: the commands `test`, `bench` and `types`. Never: code that the shipped binary needs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,17 +19,17 @@ mod web;
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test               Install what is missing, check format, lints and layering, then run every test.
-  test --quick       The same without installing anything, process tests and flows: before each commit.
+  test               Install missing packages, check format, lints and layering, then run all tests.
+  test --quick       Run the same without installing packages, process tests and flows; use before each commit.
   test [--repeat N] [--load] [STEP or NAME]...
-                     Run tests only: N times, and while every core is kept busy. A STEP is one of unit,
-                     in-process, web, process, flows; a NAME is a part of a test's name. Default: all tests.
-  test real-agents   Fetch agents that others made, and run the tests with them.
-  test cuts          Cut many streams of chat events at random, at full size, in a release build.
-  test soak          Run unit tests and in-process tests with 20 times as many cases in each random test.
-  bench [options]    Measure the hub against bare references, in release builds.
-                     `cargo xtask bench --help` lists the options; `bench web` measures the page.
-  types              Write the TypeScript of the web from the Rust types.
+                     Run only tests: N times, and with load on every core. A STEP is one of unit, in-process,
+                     web, process, flows; a NAME is a part of a test's name. Default: all tests.
+  test real-agents   Download third-party agents and run the tests with them.
+  test cuts          Disconnect many chat event streams at random, at full size, in a release build.
+  test soak          Run unit and in-process tests with 20 times as many cases in each random test.
+  bench [options]    Measure the hub against minimal references, in release builds.
+                     `cargo xtask bench --help` lists the options; `bench web` measures the web page.
+  types              Generate the TypeScript types of the web page from the Rust types.
 ";
 
 fn main() -> ExitCode {
@@ -59,13 +59,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace's root, wherever the command was called from.
+/// Returns the root of the workspace, independent of the working directory.
 fn root() -> PathBuf {
     let manifest_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest_folder.parent().expect("xtask lies one folder below the root").to_path_buf()
+    manifest_folder.parent().expect("xtask is one folder below the root").to_path_buf()
 }
 
-/// The cargo that started this command, so that a chosen toolchain stays chosen.
+/// Returns the cargo that started this command, so that all steps use the same toolchain.
 fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }

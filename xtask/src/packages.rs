@@ -1,19 +1,20 @@
-//! Programs of others that tests and benchmarks need: finds them, and installs the Debian packages of missing ones.
+//! Finds the external programs that tests and benchmarks need, and installs the Debian packages of missing
+//! ones.
 //!
-//! Owns: the tables of packages. A package that cannot be had fails a run of tests, so that no test is left out
-//! unnoticed; a benchmark says itself what it misses.
+//! Owns: the tables of packages. A missing package fails a test run, so that no test is skipped unnoticed; a
+//! benchmark reports a missing program itself.
 
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 pub struct Package {
-    /// The name of the executable in `PATH`.
+    /// Name of the executable in `PATH`.
     program: &'static str,
-    /// The package of Debian that has it; without one, it is not ours to install.
+    /// Debian package that contains it; `None` if it must be installed manually.
     debian: Option<&'static str>,
     needed_for: &'static str,
-    /// Only Linux has it; elsewhere the tests that need it say that they are skipped.
+    /// Whether it exists only on Linux; on other systems, the tests that need it are skipped.
     only_linux: bool,
 }
 
@@ -25,8 +26,8 @@ pub const FOR_TESTS: &[Package] = &[
         only_linux: true,
     },
     CHROMIUM,
-    // Debian's may be older than the page needs, so whoever builds the page chooses one.
-    Package { program: "npm", debian: None, needed_for: "the page: install Node.js", only_linux: false },
+    // The Debian package may be too old for the page, so Node.js must be installed manually.
+    Package { program: "npm", debian: None, needed_for: "the web page: install Node.js", only_linux: false },
 ];
 
 pub const FOR_WEB: &[Package] = &[CHROMIUM];
@@ -45,14 +46,14 @@ const CHROMIUM: Package = Package {
     only_linux: false,
 };
 
-/// Installs what is missing, and fails if something still is.
+/// Installs missing packages, and fails if a program is still missing.
 pub fn require(packages: &[Package]) -> Result<()> {
     let missing = install_missing(packages);
     if missing.is_empty() {
         return Ok(());
     }
     let lines = missing.iter().map(|package| format!("\n  {} for {}", package.program, package.needed_for));
-    bail!("these programs are missing, and could not be installed:{}", lines.collect::<String>());
+    bail!("these programs are missing and cannot be installed:{}", lines.collect::<String>());
 }
 
 /// Installs missing packages, prints each step, and returns the packages that are still missing.
@@ -65,21 +66,21 @@ pub fn install_missing(packages: &[Package]) -> Vec<&Package> {
     };
     let mut missing: Vec<&Package> = packages.iter().filter(is_missing).collect();
     if missing.is_empty() {
-        println!("All programs of others are there.");
+        println!("All required programs are installed.");
         return missing;
     }
     for package in &missing {
         println!("Missing: {}, for {}.", package.program, package.needed_for);
     }
     if !succeeds(Command::new("dpkg").arg("--version")) {
-        println!("This is not a Debian system: install them yourself.");
+        println!("This is not a Debian system: install the missing programs manually.");
         return missing;
     }
     let names: Vec<&str> = missing.iter().filter_map(|package| package.debian).collect();
     if !names.is_empty() && !apt_get(&["update"]) {
-        println!("`apt-get update` failed; trying with the package lists that are there.");
+        println!("`apt-get update` failed; trying with the existing package lists.");
     }
-    // One by one: a package that is not to be had must not take the others with it.
+    // One call per package, so that an unavailable package does not prevent the others.
     for name in names {
         if !apt_get(&["install", "-y", "--no-install-recommends", name]) {
             println!("`apt-get install {name}` failed.");
@@ -89,7 +90,7 @@ pub fn install_missing(packages: &[Package]) -> Vec<&Package> {
     missing
 }
 
-/// Tests may depend on these versions, and a log should say with which it was made.
+/// Prints the versions of programs that test results may depend on.
 pub fn print_versions() {
     for program in ["rustc", "node", "chromium"] {
         let output = Command::new(program).arg("--version").stderr(Stdio::null()).output();
@@ -106,7 +107,7 @@ fn apt_get(arguments: &[&str]) -> bool {
     let mut command = if is_root() {
         Command::new("apt-get")
     } else {
-        // Without a terminal to ask on, a password prompt would hang the run.
+        // `-n` fails instead of prompting: a password prompt without a terminal would block the run.
         let mut command = Command::new("sudo");
         command.args(["-n", "apt-get"]);
         command
@@ -118,7 +119,7 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// Output of a package manager is long and rarely wanted, so it is shown only when the command failed.
+/// Runs a command and returns whether it succeeded. Its output is printed only if it failed.
 fn succeeds(command: &mut Command) -> bool {
     match command.output() {
         Ok(output) if output.status.success() => true,
@@ -138,7 +139,7 @@ mod tests {
         Package { program: "no-such-program", debian: None, needed_for: "this test", only_linux: false };
 
     #[test]
-    fn a_program_that_cannot_be_had_fails_the_run() {
+    fn a_program_that_cannot_be_installed_fails_the_run() {
         let error = require(&[NOWHERE]).unwrap_err().to_string();
         assert!(error.ends_with("\n  no-such-program for this test"), "{error}");
     }

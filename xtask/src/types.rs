@@ -1,7 +1,7 @@
-//! `cargo xtask types`: writes what the web takes from the Rust types.
+//! Implements `cargo xtask types`: generates the TypeScript types of the web page from the Rust types.
 //!
-//! The types know their TypeScript in the tests of their crate only, so that nothing of it is shipped; the test
-//! that compares the file with them writes it when asked.
+//! The conversion exists only in the tests of `parlor-wire`, so that it is not shipped. The test that
+//! compares the generated file with the types writes it if `XTASK_WRITE_TYPES` is set.
 
 use crate::{cargo, root};
 use anyhow::{Result, bail};
@@ -18,7 +18,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .env("XTASK_WRITE_TYPES", "1")
         .status()?;
     if !status.success() {
-        bail!("the types could not be written");
+        bail!("cannot write the types");
     }
     Ok(())
 }

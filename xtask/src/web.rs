@@ -1,4 +1,5 @@
-//! The web page: its lints, its unit tests, its flows through a real browser and a real hub, and its measurements.
+//! Runs the npm scripts of the web page: lints, unit tests, flows in a real browser with a real hub, and
+//! benchmarks.
 
 use crate::root;
 use crate::test::outcome::Ran;
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Types and rules, in a few seconds.
+/// Runs the type check and the linter; takes a few seconds.
 pub fn lints() -> Result<()> {
     fetch()?;
     succeed(npm(&["run", "--silent", "check"]))?;
@@ -20,13 +21,13 @@ pub fn unit_tests(names: &[String]) -> Result<Ran> {
     tests(npm(&["test", "--silent", "--"]), names)
 }
 
-/// From the setup link to a streamed answer, with everything between and what must never happen.
+/// Runs the end-to-end flows, from the setup link to a streamed answer.
 pub fn flows(names: &[String]) -> Result<Ran> {
     fetch()?;
     tests(npm(&["run", "--silent", "flows", "--"]), names)
 }
 
-/// How quick the page is, with this hub.
+/// Measures the performance of the page with this hub binary.
 pub fn bench(hub: &Path) -> Result<()> {
     fetch()?;
     let mut bench = npm(&["run", "--silent", "bench"]);
@@ -34,7 +35,7 @@ pub fn bench(hub: &Path) -> Result<()> {
     succeed(bench)
 }
 
-/// Runs a script that calls vitest, and reads what vitest reports.
+/// Runs a script that calls vitest, and parses its report.
 fn tests(mut script: Command, names: &[String]) -> Result<Ran> {
     let report = folder().join("vitest.json");
     fs::create_dir_all(folder())?;
@@ -53,7 +54,7 @@ fn tests(mut script: Command, names: &[String]) -> Result<Ran> {
     Ok(Ran::new("vitest", status.success(), tests))
 }
 
-/// A regular expression of JavaScript that finds each of these texts.
+/// Returns a JavaScript regular expression that matches any of these texts literally.
 fn any_of(names: &[String]) -> String {
     let escaped = names.iter().map(|name| {
         let escape =
@@ -63,7 +64,8 @@ fn any_of(names: &[String]) -> String {
     escaped.collect::<Vec<_>>().join("|")
 }
 
-/// What the page needs was fetched when it was built, unless cargo found it built already, and somebody removed it.
+/// Installs the npm packages if they do not match the lock file. The build of the page usually has installed
+/// them, but `node_modules` may have been removed since.
 fn fetch() -> Result<()> {
     let web = root().join("web");
     let lock = fs::read(web.join("package-lock.json"))?;
@@ -91,7 +93,7 @@ fn succeed(mut npm: Command) -> Result<()> {
 }
 
 fn status(npm: &mut Command) -> Result<std::process::ExitStatus> {
-    npm.status().context("npm cannot be run; it comes with Node.js")
+    npm.status().context("cannot run npm; it is part of Node.js")
 }
 
 #[cfg(test)]
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_flows_are_searched_as_they_are_written() {
+    fn test_names_are_matched_literally() {
         check(&["reloads"], "reloads");
         check(&["who reloads (twice)", "1.5"], r"who reloads \(twice\)|1\.5");
         check(&[r"a\b/c"], r"a\\b\/c");

@@ -1,4 +1,4 @@
-//! Runs the whole benchmark, small, against a stand-in for the hub: processes, scenarios, table, JSON, exit code.
+//! Runs the whole benchmark at small scale against a fake hub: processes, scenarios, table, JSON, exit code.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -30,7 +30,8 @@ fn every_scenario_runs_and_is_reported_in_table_and_json() {
                 "rounds of the {side} in {name}"
             );
         }
-        // Memory of a few connections may stay below a page, and little CPU below a tick; rates may not be zero.
+        // The memory of a few connections may be below a page and the CPU time below a tick, but rates are
+        // never zero.
         if name.contains("/s") {
             assert!(measure["ratio"].as_f64().unwrap() > 0.0, "{measure}");
         }
@@ -38,9 +39,9 @@ fn every_scenario_runs_and_is_reported_in_table_and_json() {
 }
 
 #[test]
-fn only_a_strict_run_fails_when_a_bar_is_missed() {
-    // The stand-in keeps publishes in memory and answers each alone: whether it beats SQLite is open, but a strict
-    // run must say the same as its table.
+fn only_a_strict_run_fails_when_a_threshold_is_missed() {
+    // Whether the fake hub is faster than SQLite is open, but the exit code of a strict run must match its
+    // table.
     let folder = Folder::new("strict");
     let output = bench(&folder, &["--strict", "--only", "publish"]);
     let table = String::from_utf8_lossy(&output.stdout);

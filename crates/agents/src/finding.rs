@@ -1,10 +1,11 @@
-//! What is right or wrong with an agent on this machine, in one sentence, and what to do about it.
+//! The results of checking an agent on this machine, as printed by `parlor gateway doctor`.
 
+/// Result of one check: a state, a sentence that describes it, and an optional remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub state: Health,
     pub what: Box<str>,
-    /// One thing to do, if something is wrong.
+    /// Remedy for the problem: a command or an instruction for the operator.
     pub fix: Option<Box<str>>,
 }
 

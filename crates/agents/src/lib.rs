@@ -1,5 +1,7 @@
-//! Agents that Parlor brings along and the gateway that hosts them. They speak the frames of `/ws/gateway`, as an agent
-//! on any other machine does: the hub gives them no way around its rules.
+//! The agents that are part of Parlor, and the gateway that hosts them.
+//!
+//! They use the frames of `/ws/gateway`, exactly like a gateway on another machine, so the hub applies the
+//! same permission checks and limits to them.
 
 pub mod context;
 pub mod finding;

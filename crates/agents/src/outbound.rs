@@ -1,8 +1,9 @@
-//! The one way out of this process to addresses that somebody chose.
+//! The SSRF guard: outbound HTTP to addresses that users or the operator configured.
 //!
-//! Owns: which addresses may be reached. What was written into a request of somebody else must not open a door to the
-//! machine itself or its network: a name is resolved when it is connected to, only the addresses that passed are
-//! connected to, so a name that changes its mind in between gains nothing, and a redirect is not followed.
+//! Owns: which addresses may be reached. An address from a user's request must not give access to this
+//! machine or its network. The resolver checks the resolved addresses at connect time, and the client
+//! connects only to the addresses that it returns, so DNS rebinding cannot bypass the check. Redirects are
+//! not followed.
 
 use crate::tls;
 pub use reqwest::Client;
@@ -13,50 +14,50 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Host, Url};
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whose word an address is.
+/// Which addresses a client may connect to, depending on who configured the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressPolicy {
-    /// Of whoever runs this program: anything, such as a model on the same machine.
+    /// Any address, such as a model server on this machine: the operator configured it.
     Everywhere,
-    /// Of somebody else: addresses of the internet only.
+    /// Public internet addresses only: a user configured it.
     Public,
 }
 
-/// Why an address is not reached.
+/// Why an address was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressRejected {
     NotAUrl,
     /// Neither `http` nor `https`.
     Scheme,
-    /// A name, a password, a query or a fragment has no place in it.
+    /// The URL contains a user name, a password, a query or a fragment.
     Extra,
-    /// Of this machine or its network.
+    /// The address belongs to this machine or a private network.
     Private,
 }
 
 impl AddressRejected {
-    /// What the address would have to be, in words that follow its name.
+    /// The violated rule, worded to follow the name of the field that holds the address.
     pub fn rule(self) -> &'static str {
         match self {
-            Self::NotAUrl => "must be the address of a server, such as https://api.example.org/v1",
-            Self::Scheme => "must begin with https:// or http://",
-            Self::Extra => "must not hold a name, a password, a query or a fragment",
-            Self::Private => "must not lead into a private network",
+            Self::NotAUrl => "must be a URL, such as https://api.example.org/v1",
+            Self::Scheme => "must start with https:// or http://",
+            Self::Extra => "must not contain a user name, a password, a query or a fragment",
+            Self::Private => "must not point to a private network",
         }
     }
 }
 
 impl fmt::Display for AddressRejected {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "it {}", self.rule())
+        write!(formatter, "the address {}", self.rule())
     }
 }
 
 impl std::error::Error for AddressRejected {}
 
-/// Reads an address and looks at what can be known of it without asking anybody.
+/// Parses a URL and applies every check that needs no DNS lookup.
 pub fn address(text: &str, address_policy: AddressPolicy) -> Result<Url, AddressRejected> {
     let url = Url::parse(text.trim()).map_err(|_| AddressRejected::NotAUrl)?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -66,7 +67,7 @@ pub fn address(text: &str, address_policy: AddressPolicy) -> Result<Url, Address
     if extra || url.query().is_some() || url.fragment().is_some() {
         return Err(AddressRejected::Extra);
     }
-    let barred = match url.host().ok_or(AddressRejected::NotAUrl)? {
+    let is_private = match url.host().ok_or(AddressRejected::NotAUrl)? {
         Host::Ipv4(address) => !is_public(address.into()),
         Host::Ipv6(address) => !is_public(address.into()),
         Host::Domain(name) => {
@@ -75,35 +76,35 @@ pub fn address(text: &str, address_policy: AddressPolicy) -> Result<Url, Address
             !name.contains('.') || local.iter().any(|ending| name.ends_with(ending))
         }
     };
-    match barred && address_policy == AddressPolicy::Public {
+    match is_private && address_policy == AddressPolicy::Public {
         true => Err(AddressRejected::Private),
         false => Ok(url),
     }
 }
 
-/// A client that keeps to its reach, also when names are resolved.
+/// Builds an HTTP client that enforces `address_policy` at DNS resolution too.
 pub fn client(address_policy: AddressPolicy) -> Client {
     let mut tls = tls::client_config(Vec::new()).unwrap_or_else(|error| {
-        tracing::warn!(%error, "this system has no certificates: no server is trusted over HTTPS");
-        tls::trusting_nobody()
+        tracing::warn!(%error, "no certificate store on this system: every HTTPS connection will fail");
+        tls::trusting_no_certificate()
     });
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     let builder = Client::builder()
         .tls_backend_preconfigured(tls)
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .user_agent(concat!("parlor/", env!("CARGO_PKG_VERSION")));
     let builder = match address_policy {
         AddressPolicy::Everywhere => builder,
-        // A proxy would resolve names by itself.
+        // A proxy would resolve names itself and so bypass the check of the resolver.
         AddressPolicy::Public => builder.no_proxy().dns_resolver(Arc::new(PublicOnly)),
     };
     builder.build().expect("a client with a complete TLS configuration can be built")
 }
 
-/// What [`client`] says of a name that led to a private address.
-pub fn is_barred(error: &reqwest::Error) -> bool {
+/// Whether a request of a [`client`] failed because the host name resolved to a private address.
+pub fn is_address_rejected(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if error.is::<AddressRejected>() {
@@ -119,21 +120,21 @@ struct PublicOnly;
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            Ok(Box::new(require_public(found)?.into_iter()) as Addrs)
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(require_public(addresses)?.into_iter()) as Addrs)
         })
     }
 }
 
-/// One that is private bars them all: an honest name has no such neighbour.
-fn require_public(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, AddressRejected> {
-    match found.iter().all(|address| is_public(address.ip())) {
-        true => Ok(found),
+/// Rejects the whole list if any address is private: a legitimate public name does not resolve to both.
+fn require_public(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, AddressRejected> {
+    match addresses.iter().all(|address| is_public(address.ip())) {
+        true => Ok(addresses),
         false => Err(AddressRejected::Private),
     }
 }
 
-/// Whether it is an address of the internet.
+/// Whether the address is globally reachable on the internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -145,9 +146,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = match a {
         0 | 10 | 127 => true,
-        // Carriers' own.
+        // Carrier-grade NAT.
         100 => (64..128).contains(&b),
-        // Link-local, where clouds tell machines their secrets.
+        // Link-local, including the metadata services of cloud providers.
         169 => b == 254,
         172 => (16..32).contains(&b),
         192 => matches!((b, c), (0, 0) | (0, 2) | (88, 99) | (168, _)),
@@ -168,10 +169,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // Addresses of the old internet behind a translator, and in a tunnel.
+        // NAT64 and 6to4, which embed an IPv4 address.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
         [0x2002, high, low, ..] => inner(high, low),
-        // Protocols' own, Teredo among them; documentation.
+        // IETF protocol assignments, including Teredo, and the documentation range.
         [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
         [0x3fff, second, ..] => second >= 0x1000,
         [first, ..] => (0x2000..0x4000).contains(&first),
@@ -183,8 +184,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_internet_are_public() {
-        let barred = [
+    fn only_internet_addresses_are_public() {
+        let private = [
             "127.0.0.1",
             "127.9.9.9",
             "0.0.0.0",
@@ -226,7 +227,7 @@ mod tests {
             "3fff::1",
             "100::1",
         ];
-        for text in barred {
+        for text in private {
             assert!(!is_public(text.parse().unwrap()), "{text}");
         }
         let public = [
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_others_is_looked_at_before_anybody_is_asked() {
+    fn a_users_address_is_checked_before_any_dns_lookup() {
         let private = [
             "http://localhost:11434/v1",
             "http://LOCALHOST./",
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_one_private_address_is_barred_whole() {
+    fn a_name_with_one_private_address_is_rejected_entirely() {
         let public: SocketAddr = "8.8.8.8:0".parse().unwrap();
         let private: SocketAddr = "[::ffff:10.0.0.1]:0".parse().unwrap();
         assert_eq!(require_public(vec![public]), Ok(vec![public]));
@@ -297,15 +298,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_looked_at_again_when_it_is_connected_to() {
+    async fn a_resolved_address_is_checked_at_connect_time() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        // As a name would be whose address changed after it was looked at.
+        // `localhost` stands for a name whose DNS record changed after `address` had checked the URL.
         let request = client(AddressPolicy::Public).get(format!("http://localhost:{port}/")).send();
         let error = tokio::select! {
             error = request => error.unwrap_err(),
-            _ = listener.accept() => panic!("connected to this very machine"),
+            _ = listener.accept() => panic!("connected to this machine"),
         };
-        assert!(is_barred(&error), "{error:?}");
+        assert!(is_address_rejected(&error), "{error:?}");
     }
 }

@@ -1,4 +1,7 @@
-//! Programs that agents consist of. Owns: whoever stops or drops one, or dies, ends everything that it started.
+//! Starts and stops the programs that agents consist of.
+//!
+//! Owns: when a program ends, is stopped or dropped, or when this process dies, everything that the program
+//! started ends too. On Linux the process supervisor guarantees this; elsewhere a process group is killed.
 
 #[cfg(target_os = "linux")]
 use crate::supervisor;
@@ -16,31 +19,33 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Between asking a program to end and ending it.
-const GRACE: Duration = Duration::from_millis(400);
-/// How much later than that a keeper has ended it.
+/// Time between SIGTERM and SIGKILL when a program is stopped.
+const STOP_GRACE: Duration = Duration::from_millis(400);
+/// Additional time, after `STOP_GRACE`, for the process supervisor to kill the whole process tree.
 #[cfg(target_os = "linux")]
 const SUPERVISOR_MARGIN: Duration = Duration::from_millis(500);
 
-/// Whether this binary can be its own keeper; a test's binary cannot.
+/// Whether this binary can be run as its own process supervisor; a test binary cannot.
 static SUPERVISOR_ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// Says that this process was started from a binary that becomes a keeper when it is run as `keep`.
+/// Enables the process supervisor for all programs started from now on (Linux only).
+///
+/// Call this only in a binary that passes its arguments to `supervisor::run` when it is run as `keep`.
 pub fn enable_supervisor() {
     SUPERVISOR_ENABLED.store(cfg!(target_os = "linux"), Ordering::Relaxed);
 }
 
-/// What to start, and where.
+/// A program with its arguments, environment and working directory, ready to be started.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     pub program: OsString,
     pub arguments: Vec<OsString>,
-    /// Added to the environment of this process, of which it gets the rest but what is meant for Parlor.
+    /// Variables added to the inherited environment. `PARLOR_*` variables are not inherited.
     pub environment: BTreeMap<OsString, OsString>,
     pub directory: Option<PathBuf>,
 }
 
-/// A program and whatever it started, with its three pipes.
+/// A started program with its three pipes. Dropping it kills the program and everything that it started.
 #[derive(Debug)]
 pub struct RunningProgram {
     pub stdin: Option<ChildStdin>,
@@ -52,11 +57,11 @@ pub struct RunningProgram {
     supervisor_pipe: Option<SupervisorPipe>,
 }
 
-/// What ties a keeper to this process: when the writing end is gone, it ends the program.
+/// Pipe from this process to a process supervisor, which kills the program when the write end is closed.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 struct SupervisorPipe {
-    /// Open for as long as the keeper may want to open it for itself, which nobody tells.
+    /// Kept open because the supervisor opens it through `/proc` at an unknown time after its start.
     _reading: OwnedFd,
     writing: OwnedFd,
 }
@@ -66,27 +71,27 @@ impl Program {
         self.start_on(None)
     }
 
-    /// With a terminal in the place of its output and its errors; gives the other end.
+    /// Starts the program with a pseudo-terminal as stdout and stderr, and returns the controlling end of it.
     #[cfg(target_os = "linux")]
     pub fn start_in_terminal(&self, columns: u16, rows: u16) -> io::Result<(RunningProgram, OwnedFd)> {
         use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = openpt(flags)?;
-        grantpt(&ours)?;
-        unlockpt(&ours)?;
-        let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+        let controller = openpt(flags)?;
+        grantpt(&controller)?;
+        unlockpt(&controller)?;
+        let terminal = ioctl_tiocgptpeer(&controller, flags)?;
         let size = rustix::termios::Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
-        rustix::termios::tcsetwinsize(&ours, size)?;
-        Ok((self.start_on(Some(theirs))?, ours))
+        rustix::termios::tcsetwinsize(&controller, size)?;
+        Ok((self.start_on(Some(terminal))?, controller))
     }
 
     fn start_on(&self, terminal: Option<OwnedFd>) -> io::Result<RunningProgram> {
-        self.look_for()?;
+        self.check()?;
         #[cfg(target_os = "linux")]
         let (mut command, supervisor_pipe) = self.command(terminal.is_some())?;
         #[cfg(not(target_os = "linux"))]
-        let mut command = self.bare();
-        for (name, _) in env::vars_os().filter(|(name, _)| is_ours(name)) {
+        let mut command = self.unsupervised();
+        for (name, _) in env::vars_os().filter(|(name, _)| is_parlor_variable(name)) {
             command.env_remove(name);
         }
         command.envs(&self.environment).process_group(0);
@@ -100,7 +105,7 @@ impl Program {
         };
         let mut child = command.spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        // A keeper ends when its work is done, and not before.
+        // A supervisor must not be killed with its group: it exits by itself once the process tree is dead.
         #[cfg(target_os = "linux")]
         let group = group.filter(|_| supervisor_pipe.is_none());
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -115,7 +120,7 @@ impl Program {
         })
     }
 
-    fn bare(&self) -> Command {
+    fn unsupervised(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).kill_on_drop(true);
         command
@@ -124,12 +129,14 @@ impl Program {
     #[cfg(target_os = "linux")]
     fn command(&self, terminal: bool) -> io::Result<(Command, Option<SupervisorPipe>)> {
         use std::os::fd::AsRawFd;
-        // A terminal of its own takes a process between, to become the leader of a session.
+        // A controlling terminal needs a session leader, which only the supervisor's helper process provides.
         if !SUPERVISOR_ENABLED.load(Ordering::Relaxed) {
             if terminal {
-                return Err(io::Error::other("only a kept program can have a terminal"));
+                return Err(io::Error::other(
+                    "a terminal needs the process supervisor, which this binary does not provide",
+                ));
             }
-            return Ok((self.bare(), None));
+            return Ok((self.unsupervised(), None));
         }
         let (reading, writing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut command = Command::new("/proc/self/exe");
@@ -140,71 +147,74 @@ impl Program {
         Ok((command, Some(SupervisorPipe { _reading: reading, writing })))
     }
 
-    /// Says what is missing before anything is started: a keeper could only say it later.
-    fn look_for(&self) -> io::Result<()> {
+    /// Checks the directory and the program before the start: a supervisor would report them missing only
+    /// later.
+    fn check(&self) -> io::Result<()> {
         if let Some(directory) = self.directory.as_deref().filter(|directory| !directory.is_dir()) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("the directory {} is missing", directory.display()),
             ));
         }
-        self.found().map(drop)
+        self.locate().map(drop)
     }
 
-    /// Where the program is.
-    pub fn found(&self) -> io::Result<PathBuf> {
+    /// Resolves the path of the program, through `PATH` if it is a bare name.
+    pub fn locate(&self) -> io::Result<PathBuf> {
         let name = Path::new(&self.program);
         let missing =
             || io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed", name.display()));
         if name.components().count() > 1 {
-            let place = self.directory.as_deref().unwrap_or(Path::new("")).join(name);
-            return match place.is_file() {
-                true if runs(&place) => Ok(place),
+            let path = self.directory.as_deref().unwrap_or(Path::new("")).join(name);
+            return match path.is_file() {
+                true if is_executable(&path) => Ok(path),
                 true => Err(io::Error::new(
                     io::ErrorKind::PermissionDenied,
-                    format!("{} may not be run", place.display()),
+                    format!("{} is not executable", path.display()),
                 )),
                 false => Err(missing()),
             };
         }
         let path = self.environment.get(OsStr::new("PATH")).cloned().or_else(|| env::var_os("PATH"));
-        let places = path.iter().flat_map(env::split_paths).map(|directory| directory.join(name));
-        let mut places = places.filter(|place| !self.program.is_empty() && place.is_file() && runs(place));
-        places.next().ok_or_else(missing)
+        let candidates = path.iter().flat_map(env::split_paths).map(|directory| directory.join(name));
+        let mut candidates =
+            candidates.filter(|path| !self.program.is_empty() && path.is_file() && is_executable(path));
+        candidates.next().ok_or_else(missing)
     }
 }
 
-/// What this process is told, passwords and keys among it, is nothing to an agent.
-fn is_ours(variable: &OsStr) -> bool {
+/// Whether a variable configures Parlor. Agents must not see these: they can hold passwords and keys.
+fn is_parlor_variable(variable: &OsStr) -> bool {
     variable.as_encoded_bytes().starts_with(b"PARLOR_")
 }
 
-fn runs(file: &Path) -> bool {
-    file.metadata().is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
 impl RunningProgram {
-    /// Until it ended by itself; what it started and left behind is ended then too.
+    /// Waits until the program exits by itself, then kills everything that it left running.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
         self.signal(Signal::KILL);
         status
     }
 
-    /// Asks it to end, and a moment later ends it. Nothing of it is left afterwards.
+    /// Sends SIGTERM, kills the program after a grace period, and returns when its whole process tree is
+    /// dead.
     pub async fn stop(mut self) {
         self.stdin = None;
         #[cfg(target_os = "linux")]
         if let Some(supervisor_pipe) = &self.supervisor_pipe {
             let _ = rustix::io::write(&supervisor_pipe.writing, &[supervisor::STOP]);
-            if timeout(GRACE + SUPERVISOR_MARGIN, self.child.wait()).await.is_err() {
+            if timeout(STOP_GRACE + SUPERVISOR_MARGIN, self.child.wait()).await.is_err() {
                 self.supervisor_pipe = None;
             }
             let _ = self.child.wait().await;
             return;
         }
         self.signal(Signal::TERM);
-        let _ = timeout(GRACE, self.child.wait()).await;
+        let _ = timeout(STOP_GRACE, self.child.wait()).await;
         self.signal(Signal::KILL);
         let _ = self.child.wait().await;
     }

@@ -1,7 +1,8 @@
-//! One turn of an agent, as a kind of agent sees it: what it is asked, and how it makes itself heard.
+//! The interface between an agent kind and the code that drives its runs.
 //!
-//! A kind knows nothing of frames and sockets: it plays a [`RunInput`] on a [`RunIo`], and whoever drives it passes on
-//! what was said. A stage that is full makes its speaker wait.
+//! An agent kind receives a [`RunInput`] and writes its output to a [`RunIo`]. It knows nothing of frames
+//! or sockets: the driver (the gateway, or a test) reads the output and forwards it. The output queue is
+//! bounded; when it is full, the agent kind waits.
 
 use parlor_model::{Chunk, ChunkKind, Payload, RunEvent, RunId};
 use parlor_wire::agentim::gateway::host::ingress::{
@@ -11,122 +12,131 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// What an agent is asked.
+/// Everything an agent kind receives when a run starts.
 #[derive(Debug)]
 pub struct RunInput {
     pub request: RunRequest,
-    /// The room as the hub last told of it.
+    /// Newest description of the room that the hub sent, if any.
     pub room: Option<Arc<RoomView>>,
-    /// What this agent called its session in this room, the last time it said so; kept over restarts.
+    /// Session id that the agent last saved for this room with [`RunIo::save_session`]; survives restarts.
     pub session: Option<Box<str>>,
 }
 
-/// How a turn ended, for whoever played it.
+/// How a run ended, as reported by the agent kind that executed it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RunResult {
     Finished,
-    /// For the reason given, in words for people.
+    /// The run failed; the text is a reason to show to users.
     Failed(Box<str>),
     Stopped,
 }
 
-/// What an agent says in a turn.
+/// One item of output that an agent kind produces during a run.
 #[derive(Debug)]
 pub enum AgentOutput {
     Chunk(Chunk),
     Event(RunEvent),
     Terminal(Box<str>),
-    Question {
+    PermissionRequest {
         tool: Box<str>,
         input: Payload,
         answer: oneshot::Sender<PermissionOutcome>,
     },
-    /// To be given back with the next turn in this room.
+    /// Session id to pass in [`RunInput::session`] of the next run in this room.
     Session(Box<str>),
-    /// It has what was said to it meanwhile, and the turn that would follow for that is not needed.
-    Took(RunId),
+    /// The agent used an injected message. The hub has queued this run for it, which is no longer needed.
+    InjectionAccepted(RunId),
 }
 
-/// Nobody listens any more.
+/// Error: the driver has dropped the receiver of the run's output.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OutputClosed;
 
-/// Where an agent speaks while it plays a turn.
+/// Output, injected messages and the stop signal of one run, as seen by its agent kind.
 #[derive(Debug)]
 pub struct RunIo {
-    said: mpsc::Sender<AgentOutput>,
+    output: mpsc::Sender<AgentOutput>,
     stop: CancellationToken,
-    /// What is said to it meanwhile.
-    more: Mutex<Option<mpsc::Receiver<InjectedMessage>>>,
+    /// Messages injected while the run is active; `None` if this run accepts none.
+    injections: Mutex<Option<mpsc::Receiver<InjectedMessage>>>,
 }
 
 impl RunIo {
-    /// With room for so many words that nobody has fetched yet.
-    pub fn new(room: usize) -> (Self, mpsc::Receiver<AgentOutput>, CancellationToken) {
-        let (said, heard) = mpsc::channel(room);
+    /// Creates the I/O of one run, with an output queue of `capacity` items.
+    ///
+    /// Returns it with the two ends for the driver: the receiver of the output and the token that stops the
+    /// run.
+    pub fn new(capacity: usize) -> (Self, mpsc::Receiver<AgentOutput>, CancellationToken) {
+        let (output, receiver) = mpsc::channel(capacity);
         let stop = CancellationToken::new();
-        (Self { said, stop: stop.clone(), more: Mutex::new(None) }, heard, stop)
+        (Self { output, stop: stop.clone(), injections: Mutex::new(None) }, receiver, stop)
     }
 
-    /// Where more may be said to the agent while it plays.
-    pub fn open_to(self, more: mpsc::Receiver<InjectedMessage>) -> Self {
-        Self { more: Mutex::new(Some(more)), ..self }
+    /// Sets the source of the messages that are injected while the run is active.
+    pub fn with_injections(self, injections: mpsc::Receiver<InjectedMessage>) -> Self {
+        Self { injections: Mutex::new(Some(injections)), ..self }
     }
 
-    /// Waits for what is said to the agent while it plays. Who has made use of it says so with [`RunIo::accept_injection`], before
-    /// its turn ends; what nobody took is another turn.
+    /// Waits for the next message that is injected into the active run; pending forever if there is no
+    /// source.
+    ///
+    /// An agent kind that used the message calls [`RunIo::accept_injection`] before the run ends. The hub
+    /// starts a separate run for every injected message that was not accepted.
     pub async fn next_injection(&self) -> InjectedMessage {
-        let mut more = self.more.lock().await;
-        match more.as_mut() {
-            Some(more) => match more.recv().await {
-                Some(addition) => addition,
+        let mut injections = self.injections.lock().await;
+        match injections.as_mut() {
+            Some(injections) => match injections.recv().await {
+                Some(injection) => injection,
                 None => std::future::pending().await,
             },
             None => std::future::pending().await,
         }
     }
 
-    pub async fn accept_injection(&self, addition: &InjectedMessage) -> Result<(), OutputClosed> {
-        self.pass_on(AgentOutput::Took(addition.added.clone())).await
+    pub async fn accept_injection(&self, injection: &InjectedMessage) -> Result<(), OutputClosed> {
+        self.send(AgentOutput::InjectionAccepted(injection.added.clone())).await
     }
 
-    pub async fn say(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), OutputClosed> {
-        self.show(Chunk { kind, content: content.into(), metadata: None }).await
+    pub async fn send_text(&self, kind: ChunkKind, content: impl Into<Arc<str>>) -> Result<(), OutputClosed> {
+        self.send_chunk(Chunk { kind, content: content.into(), metadata: None }).await
     }
 
-    pub async fn show(&self, chunk: Chunk) -> Result<(), OutputClosed> {
-        self.pass_on(AgentOutput::Chunk(chunk)).await
+    pub async fn send_chunk(&self, chunk: Chunk) -> Result<(), OutputClosed> {
+        self.send(AgentOutput::Chunk(chunk)).await
     }
 
-    pub async fn tell(&self, event: RunEvent) -> Result<(), OutputClosed> {
-        self.pass_on(AgentOutput::Event(event)).await
+    pub async fn send_event(&self, event: RunEvent) -> Result<(), OutputClosed> {
+        self.send(AgentOutput::Event(event)).await
     }
 
-    pub async fn print(&self, terminal: impl Into<Box<str>>) -> Result<(), OutputClosed> {
-        self.pass_on(AgentOutput::Terminal(terminal.into())).await
+    pub async fn send_terminal(&self, terminal: impl Into<Box<str>>) -> Result<(), OutputClosed> {
+        self.send(AgentOutput::Terminal(terminal.into())).await
     }
 
-    pub async fn remember(&self, session: impl Into<Box<str>>) -> Result<(), OutputClosed> {
-        self.pass_on(AgentOutput::Session(session.into())).await
+    pub async fn save_session(&self, session: impl Into<Box<str>>) -> Result<(), OutputClosed> {
+        self.send(AgentOutput::Session(session.into())).await
     }
 
-    /// Waits for people. Who cannot be asked has not said yes.
-    pub async fn ask(
+    /// Requests approval for a tool call and waits for the decision.
+    ///
+    /// Default deny: if the driver drops the request without a decision, the outcome is `Denied`.
+    pub async fn request_permission(
         &self,
         tool: impl Into<Box<str>>,
         input: Payload,
     ) -> Result<PermissionOutcome, OutputClosed> {
         let (answer, answered) = oneshot::channel();
-        self.pass_on(AgentOutput::Question { tool: tool.into(), input, answer }).await?;
+        self.send(AgentOutput::PermissionRequest { tool: tool.into(), input, answer }).await?;
         Ok(answered.await.unwrap_or(PermissionOutcome::Denied { reason: None }))
     }
 
-    /// Resolves when somebody said stop. Whoever plays has a moment to end by itself and is then dropped.
+    /// Resolves when the run is stopped. The agent kind then has a grace period to return before it is
+    /// dropped.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;
     }
 
-    async fn pass_on(&self, said: AgentOutput) -> Result<(), OutputClosed> {
-        self.said.send(said).await.map_err(|_| OutputClosed)
+    async fn send(&self, output: AgentOutput) -> Result<(), OutputClosed> {
+        self.output.send(output).await.map_err(|_| OutputClosed)
     }
 }

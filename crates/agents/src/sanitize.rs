@@ -1,30 +1,32 @@
-//! From the bytes of a program to text that steers nothing.
+//! Converts the output of a program to plain text: lossy UTF-8 decoding and removal of terminal escape
+//! sequences.
 
-/// Bytes as text, whatever they are; a letter may come in several pieces. An empty piece is the end.
+/// Incremental lossy UTF-8 decoder. A character may be split over several chunks; an empty chunk marks the
+/// end.
 #[derive(Debug, Default)]
 pub struct Utf8Decoder {
-    begun: Vec<u8>,
+    incomplete: Vec<u8>,
 }
 
 impl Utf8Decoder {
-    pub fn read(&mut self, piece: &[u8]) -> String {
-        let mut bytes = std::mem::take(&mut self.begun);
-        bytes.extend_from_slice(piece);
-        let whole = if piece.is_empty() { bytes.len() } else { bytes.len() - unfinished(&bytes) };
-        self.begun = bytes.split_off(whole);
+    pub fn read(&mut self, chunk: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.incomplete);
+        bytes.extend_from_slice(chunk);
+        let complete = if chunk.is_empty() { bytes.len() } else { bytes.len() - incomplete_bytes(&bytes) };
+        self.incomplete = bytes.split_off(complete);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// How many bytes at the end may be the beginning of a letter.
-fn unfinished(bytes: &[u8]) -> usize {
+/// Number of trailing bytes that may be the start of a character whose rest has not arrived.
+fn incomplete_bytes(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes).err() {
         Some(error) if error.error_len().is_none() => bytes.len() - error.valid_up_to(),
         Some(_) => {
-            // Something before it was no text; only the last letter is of interest.
+            // Earlier bytes are invalid UTF-8; only the last character can be incomplete.
             let tail = bytes.len().saturating_sub(3);
-            let begun = (tail..bytes.len()).rev().find(|at| bytes[*at] >= 0xc0);
-            begun.map_or(0, |at| match std::str::from_utf8(&bytes[at..]) {
+            let start = (tail..bytes.len()).rev().find(|at| bytes[*at] >= 0xc0);
+            start.map_or(0, |at| match std::str::from_utf8(&bytes[at..]) {
                 Err(error) if error.error_len().is_none() => bytes.len() - at,
                 _ => 0,
             })
@@ -33,11 +35,11 @@ fn unfinished(bytes: &[u8]) -> usize {
     }
 }
 
-/// Leaves out what is meant for a terminal: colours, moves, titles, links, the clipboard.
+/// Removes terminal control sequences: colours, cursor movement, titles, links, clipboard access.
 #[derive(Debug, Default)]
 pub struct EscapeStripper {
     state: State,
-    returned: bool,
+    after_carriage_return: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -46,7 +48,7 @@ enum State {
     Text,
     Escape,
     Control,
-    /// Up to BEL or ST.
+    /// Inside an OSC, DCS or similar string, which ends with BEL or ST.
     Command,
     CommandEscape,
 }
@@ -71,13 +73,13 @@ impl EscapeStripper {
             (State::Control, '@'..='~') => (State::Text, None),
             (State::Control, ' '..='?') => (State::Control, None),
             (State::Control, _) => (State::Text, None),
-            (State::Text, '\n') if self.returned => (State::Text, None),
+            (State::Text, '\n') if self.after_carriage_return => (State::Text, None),
             (State::Text, '\r' | '\n') => (State::Text, Some('\n')),
             (State::Text, '\t') => (State::Text, Some('\t')),
             (State::Text, c) => (State::Text, Some(c).filter(|c| !c.is_control())),
         };
         self.state = state;
-        self.returned = c == '\r';
+        self.after_carriage_return = c == '\r';
         shown
     }
 }
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_read_is_left() {
+    fn only_visible_text_remains() {
         let cases = [
             ("plain\ttext\n", "plain\ttext\n"),
             ("a\r\nb\rc", "a\nb\nc"),
@@ -99,14 +101,14 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             assert_eq!(EscapeStripper::default().pass(bytes), expected, "{bytes:?}");
-            let mut plain = EscapeStripper::default();
-            let one_by_one: String = bytes.chars().map(|c| plain.pass(&c.to_string())).collect();
-            assert_eq!(one_by_one, expected, "{bytes:?} in pieces");
+            let mut stripper = EscapeStripper::default();
+            let one_by_one: String = bytes.chars().map(|c| stripper.pass(&c.to_string())).collect();
+            assert_eq!(one_by_one, expected, "{bytes:?} in chunks");
         }
     }
 
     #[test]
-    fn a_letter_may_come_in_pieces_and_what_is_none_is_marked() {
+    fn a_character_may_be_split_over_chunks_and_invalid_bytes_are_replaced() {
         let cases: [(&[u8], &str); 4] = [
             ("aé日😀".as_bytes(), "aé日😀"),
             (b"a\xffb\xf0\x9f", "a\u{fffd}b\u{fffd}"),
@@ -116,7 +118,7 @@ mod tests {
         for (bytes, expected) in cases {
             for size in 1..=bytes.len() {
                 let mut utf8 = Utf8Decoder::default();
-                let mut text: String = bytes.chunks(size).map(|piece| utf8.read(piece)).collect();
+                let mut text: String = bytes.chunks(size).map(|chunk| utf8.read(chunk)).collect();
                 text += &utf8.read(&[]);
                 assert_eq!(text, expected, "{bytes:?} by {size}");
             }

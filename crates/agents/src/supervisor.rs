@@ -1,8 +1,10 @@
-//! The process between a gateway and a program of an agent: this same binary, run as `parlor keep`.
+//! The process supervisor: a process between a gateway and one agent program, this binary run as `parlor
+//! keep`.
 //!
-//! Owns: nothing that the program starts outlives it, the gateway or the keeper, whatever either of them does to
-//! the others. It has no thread of the gateway and none of its memory, so it is still there when the gateway was
-//! killed. Only Linux lets a process be told of all its descendants; elsewhere a program is a process group.
+//! Owns: when the program, the gateway or the supervisor ends, every descendant of the program is killed.
+//! The supervisor is a separate process, so it survives a killed gateway and can still clean up. It uses
+//! Linux child subreapers to find all descendants; on other systems programs run in a process group without
+//! a supervisor.
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{
@@ -21,25 +23,29 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The hidden commands under which the binary becomes a keeper, and then the program.
+/// Hidden command that runs the binary as a process supervisor.
 pub const SUPERVISE: &str = "keep";
+/// Argument after `SUPERVISE` that makes the helper process replace itself with the agent program.
 const EXEC: &str = "become";
-/// Whether its input, output and errors are a terminal.
+/// Argument for a program whose stdout and stderr are a terminal; [`NO_TTY`] is the opposite.
 pub const TTY: &str = "tty";
 pub const NO_TTY: &str = "no-tty";
-/// Between asking a program to end and ending it.
-const GRACE: Duration = Duration::from_millis(400);
-/// Between two looks at the process table.
+/// Time between SIGTERM and SIGKILL when the gateway stops the program.
+const STOP_GRACE: Duration = Duration::from_millis(400);
+/// Interval between two scans of the process table while descendants are being killed.
 const PROCESS_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// A process that the system cannot end, because it waits for a disk, is left to the system.
+/// Maximum time to retry killing descendants. A process in uninterruptible I/O is then left to the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
-/// What a shell says of a program that cannot be run.
-const NOT_RUN: u8 = 127;
+/// Exit code for a program that cannot be started; shells use the same one.
+const CANNOT_EXECUTE: u8 = 127;
 
-/// What the gateway says to a keeper; when it says nothing more, it is gone.
+/// Byte that the gateway writes to the pipe to stop the program. End of file means that the gateway is gone.
 pub const STOP: u8 = b's';
 
-/// `keep PARENT PIPE INODE TTY PROGRAM…`, and what it makes of itself.
+/// Runs the hidden command with the arguments after `keep`.
+///
+/// `PARENT PIPE INODE TTY PROGRAM…` supervises the program; `become TTY PROGRAM…` replaces this process
+/// with it.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let first = arguments.next().unwrap_or_default();
     let done = match first == EXEC {
@@ -48,11 +54,12 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("{error}");
-        ExitCode::from(NOT_RUN)
+        ExitCode::from(CANNOT_EXECUTE)
     })
 }
 
-/// Takes the place of this process. What a program inherits can be arranged before it begins, without `unsafe`.
+/// Replaces this process with the program, after setting up the death signal, session and terminal that the
+/// program inherits. A separate process for this avoids `unsafe` code between fork and exec.
 fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if arguments.next().is_some_and(|tty| tty == TTY) {
@@ -65,44 +72,45 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> io::Result<E
 }
 
 enum SupervisorEvent {
-    /// The program ended so.
+    /// The program exited with this status.
     Ended(WaitStatus),
     Stop,
-    /// The gateway wants it gone, or is gone itself.
+    /// The gateway closed the pipe: it dropped the program or died.
     Gone,
 }
 
 fn supervise(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     let (pipe, inode) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
-    // A pipe that was never inherited has no other end but the gateway's.
+    // The pipe is opened through /proc instead of being inherited, so the gateway has the only write end and
+    // this side sees end of file when the gateway dies.
     let pipe = File::open(format!("/proc/{}/fd/{}", parent.display(), pipe.display()))?;
     if pipe.metadata()?.ino().to_string() != *inode.to_string_lossy() {
-        return Err(io::Error::other("it was called off"));
+        return Err(io::Error::other("the gateway has already closed the pipe for this program"));
     }
     set_child_subreaper(Some(getpid()))?;
     let arguments: Vec<OsString> = arguments.collect();
     let mut command = Command::new("/proc/self/exe");
     command.arg(SUPERVISE).arg(EXEC).args(&arguments);
-    // Whoever leads a group cannot begin a session.
+    // A process group leader cannot call setsid, which a program with a terminal needs.
     if arguments.first().is_some_and(|tty| tty != TTY) {
         command.process_group(0);
     }
     let program = command.spawn()?;
     let program = Pid::from_child(&program);
-    let nothing = open("/dev/null", OFlags::RDWR, Mode::empty())?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
-    dup2_stderr(&nothing)?;
+    let null = open("/dev/null", OFlags::RDWR, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
 
-    let (tell, news) = channel();
-    let told = tell.clone();
-    thread::Builder::new().spawn(move || listen(pipe, &told))?;
-    thread::Builder::new().spawn(move || reap(program, &tell))?;
-    let mut status = match news.recv() {
+    let (sender, events) = channel();
+    let pipe_sender = sender.clone();
+    thread::Builder::new().spawn(move || read_pipe(pipe, &pipe_sender))?;
+    thread::Builder::new().spawn(move || reap(program, &sender))?;
+    let mut status = match events.recv() {
         Ok(SupervisorEvent::Ended(status)) => Some(status),
         Ok(SupervisorEvent::Stop) => {
             signal_all(Signal::TERM);
-            match news.recv_timeout(GRACE) {
+            match events.recv_timeout(STOP_GRACE) {
                 Ok(SupervisorEvent::Ended(status)) => Some(status),
                 Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
             }
@@ -110,51 +118,53 @@ fn supervise(parent: &OsStr, mut arguments: impl Iterator<Item = OsString>) -> i
         Ok(SupervisorEvent::Gone) | Err(_) => None,
     };
     let until = Instant::now() + KILL_TIMEOUT;
-    while end_all() && Instant::now() < until {
+    while kill_all() && Instant::now() < until {
         thread::sleep(PROCESS_POLL_INTERVAL);
     }
-    while let (None, Ok(told)) = (&status, news.recv_timeout(GRACE)) {
-        if let SupervisorEvent::Ended(ended) = told {
+    while let (None, Ok(event)) = (&status, events.recv_timeout(STOP_GRACE)) {
+        if let SupervisorEvent::Ended(ended) = event {
             status = Some(ended);
         }
     }
-    Ok(as_it_ended(status))
+    Ok(exit_like(status))
 }
 
-fn listen(mut pipe: File, tell: &Sender<SupervisorEvent>) {
+fn read_pipe(mut pipe: File, events: &Sender<SupervisorEvent>) {
     let mut byte = [0];
     while matches!(pipe.read(&mut byte), Ok(1)) {
-        if byte[0] == STOP && tell.send(SupervisorEvent::Stop).is_err() {
+        if byte[0] == STOP && events.send(SupervisorEvent::Stop).is_err() {
             return;
         }
     }
-    let _ = tell.send(SupervisorEvent::Gone);
+    let _ = events.send(SupervisorEvent::Gone);
 }
 
-/// Takes in every descendant that ended: those whose own parent is gone are this process's too.
-fn reap(program: Pid, tell: &Sender<SupervisorEvent>) {
+/// Reaps exited descendants, including orphans that the subreaper inherited, and reports the program's own
+/// exit.
+fn reap(program: Pid, events: &Sender<SupervisorEvent>) {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == program => {
-                if tell.send(SupervisorEvent::Ended(status)).is_err() {
+                if events.send(SupervisorEvent::Ended(status)).is_err() {
                     return;
                 }
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // There are none now; there will be none, since the program is gone.
+            // No children are left, and none can appear: the program has ended too.
             Err(_) => return,
         }
     }
 }
 
-/// Ends as the program did, so that whoever waits for this process learns how.
-fn as_it_ended(status: Option<WaitStatus>) -> ExitCode {
+/// Exits with the program's exit code or dies from the same signal, so that the gateway sees how the
+/// program ended.
+fn exit_like(status: Option<WaitStatus>) -> ExitCode {
     let status = status.map(|status| (status.exit_status(), status.terminating_signal()));
     match status {
         Some((Some(code), _)) => ExitCode::from(code as u8),
         Some((None, Some(signal))) => {
-            let none = Rlimit { current: Some(0), maximum: Some(0) };
-            let _ = setrlimit(Resource::Core, none);
+            let no_core_dump = Rlimit { current: Some(0), maximum: Some(0) };
+            let _ = setrlimit(Resource::Core, no_core_dump);
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = kill_process(getpid(), signal);
             }
@@ -173,8 +183,9 @@ fn signal_all(signal: Signal) {
     }
 }
 
-/// Says whether there was anything left to end. What is stopped cannot start others while the list is made anew.
-fn end_all() -> bool {
+/// Kills all descendants and returns whether there were any. All of them are stopped first, so that none
+/// can start another process while the others are killed.
+fn kill_all() -> bool {
     let left = descendants();
     for signal in [Signal::STOP, Signal::KILL] {
         for pid in &left {
@@ -184,7 +195,7 @@ fn end_all() -> bool {
     !left.is_empty()
 }
 
-/// Everything below this process that still lives.
+/// All living descendants of this process.
 fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -195,17 +206,18 @@ fn descendants() -> Vec<Pid> {
         }
     }
     let mut found = Vec::new();
-    let mut look = vec![getpid().as_raw_nonzero().get()];
-    while let Some(parent) = look.pop() {
+    let mut pending = vec![getpid().as_raw_nonzero().get()];
+    while let Some(parent) = pending.pop() {
         for (id, lives) in children.remove(&parent).unwrap_or_default() {
-            look.push(id);
+            pending.push(id);
             found.extend(Pid::from_raw(id).filter(|_| lives));
         }
     }
     found
 }
 
-/// The parent in `/proc/ID/stat`, and whether the process lives; its name, before that, may contain anything.
+/// Reads the parent's id from `/proc/ID/stat`, and whether the process is alive. The process name comes
+/// before both and may contain any characters, so parsing starts after its last parenthesis.
 fn parent(stat: &[u8]) -> Option<(i32, bool)> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
@@ -218,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_anything_in_it_hides_no_process() {
+    fn a_process_name_with_any_characters_is_parsed() {
         assert_eq!(parent(b"12 (sh) S 7 12 12 0"), Some((7, true)));
         assert_eq!(parent(b"12 (a) R 1 (b)) Z 9 1"), Some((9, false)));
         assert_eq!(parent(b"12 (\xff\n) D 3 1"), Some((3, true)));

@@ -1,4 +1,4 @@
-//! The TLS configuration of every outgoing connection: which cryptography is used and which certificates are trusted.
+//! The TLS configuration of every outgoing connection: the crypto provider and the trusted certificates.
 //!
 //! The provider is passed explicitly, so no client depends on a process-wide default.
 
@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, Error, RootCertStore};
 
 /// Trusts no certificate, so every TLS handshake fails with a certificate error.
-pub fn trusting_nobody() -> ClientConfig {
+pub fn trusting_no_certificate() -> ClientConfig {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().expect("ring supports the default versions");
     builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()

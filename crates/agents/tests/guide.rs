@@ -1,8 +1,8 @@
-//! The guide at the other end of a link, read as the hub reads it.
+//! Tests the guide over a frame channel; every frame is parsed as the hub parses it.
 
 use parlor_agents::{FrameChannel, frame_channel, guide};
 use parlor_model::{Activity, ChunkKind, PlanState, RunEvent, StepState, SubagentChange};
-use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MOST_CHUNKS, PermissionForm, Status, read};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MAX_CHUNKS, PermissionForm, Status, read};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
 use serde_json::{Value, json};
@@ -12,40 +12,40 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 const LIMITS: FrameLimits =
-    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
+    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MAX_CHUNKS } };
 
-/// The hub's end.
+/// The hub's end of the channel.
 struct Hub {
-    link: FrameChannel,
+    channel: FrameChannel,
     guide: JoinHandle<()>,
 }
 
 impl Hub {
-    /// With the guide registered.
+    /// Starts the guide and waits for its registration.
     async fn start() -> Self {
-        Self::with_room_for(64).await
+        Self::with_capacity(64).await
     }
 
-    async fn with_room_for(frames: usize) -> Self {
-        let (here, there) = frame_channel(frames);
-        let mut hub = Self { link: here, guide: tokio::spawn(guide(there)) };
-        let GatewayMessage::Register(form) = hub.next().await else { panic!("it did not register") };
+    async fn with_capacity(frames: usize) -> Self {
+        let (hub_end, guide_end) = frame_channel(frames);
+        let mut hub = Self { channel: hub_end, guide: tokio::spawn(guide(guide_end)) };
+        let GatewayMessage::Register(form) = hub.next().await else { panic!("the guide did not register") };
         assert_eq!((form.id.as_str(), &*form.name, &*form.kind), ("guide", "guide", "guide"));
         hub
     }
 
-    async fn say(&self, frame: Value) {
-        self.link.outgoing.send(frame.to_string()).await.unwrap();
+    async fn send(&self, frame: Value) {
+        self.channel.outgoing.send(frame.to_string()).await.unwrap();
     }
 
-    /// Ada mentions the guide.
+    /// Sends a message of the user Ada to the guide.
     async fn ask(&self, room: &str, content: &str) {
         self.ask_as("user", "Ada", room, content).await;
     }
 
     async fn ask_as(&self, kind: &str, name: &str, room: &str, content: &str) {
         let message = format!("m-{room}");
-        self.say(
+        self.send(
             json!({ "type": "server:send_to_agent", "agentId": "guide", "roomId": room, "messageId": message,
             "content": content, "senderName": name, "senderType": kind, "routingMode": "direct",
             "conversationId": "c", "depth": 1 }),
@@ -59,34 +59,34 @@ impl Hub {
         if let Some(reason) = reason {
             frame["denyReason"] = reason.into();
         }
-        self.say(frame).await;
+        self.send(frame).await;
     }
 
-    /// The next frame, which must be one that the hub takes.
+    /// Receives the next frame and checks that the hub would accept it.
     async fn next(&mut self) -> GatewayMessage {
-        let frame = self.link.incoming.recv().await.expect("the guide is there");
+        let frame = self.channel.incoming.recv().await.expect("the guide keeps the channel open");
         let value: Value = serde_json::from_str(&frame).unwrap();
         assert!(!has_null(&value), "{frame}");
         read(&frame, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {frame}"))
     }
 
-    /// Everything up to the end of a reply and the word that the guide is free again; permissions are allowed.
-    async fn reply(&mut self) -> Played {
-        let mut played = Played::default();
+    /// Collects all frames until the guide is online again, and allows every permission request.
+    async fn reply(&mut self) -> ReplyFrames {
+        let mut reply_frames = ReplyFrames::default();
         loop {
-            let told = self.next().await;
-            if let GatewayMessage::Permission(form) = &told {
+            let frame = self.next().await;
+            if let GatewayMessage::Permission(form) = &frame {
                 self.decide(form, "allow", None).await;
             }
-            let over = matches!(told, GatewayMessage::Status { status: Status::Online, .. });
-            played.frames.push(told);
-            if over {
-                return played;
+            let is_last = matches!(frame, GatewayMessage::Status { status: Status::Online, .. });
+            reply_frames.frames.push(frame);
+            if is_last {
+                return reply_frames;
             }
         }
     }
 
-    async fn play(content: &str) -> Played {
+    async fn play(content: &str) -> ReplyFrames {
         let mut hub = Self::start().await;
         hub.ask("r", content).await;
         hub.reply().await
@@ -110,23 +110,24 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
+/// The frames of one or more replies.
 #[derive(Default)]
-struct Played {
+struct ReplyFrames {
     frames: Vec<GatewayMessage>,
 }
 
-impl Played {
+impl ReplyFrames {
     fn streamed(&self, kind: ChunkKind) -> String {
-        let chunks = self.frames.iter().filter_map(|told| match told {
+        let chunks = self.frames.iter().filter_map(|frame| match frame {
             GatewayMessage::Chunk { chunk, .. } if chunk.kind == kind => Some(&*chunk.content),
             _ => None,
         });
         chunks.collect()
     }
 
-    /// How many frames of a kind there are, chunks by their type and events by their kind.
+    /// Number of frames of a kind: chunks by their type, events by their kind.
     fn count(&self, kind: &str) -> usize {
-        self.frames.iter().filter(|told| name(told) == kind).count()
+        self.frames.iter().filter(|frame| name(frame) == kind).count()
     }
 
     fn kinds(&self) -> BTreeSet<&'static str> {
@@ -134,36 +135,36 @@ impl Played {
     }
 
     fn events(&self) -> impl Iterator<Item = &RunEvent> {
-        self.frames.iter().filter_map(|told| match told {
+        self.frames.iter().filter_map(|frame| match frame {
             GatewayMessage::RunEvent { event, .. } => Some(event),
             _ => None,
         })
     }
 
-    /// What it said in the end, which must be what it streamed.
+    /// The final text of the reply; checks that it equals the streamed chunks.
     fn text(&self) -> String {
-        let mut ends = self.frames.iter().filter_map(|told| match told {
+        let mut ends = self.frames.iter().filter_map(|frame| match frame {
             GatewayMessage::Complete { text, chunks, conversation, depth, reply, .. } => {
                 assert_eq!((conversation.as_deref(), *depth), (Some("c"), Some(1)));
                 assert!(reply.room.is_some() && reply.message.is_some());
                 for kind in [ChunkKind::Text, ChunkKind::Thinking, ChunkKind::ToolUse, ChunkKind::Error] {
-                    let kept = chunks.iter().filter(|chunk| chunk.kind == kind);
-                    let kept: String = kept.map(|chunk| &*chunk.content).collect();
-                    assert_eq!(kept, self.streamed(kind), "{kind:?}");
+                    let stored = chunks.iter().filter(|chunk| chunk.kind == kind);
+                    let stored: String = stored.map(|chunk| &*chunk.content).collect();
+                    assert_eq!(stored, self.streamed(kind), "{kind:?}");
                 }
                 text.as_deref()
             }
             _ => None,
         });
-        let text = ends.next().expect("it ended").to_owned();
-        assert_eq!(ends.next(), None, "it ended once");
+        let text = ends.next().expect("the reply was completed").to_owned();
+        assert_eq!(ends.next(), None, "the reply is completed once");
         assert_eq!(text, self.streamed(ChunkKind::Text));
         text
     }
 }
 
-fn name(told: &GatewayMessage) -> &'static str {
-    match told {
+fn name(frame: &GatewayMessage) -> &'static str {
+    match frame {
         GatewayMessage::Chunk { chunk, .. } => chunk.kind.as_str(),
         GatewayMessage::Complete { .. } => "complete",
         GatewayMessage::Status { status: Status::Busy, .. } => "busy",
@@ -185,19 +186,19 @@ fn name(told: &GatewayMessage) -> &'static str {
     }
 }
 
-/// What a request shows beside text, and beside what every reply has.
+/// Checks the kinds of frames in a reply, besides text and the frames that every reply has.
 #[track_caller]
-fn check(content: &str, played: &Played, expected: &[&str]) {
+fn check(content: &str, reply_frames: &ReplyFrames, expected: &[&str]) {
     let usual = ["busy", "text", "complete", "online", "status"];
-    let shown: Vec<&str> = played.kinds().into_iter().filter(|kind| !usual.contains(kind)).collect();
+    let shown: Vec<&str> = reply_frames.kinds().into_iter().filter(|kind| !usual.contains(kind)).collect();
     assert_eq!(shown, expected, "{content}");
-    let first = played.frames.first().map(name);
-    assert_eq!(first, Some("busy"), "{content}: busy before anything else");
-    assert!(!played.text().is_empty(), "{content}");
+    let first = reply_frames.frames.first().map(name);
+    assert_eq!(first, Some("busy"), "{content}: the first frame is the status busy");
+    assert!(!reply_frames.text().is_empty(), "{content}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_word_shows_what_it_promises() {
+async fn each_keyword_plays_its_demo() {
     for (content, expected) in [
         ("@guide think", &["thinking"][..]),
         ("@guide tool", &["tool_progress", "tool_result", "tool_use"]),
@@ -221,9 +222,9 @@ async fn each_word_shows_what_it_promises() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_every_chunk_and_every_event_within_a_minute() {
-    let began = Instant::now();
-    let played = Hub::play("@guide show me everything").await;
+async fn everything_has_every_chunk_and_every_event_within_a_minute() {
+    let started = Instant::now();
+    let reply_frames = Hub::play("@guide show me everything").await;
     let all = [
         "changes",
         "error",
@@ -241,10 +242,10 @@ async fn everything_is_every_chunk_and_every_event_within_a_minute() {
         "usage",
         "workspace_status",
     ];
-    check("everything", &played, &all);
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    check("everything", &reply_frames, &all);
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     let seen = |activity: Activity| {
-        played
+        reply_frames
             .events()
             .any(|event| matches!(event, RunEvent::Status { activity: seen, .. } if *seen == activity))
     };
@@ -254,24 +255,24 @@ async fn everything_is_every_chunk_and_every_event_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_goes_through_every_state_and_a_subagent_comes_back() {
-    let played = Hub::play("@guide plan").await;
-    let plans: Vec<_> = played
+async fn a_plan_goes_through_every_state_and_a_subagent_returns() {
+    let reply_frames = Hub::play("@guide plan").await;
+    let plans: Vec<_> = reply_frames
         .events()
         .filter_map(|event| match event {
             RunEvent::Plan(plan) => Some(plan),
             _ => None,
         })
         .collect();
-    // What people reject is not its to say.
+    // Only a user can reject a plan, so the guide never sends that state.
     for state in PlanState::ALL.iter().filter(|state| **state != PlanState::Rejected) {
         assert!(plans.iter().any(|plan| plan.state == *state), "{state:?}");
     }
     for state in StepState::ALL {
         assert!(plans.iter().flat_map(|plan| &plan.steps).any(|step| step.state == *state), "{state:?}");
     }
-    let played = Hub::play("@guide subagent").await;
-    let changes: Vec<_> = played
+    let reply_frames = Hub::play("@guide subagent").await;
+    let changes: Vec<_> = reply_frames
         .events()
         .filter_map(|event| match event {
             RunEvent::Subagent(subagent) => Some(&subagent.change),
@@ -285,25 +286,29 @@ async fn a_plan_goes_through_every_state_and_a_subagent_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_hello_is_greeted_by_name_and_offered_four_things_to_try() {
-    let played = Hub::play("hello @guide").await;
-    let text = played.text();
+async fn a_greeting_is_answered_by_name_with_four_things_to_try() {
+    let reply_frames = Hub::play("hello @guide").await;
+    let text = reply_frames.text();
     assert!(text.starts_with("Hello Ada, and welcome!"), "{text}");
     let offers: Vec<&str> =
         text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
     assert_eq!(offers.len(), 4);
     for offer in offers {
-        let wanted = offer.split('`').nth(1).unwrap();
-        assert!(Hub::play(wanted).await.kinds().contains("status"), "{offer} is no offer");
+        let request = offer.split('`').nth(1).unwrap();
+        assert!(Hub::play(request).await.kinds().contains("status"), "{offer} does not start a demo");
     }
-    assert!(played.count("text") > 20, "it comes in small pieces");
-    assert_eq!(played.text(), Hub::play("hello @guide").await.text(), "it says the same every time");
+    assert!(reply_frames.count("text") > 20, "the text is sent in small chunks");
+    assert_eq!(
+        reply_frames.text(),
+        Hub::play("hello @guide").await.text(),
+        "the reply is the same every time"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_it_hears_everything_it_is_brief() {
+async fn a_message_without_a_mention_gets_a_short_reply() {
     let mut hub = Hub::start().await;
-    hub.say(json!({ "type": "server:send_to_agent", "agentId": "guide", "roomId": "r", "messageId": "m",
+    hub.send(json!({ "type": "server:send_to_agent", "agentId": "guide", "roomId": "r", "messageId": "m",
         "content": "good morning everybody", "senderName": "Ada", "senderType": "user",
         "routingMode": "broadcast", "conversationId": "c", "depth": 1 }))
         .await;
@@ -311,7 +316,7 @@ async fn where_it_hears_everything_it_is_brief() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_called_by_accident() {
+async fn no_agent_is_mentioned_by_accident() {
     let mut hub = Hub::start().await;
     hub.ask_as("user", "@coder", "r", "@guide tell me about @reviewer and his many long and winding stories")
         .await;
@@ -324,10 +329,10 @@ async fn nobody_is_called_by_accident() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_about_a_permission_is_told_whatever_it_is() {
+async fn every_decision_on_a_permission_is_reported() {
     for (decision, reason, expected) in [
         ("allow", None, "Allowed:"),
-        ("deny", None, "Denied: I leave the fern alone. A no"),
+        ("deny", None, "Denied: I leave the fern alone. You do not"),
         ("deny", Some("`@coder` waters it"), "You said: `'@coder' waters it`."),
         ("timeout", None, "Nobody answered in time"),
     ] {
@@ -335,86 +340,90 @@ async fn an_answer_about_a_permission_is_told_whatever_it_is() {
         hub.ask("r", "@guide permission").await;
         let form = hub.permission().await;
         assert_eq!((&*form.tool, form.timeout_ms), ("WaterPlant", Some(120_000)));
-        // An answer to something else changes nothing.
+        // A decision on another request has no effect.
         let other = PermissionForm {
             request: format!("{}0", form.request).into(),
             input: form.input.clone(),
             ..form
         };
         hub.decide(&other, "allow", None).await;
-        let asked = other.request.strip_suffix('0').unwrap().into();
-        hub.decide(&PermissionForm { request: asked, ..other }, decision, reason).await;
+        let request = other.request.strip_suffix('0').unwrap().into();
+        hub.decide(&PermissionForm { request, ..other }, decision, reason).await;
         let rest = hub.reply().await;
         assert!(rest.streamed(ChunkKind::Text).contains(expected), "{}", rest.streamed(ChunkKind::Text));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_at_all_is_a_no_in_the_end() {
+async fn a_permission_without_a_decision_is_denied_in_the_end() {
     let mut hub = Hub::start().await;
     hub.ask("r", "@guide permission").await;
     hub.permission().await;
-    let asked = Instant::now();
+    let requested = Instant::now();
     let rest = hub.reply().await;
     assert!(rest.streamed(ChunkKind::Text).starts_with("Nobody answered in time"));
-    assert!(asked.elapsed() > Duration::from_secs(120));
+    assert!(requested.elapsed() > Duration::from_secs(120));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_ends_a_reply_at_once_and_only_there() {
+async fn a_stop_ends_a_reply_at_once_and_only_in_its_room() {
     let mut hub = Hub::start().await;
     hub.ask("a", "@guide slow").await;
     hub.ask("b", "@guide permission").await;
     hub.permission().await;
-    let began = Instant::now();
-    hub.say(json!({ "type": "server:stop_agent", "agentId": "guide", "roomId": "a" })).await;
-    // What was on its way when it was told to stop has arrived by now.
+    let started = Instant::now();
+    hub.send(json!({ "type": "server:stop_agent", "agentId": "guide", "roomId": "a" })).await;
+    // Discards the frames that were sent before the stop was read.
     tokio::task::yield_now().await;
-    while hub.link.incoming.try_recv().is_ok() {}
+    while hub.channel.incoming.try_recv().is_ok() {}
     let quiet = timeout(Duration::from_secs(100), hub.next()).await;
-    assert!(quiet.is_err(), "{quiet:?}: room b waits for its answer, and room a is quiet");
-    hub.say(json!({ "type": "server:stop_agent", "agentId": "guide" })).await;
-    assert_eq!(name(&hub.next().await), "complete", "it says that nothing more comes");
-    assert_eq!(name(&hub.next().await), "online", "and nothing does");
-    assert!(began.elapsed() < Duration::from_secs(101));
+    assert!(quiet.is_err(), "{quiet:?}: room b waits for a decision, and room a is stopped");
+    hub.send(json!({ "type": "server:stop_agent", "agentId": "guide" })).await;
+    assert_eq!(name(&hub.next().await), "complete", "a stopped reply is completed");
+    assert_eq!(name(&hub.next().await), "online", "nothing follows the completion");
+    assert!(started.elapsed() < Duration::from_secs(101));
     hub.ask("a", "@guide task").await;
     check("task", &hub.reply().await, &["task"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_answers_in_many_rooms_at_once_and_mixes_nothing_up() {
-    let mut hub = Hub::with_room_for(100).await;
+async fn concurrent_replies_in_many_rooms_are_not_mixed_up() {
+    let mut hub = Hub::with_capacity(100).await;
     let rooms: Vec<String> = (0..50).map(|room| format!("r{room}")).collect();
     for room in &rooms {
         hub.ask(room, "@guide terminal").await;
     }
-    let began = Instant::now();
-    let mut told = hub.reply().await.frames;
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: not one after the other", began.elapsed());
+    let started = Instant::now();
+    let mut sent = hub.reply().await.frames;
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}: the replies are concurrent",
+        started.elapsed()
+    );
     for room in &rooms {
-        let frames = told.extract_if(.., |told| place(told) == Some(room)).collect();
-        let played = Played { frames };
-        assert_eq!((played.count("terminal"), played.count("complete")), (4, 1), "{room}");
-        played.text();
+        let frames = sent.extract_if(.., |frame| room_of(frame) == Some(room)).collect();
+        let reply_frames = ReplyFrames { frames };
+        assert_eq!((reply_frames.count("terminal"), reply_frames.count("complete")), (4, 1), "{room}");
+        reply_frames.text();
     }
-    assert_eq!(told.iter().map(name).collect::<Vec<_>>(), ["busy", "online"]);
+    assert_eq!(sent.iter().map(name).collect::<Vec<_>>(), ["busy", "online"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_narrow_link_slows_it_down_and_loses_nothing() {
-    let mut hub = Hub::with_room_for(1).await;
+async fn a_slow_channel_delays_the_guide_and_loses_nothing() {
+    let mut hub = Hub::with_capacity(1).await;
     for room in ["a", "b", "c"] {
         hub.ask(room, "@guide everything").await;
     }
-    let mut told = hub.reply().await.frames;
+    let mut sent = hub.reply().await.frames;
     for room in ["a", "b", "c"] {
-        let frames = told.extract_if(.., |told| place(told) == Some(room)).collect();
-        assert!(Played { frames }.text().contains("That was everything."), "{room}");
+        let frames = sent.extract_if(.., |frame| room_of(frame) == Some(room)).collect();
+        assert!(ReplyFrames { frames }.text().contains("That was everything."), "{room}");
     }
 }
 
-fn place(told: &GatewayMessage) -> Option<&str> {
-    let room = match told {
+fn room_of(frame: &GatewayMessage) -> Option<&str> {
+    let room = match frame {
         GatewayMessage::Chunk { reply, .. } | GatewayMessage::Complete { reply, .. } => &reply.room,
         GatewayMessage::Terminal { room, .. } | GatewayMessage::RunEvent { room, .. } => room,
         GatewayMessage::Permission(form) => &form.room,
@@ -424,7 +433,7 @@ fn place(told: &GatewayMessage) -> Option<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_turn_given_twice_is_answered_once() {
+async fn the_same_run_sent_twice_is_answered_once() {
     let mut hub = Hub::start().await;
     hub.ask("r", "@guide task").await;
     hub.ask("r", "@guide task").await;
@@ -432,25 +441,25 @@ async fn the_same_turn_given_twice_is_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_what_the_guide_cannot_do_is_not_left_waiting() {
+async fn an_unsupported_request_gets_an_answer() {
     let mut hub = Hub::start().await;
-    hub.say(json!({ "type": "server:agent_command", "agentId": "guide", "roomId": "r", "command": "clear", "args": "", "userId": "u" })).await;
+    hub.send(json!({ "type": "server:agent_command", "agentId": "guide", "roomId": "r", "command": "clear", "args": "", "userId": "u" })).await;
     assert!(matches!(hub.next().await, GatewayMessage::Answer(_)));
-    hub.say(json!({ "type": "server:query_agent_info", "agentId": "guide" })).await;
+    hub.send(json!({ "type": "server:query_agent_info", "agentId": "guide" })).await;
     assert!(matches!(hub.next().await, GatewayMessage::Answer(_)));
-    hub.say(json!({ "type": "server:hologram" })).await;
-    hub.link.outgoing.send("no frame".into()).await.unwrap();
+    hub.send(json!({ "type": "server:hologram" })).await;
+    hub.channel.outgoing.send("not a frame".into()).await.unwrap();
     hub.ask("r", "@guide task").await;
     assert_eq!(hub.reply().await.count("task"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_its_link_or_when_it_is_removed() {
+async fn the_guide_ends_with_its_channel_or_when_it_is_removed() {
     let hub = Hub::start().await;
     hub.ask("r", "@guide slow").await;
-    drop(hub.link);
+    drop(hub.channel);
     hub.guide.await.unwrap();
     let hub = Hub::start().await;
-    hub.say(json!({ "type": "server:remove_agent", "agentId": "guide" })).await;
+    hub.send(json!({ "type": "server:remove_agent", "agentId": "guide" })).await;
     hub.guide.await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A model as an agent, against an endpoint on loopback that says what the test wants.
+//! Tests the agent kind `model` against a scripted endpoint on loopback.
 
 use parlor_agents::finding::Health;
 use parlor_agents::kinds::model::{Dialect, Endpoint, EndpointErrorKind, Key, Model, Timeouts};
@@ -14,21 +14,21 @@ const CANARY: &str = "sk-canary-0123456789";
 const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 
 #[tokio::test]
-async fn it_streams_thoughts_and_text_and_tells_what_it_cost() {
+async fn it_streams_thoughts_and_text_and_reports_its_usage() {
     for dialect in BOTH {
         let mut server = ModelEndpoint::start().await.unwrap();
         server.respond_with(ScriptedResponse::Say {
             thoughts: vec!["hm".into()],
             text: vec!["Hello".into(), " wörld".into()],
         });
-        let played = play(&model(&server, dialect)).await;
-        assert_eq!(played.ending, RunResult::Finished);
-        assert_eq!((&*played.thoughts, &*played.text), ("hm", "Hello wörld"));
-        assert_eq!(played.pieces, 3, "as it was said");
-        assert_eq!(played.spent, Some((25, 7)));
+        let finished_run = play(&model(&server, dialect)).await;
+        assert_eq!(finished_run.result, RunResult::Finished);
+        assert_eq!((&*finished_run.thoughts, &*finished_run.text), ("hm", "Hello wörld"));
+        assert_eq!(finished_run.chunks, 3, "every delta is sent as its own chunk");
+        assert_eq!(finished_run.spent, Some((25, 7)));
 
-        let asked = server.asked().await.unwrap();
-        let body = asked.body;
+        let request = server.asked().await.unwrap();
+        let body = request.body;
         assert_eq!((&body["model"], &body["stream"]), (&json!("small"), &json!(true)));
         let question = json!({ "role": "user", "content": "ada (person): What now?" });
         let (path, header, value, last) = match dialect {
@@ -43,12 +43,12 @@ async fn it_streams_thoughts_and_text_and_tells_what_it_cost() {
                 ("/v1/messages", "x-api-key", CANARY.to_owned(), &body["messages"][0])
             }
         };
-        assert_eq!((&*asked.path, &asked.headers[header], last), (path, &value, &question));
+        assert_eq!((&*request.path, &request.headers[header], last), (path, &value, &question));
     }
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
+async fn a_transient_error_is_retried_and_a_permanent_one_is_not() {
     for dialect in BOTH {
         for status in [429, 500, 502, 503, 529] {
             let mut server = ModelEndpoint::start().await.unwrap();
@@ -56,25 +56,29 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
                 .respond_with(ScriptedResponse::status(status, "later"))
                 .respond_with(ScriptedResponse::status(status, "later"))
                 .respond_with(ScriptedResponse::say("at last"));
-            let played = play(&model(&server, dialect)).await;
-            assert_eq!((played.ending, &*played.text), (RunResult::Finished, "at last"), "{status}");
+            let finished_run = play(&model(&server, dialect)).await;
+            assert_eq!(
+                (finished_run.result, &*finished_run.text),
+                (RunResult::Finished, "at last"),
+                "{status}"
+            );
             assert_eq!(server.unseen(), 3);
         }
-        for (status, words) in [
-            (400, "The model's server refused the request (status 400): too odd."),
+        for (status, expected) in [
+            (400, "The model's server rejected the request (status 400): too odd."),
             (401, "The model's server does not accept the key: too odd."),
             (404, "The model's server does not know this model or this address: too odd."),
         ] {
             let mut server = ModelEndpoint::start().await.unwrap();
             server.respond_with(ScriptedResponse::status(status, "too\n odd"));
-            assert_eq!(play(&model(&server, dialect)).await.ending, RunResult::Failed(words.into()));
+            assert_eq!(play(&model(&server, dialect)).await.result, RunResult::Failed(expected.into()));
             assert_eq!(server.unseen(), 1);
         }
     }
 }
 
 #[tokio::test]
-async fn it_waits_as_long_as_it_is_asked_to_but_not_for_ever() {
+async fn retry_after_is_honoured_up_to_a_maximum() {
     let limited = |seconds: &str| ScriptedResponse::Status {
         status: 429,
         headers: vec![("retry-after".into(), seconds.into())],
@@ -82,19 +86,19 @@ async fn it_waits_as_long_as_it_is_asked_to_but_not_for_ever() {
     };
     let mut server = ModelEndpoint::start().await.unwrap();
     server.respond_with(limited("1")).respond_with(ScriptedResponse::say("thanks"));
-    let begun = Instant::now();
+    let started = Instant::now();
     assert_eq!(play(&model(&server, Dialect::OpenAi)).await.text, "thanks");
-    assert!(begun.elapsed() >= Duration::from_secs(1));
+    assert!(started.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.unseen(), 2);
 
     server.respond_with(limited("3600"));
-    let words = "The model's server wants fewer requests, or its quota is used up.";
-    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
-    assert_eq!(server.unseen(), 1, "an hour is too long for a conversation");
+    let expected = "The model's server limits the request rate, or its quota is used up.";
+    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.result, RunResult::Failed(expected.into()));
+    assert_eq!(server.unseen(), 1, "a Retry-After of an hour is not waited for");
 }
 
 #[tokio::test]
-async fn another_model_takes_over_and_that_is_said() {
+async fn a_fallback_to_another_model_is_reported() {
     let (mut first, mut second) =
         (ModelEndpoint::start().await.unwrap(), ModelEndpoint::start().await.unwrap());
     for _ in 0..3 {
@@ -104,34 +108,37 @@ async fn another_model_takes_over_and_that_is_said() {
     let mut model = model(&first, Dialect::Anthropic);
     model.second = Some(endpoint(&second, Dialect::OpenAi));
     model.second.as_mut().unwrap().model = "large".into();
-    let played = play(&model).await;
-    assert_eq!((played.ending, &*played.text), (RunResult::Finished, "I am here"));
+    let finished_run = play(&model).await;
+    assert_eq!((finished_run.result, &*finished_run.text), (RunResult::Finished, "I am here"));
     let fallback = RunEvent::ModelFallback {
         preferred: "small".into(),
         actual: "large".into(),
         reason: "the model's server is overloaded: busy".into(),
     };
-    assert_eq!(played.told, [fallback]);
-    let words = "small did not answer: the model's server is overloaded: busy. large answers instead.";
-    assert_eq!(played.errors, words, "for those who are not told of events");
+    assert_eq!(finished_run.events, [fallback]);
+    let expected = "small did not answer: the model's server is overloaded: busy. large answers instead.";
+    assert_eq!(finished_run.errors, expected, "the text for clients that receive no run events");
     assert_eq!((first.unseen(), second.unseen()), (3, 1));
 }
 
 #[tokio::test]
-async fn once_something_was_said_nothing_is_asked_again() {
+async fn an_error_after_the_first_output_is_not_retried() {
     for dialect in BOTH {
-        for (act, words) in [
-            (ScriptedResponse::BreakOff("half a".into()), "The model broke off in the middle."),
-            // Its silence lasts two minutes, of a clock that goes by itself while nothing happens.
+        for (response, expected) in [
+            (
+                ScriptedResponse::BreakOff("half a".into()),
+                "The connection was lost in the middle of the model's answer.",
+            ),
+            // The idle timeout is two minutes; the paused clock of tokio skips them.
             (ScriptedResponse::Stall("half a".into()), "The model did not answer in time."),
             (ScriptedResponse::SayAndFail("half a".into()), "The model's server is overloaded: Overloaded."),
         ] {
             let mut server = ModelEndpoint::start().await.unwrap();
             let mut model = model(&server, dialect);
             model.second = Some(endpoint(&server, dialect));
-            let stalls = matches!(act, ScriptedResponse::Stall(_));
-            server.respond_with(act);
-            let played = play_and(&model, |_| {
+            let stalls = matches!(response, ScriptedResponse::Stall(_));
+            server.respond_with(response);
+            let finished_run = play_and(&model, |_| {
                 if stalls {
                     tokio::time::pause();
                 }
@@ -140,96 +147,96 @@ async fn once_something_was_said_nothing_is_asked_again() {
             if stalls {
                 tokio::time::resume();
             }
-            assert_eq!((played.ending, &*played.text), (RunResult::Failed(words.into()), "half a"));
-            assert_eq!(server.unseen(), 1, "a reply has one beginning");
+            assert_eq!(
+                (finished_run.result, &*finished_run.text),
+                (RunResult::Failed(expected.into()), "half a")
+            );
+            assert_eq!(server.unseen(), 1, "there is no second request");
         }
     }
 }
 
 #[tokio::test]
-async fn silence_garbage_and_floods_end_and_say_so() {
+async fn silence_garbage_and_floods_end_the_run_with_an_error() {
     for dialect in BOTH {
-        for (act, words) in [
+        for (response, expected) in [
             (ScriptedResponse::Hang, "The model did not answer in time."),
-            (ScriptedResponse::Garbage, "The model's server answered with something that is not an answer."),
-            (
-                ScriptedResponse::NotAStream,
-                "The model's server answered with something that is not an answer.",
-            ),
-            (ScriptedResponse::EndlessLine, "The model said more than fits."),
-            (ScriptedResponse::Say { thoughts: vec![], text: vec![] }, "The model said nothing."),
+            (ScriptedResponse::Garbage, "The model's server sent an invalid response."),
+            (ScriptedResponse::NotAStream, "The model's server sent an invalid response."),
+            (ScriptedResponse::EndlessLine, "The model's answer is too large."),
+            (ScriptedResponse::Say { thoughts: vec![], text: vec![] }, "The model sent an empty answer."),
         ] {
             let server = ModelEndpoint::start().await.unwrap();
             for _ in 0..3 {
-                server.respond_with(act.clone());
+                server.respond_with(response.clone());
             }
             let mut model = model(&server, dialect);
-            if matches!(act, ScriptedResponse::Hang) {
-                model.first.patience.silence = Duration::from_millis(50);
+            if matches!(response, ScriptedResponse::Hang) {
+                model.first.timeouts.idle = Duration::from_millis(50);
             }
-            assert_eq!(play(&model).await.ending, RunResult::Failed(words.into()), "{act:?}");
+            assert_eq!(play(&model).await.result, RunResult::Failed(expected.into()), "{response:?}");
         }
         let server = ModelEndpoint::start().await.unwrap();
         server.respond_with(ScriptedResponse::Flood);
-        let played = play(&model(&server, dialect)).await;
-        assert_eq!(played.ending, RunResult::Failed("The model said more than fits.".into()));
-        assert!(played.text.len() <= 10 * 1024 * 1024);
+        let finished_run = play(&model(&server, dialect)).await;
+        assert_eq!(finished_run.result, RunResult::Failed("The model's answer is too large.".into()));
+        assert!(finished_run.text.len() <= 10 * 1024 * 1024);
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_short_says_so() {
+async fn an_answer_that_was_cut_off_says_so() {
     for dialect in BOTH {
         let server = ModelEndpoint::start().await.unwrap();
         server.respond_with(ScriptedResponse::CutShort("so far".into()));
-        let played = play(&model(&server, dialect)).await;
-        assert_eq!((played.ending, &*played.text), (RunResult::Finished, "so far"));
-        assert_eq!(played.errors, "The model stopped here: it may not say more at once.");
+        let finished_run = play(&model(&server, dialect)).await;
+        assert_eq!((finished_run.result, &*finished_run.text), (RunResult::Finished, "so far"));
+        assert_eq!(finished_run.errors, "The answer is cut off here: it reached the maximum length.");
     }
 }
 
 #[tokio::test]
-async fn a_stop_ends_it_at_once() {
+async fn a_stop_ends_the_run_at_once() {
     let server = ModelEndpoint::start().await.unwrap();
     server.respond_with(ScriptedResponse::Stall("a word".into()));
     let mut model = model(&server, Dialect::Anthropic);
-    model.first.patience = Timeouts::default();
-    let (stage, mut heard, stop) = RunIo::new(8);
-    let turn = turn();
-    let listening = async {
-        while !matches!(heard.recv().await, Some(AgentOutput::Chunk(_))) {}
+    model.first.timeouts = Timeouts::default();
+    let (run_io, mut output, stop) = RunIo::new(8);
+    let run_input = run_input();
+    let stop_at_first_chunk = async {
+        while !matches!(output.recv().await, Some(AgentOutput::Chunk(_))) {}
         stop.cancel();
     };
-    let (ending, ()) = tokio::join!(model.execute(&turn, &stage), listening);
-    assert_eq!(ending, RunResult::Stopped);
+    let (result, ()) = tokio::join!(model.execute(&run_input, &run_io), stop_at_first_chunk);
+    assert_eq!(result, RunResult::Stopped);
 }
 
 #[tokio::test]
-async fn the_key_is_shown_nowhere() {
+async fn the_key_appears_in_no_error_and_no_debug_output() {
     let server = ModelEndpoint::start().await.unwrap();
     server.respond_with(ScriptedResponse::status(401, &format!("Incorrect key {CANARY} given")));
     let model = model(&server, Dialect::OpenAi);
-    let RunResult::Failed(words) = play(&model).await.ending else { panic!("not failed") };
-    assert_eq!(&*words, "The model's server does not accept the key: Incorrect key … given.");
+    let RunResult::Failed(message) = play(&model).await.result else { panic!("not failed") };
+    assert_eq!(&*message, "The model's server does not accept the key: Incorrect key … given.");
     assert!(!format!("{model:?}").contains("canary"));
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let mut elsewhere = ModelEndpoint::start().await.unwrap();
+    let mut target = ModelEndpoint::start().await.unwrap();
     let server = ModelEndpoint::start().await.unwrap();
-    let headers = vec![("location".into(), format!("{}/v1/chat/completions", elsewhere.url))];
+    let headers = vec![("location".into(), format!("{}/v1/chat/completions", target.url))];
     server.respond_with(ScriptedResponse::Status { status: 307, headers, body: String::new() });
-    let words = "The model's server wants to be asked at another address.";
-    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.ending, RunResult::Failed(words.into()));
-    assert_eq!(elsewhere.unseen(), 0);
+    let expected = "The model's server sent a redirect, which is not followed.";
+    assert_eq!(play(&model(&server, Dialect::OpenAi)).await.result, RunResult::Failed(expected.into()));
+    assert_eq!(target.unseen(), 0);
 }
 
 #[tokio::test]
-async fn what_others_chose_reaches_no_private_network() {
+async fn an_address_of_a_user_reaches_no_private_network() {
     let mut server = ModelEndpoint::start().await.unwrap();
     let url = server.url.replace("127.0.0.1", "localhost");
-    // As a name that led elsewhere when it was looked at.
+    // Stands for a name that resolved to a public address when the URL was checked.
     let base = outbound::address(&url, AddressPolicy::Everywhere).unwrap();
     let endpoint = Endpoint::new(Dialect::OpenAi, base, Key::new(CANARY), "small", AddressPolicy::Public);
     let endpoint_error = endpoint.ask_briefly("", "hello?", Duration::from_secs(5)).await.unwrap_err();
@@ -238,79 +245,83 @@ async fn what_others_chose_reaches_no_private_network() {
 }
 
 #[tokio::test]
-async fn a_look_at_it_says_what_is_wrong_and_what_to_do() {
+async fn an_examination_reports_a_problem_and_its_fix() {
     let server = ModelEndpoint::start().await.unwrap();
     let mut model = model(&server, Dialect::OpenAi);
     let findings = model.examine().await;
-    assert_eq!((findings[0].state, &*findings[0].what), (Health::Ok, "small answers at 127.0.0.1."));
+    assert_eq!(
+        (findings[0].state, &*findings[0].what),
+        (Health::Ok, "127.0.0.1 is reachable and has the model small.")
+    );
     model.first.model = "huge".into();
     let findings = model.examine().await;
     assert_eq!(findings[0].state, Health::Warning);
-    assert_eq!(findings[0].fix.as_deref(), Some("Choose one that it has, such as small, large."));
+    assert_eq!(findings[0].fix.as_deref(), Some("Choose a model that it has, such as small, large."));
     drop(server);
     let findings = model.examine().await;
     assert_eq!(findings[0].state, Health::Failure);
     assert_eq!(findings[0].fix.as_deref(), Some("Check the address, and that the server is running."));
 }
 
-struct Played {
-    ending: RunResult,
+/// The result and the collected output of one run.
+struct FinishedRun {
+    result: RunResult,
     text: String,
     thoughts: String,
     errors: String,
-    pieces: usize,
-    told: Vec<RunEvent>,
+    chunks: usize,
+    events: Vec<RunEvent>,
     spent: Option<(u64, u64)>,
 }
 
-async fn play(model: &Model) -> Played {
+async fn play(model: &Model) -> FinishedRun {
     play_and(model, |_| {}).await
 }
 
-/// Does something with each piece of text as it is heard.
-async fn play_and(model: &Model, mut hear: impl FnMut(&str)) -> Played {
-    let (stage, mut heard, _stop) = RunIo::new(4);
-    let turn = turn();
-    let playing = async {
-        let ending = model.execute(&turn, &stage).await;
-        drop(stage);
-        ending
+/// Executes one run and calls `on_text` with each text chunk as it arrives.
+async fn play_and(model: &Model, mut on_text: impl FnMut(&str)) -> FinishedRun {
+    let (run_io, mut output, _stop) = RunIo::new(4);
+    let run_input = run_input();
+    let executing = async {
+        let result = model.execute(&run_input, &run_io).await;
+        drop(run_io);
+        result
     };
-    let mut played = Played {
-        ending: RunResult::Stopped,
+    let mut finished_run = FinishedRun {
+        result: RunResult::Stopped,
         text: String::new(),
         thoughts: String::new(),
         errors: String::new(),
-        pieces: 0,
-        told: Vec::new(),
+        chunks: 0,
+        events: Vec::new(),
         spent: None,
     };
-    let listening = async {
-        while let Some(said) = heard.recv().await {
-            match said {
+    let collecting = async {
+        while let Some(item) = output.recv().await {
+            match item {
                 AgentOutput::Chunk(chunk) => {
-                    played.pieces += 1;
+                    finished_run.chunks += 1;
                     match chunk.kind {
-                        ChunkKind::Thinking => played.thoughts.push_str(&chunk.content),
-                        ChunkKind::Error => played.errors.push_str(&chunk.content),
+                        ChunkKind::Thinking => finished_run.thoughts.push_str(&chunk.content),
+                        ChunkKind::Error => finished_run.errors.push_str(&chunk.content),
                         _ => {
-                            played.text.push_str(&chunk.content);
-                            hear(&chunk.content);
+                            finished_run.text.push_str(&chunk.content);
+                            on_text(&chunk.content);
                         }
                     }
                 }
                 AgentOutput::Event(RunEvent::Usage(report)) => {
-                    played.spent = report.spent.map(|spent| (spent.input_tokens, spent.output_tokens));
+                    finished_run.spent = report.spent.map(|spent| (spent.input_tokens, spent.output_tokens));
                 }
                 AgentOutput::Event(RunEvent::Status { .. }) => {}
-                AgentOutput::Event(event) => played.told.push(event),
+                AgentOutput::Event(event) => finished_run.events.push(event),
                 other => panic!("{other:?}"),
             }
         }
     };
-    let (ending, ()) = tokio::join!(playing, listening);
-    played.ending = ending;
-    played
+    let (result, ()) = tokio::join!(executing, collecting);
+    finished_run.result = result;
+    finished_run
 }
 
 fn model(server: &ModelEndpoint, dialect: Dialect) -> Model {
@@ -320,15 +331,15 @@ fn model(server: &ModelEndpoint, dialect: Dialect) -> Model {
 fn endpoint(server: &ModelEndpoint, dialect: Dialect) -> Endpoint {
     let base = outbound::address(&server.url, AddressPolicy::Everywhere).unwrap();
     let mut endpoint = Endpoint::new(dialect, base, Key::new(CANARY), "small", AddressPolicy::Everywhere);
-    // Who has to wait for an answer waits long: a busy machine is slow.
-    let (pause, longest_pause) = (Duration::from_millis(10), Duration::from_secs(5));
-    endpoint.patience = Timeouts { pause, longest_pause, ..Timeouts::default() };
+    // Only the retry delays are shortened: with short timeouts, tests would fail on a busy machine.
+    let (retry_delay, max_retry_delay) = (Duration::from_millis(10), Duration::from_secs(5));
+    endpoint.timeouts = Timeouts { retry_delay, max_retry_delay, ..Timeouts::default() };
     endpoint
 }
 
-fn turn() -> RunInput {
-    let asked = json!({ "type": "server:send_to_agent", "agentId": "coder", "roomId": "r", "messageId": "m",
+fn run_input() -> RunInput {
+    let request = json!({ "type": "server:send_to_agent", "agentId": "coder", "roomId": "r", "messageId": "m",
         "content": "What now?", "senderName": "ada", "senderType": "user" });
-    let Ok(Some(Instruction::Answer(request))) = read(&asked.to_string()) else { panic!("{asked}") };
+    let Ok(Some(Instruction::Answer(request))) = read(&request.to_string()) else { panic!("{request}") };
     RunInput { request, room: None, session: None }
 }

@@ -1,7 +1,7 @@
-//! Files on the disk, each under the digest of its content: `ab/ab…`, so that the same content is one file.
+//! Content-addressed blob store on disk: each blob is one file named after its SHA-256 digest (`ab/ab…`).
 //!
-//! A file comes in under a name of its own, is brought to the disk, and only then gets its place; it never
-//! changes afterwards. Which of them are needed the store knows.
+//! An upload is written to a temporary file, synced, and only then renamed to its final path; the file never
+//! changes afterwards. The store's tables, not this module, decide which blobs are still referenced.
 
 use parking_lot::Mutex;
 use parlor_engine::ports::{BlobStore, BlobUpload, Content, StoredBlob};
@@ -19,31 +19,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct DiskBlobs {
     root: PathBuf,
     received: AtomicU64,
-    held: PinnedBlobs,
+    pinned: PinnedBlobs,
 }
 
-/// The contents that somebody is about to refer to, and how many are. Locked while a file is removed, too.
+/// Pin count of each stored blob that no committed row refers to yet. `remove_unless` holds the lock while it
+/// deletes a file, so that a blob cannot be pinned between the check and the deletion.
 type PinnedBlobs = Arc<Mutex<HashMap<BlobDigest, usize>>>;
 
-/// Where files are while they come in; a backup passes by what begins with a dot.
+/// Directory of unfinished uploads. Backups skip names that begin with a dot.
 const INCOMING: &str = ".incoming";
 
 impl DiskBlobs {
-    /// Opens, or makes, the directory. What was coming in when the last hub ended is gone.
+    /// Opens or creates the blob directory. Deletes uploads that were unfinished when the last hub stopped.
     pub fn open(root: &Path) -> io::Result<Self> {
         let incoming = root.join(INCOMING);
         match fs::remove_dir_all(&incoming) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => make_directory(&incoming)?,
+            _ => create_directory(&incoming)?,
         }
-        Ok(Self { root: root.to_owned(), received: AtomicU64::new(0), held: PinnedBlobs::default() })
+        Ok(Self { root: root.to_owned(), received: AtomicU64::new(0), pinned: PinnedBlobs::default() })
     }
 
     fn directory(&self, first: u8) -> PathBuf {
         self.root.join(format!("{first:02x}"))
     }
 
-    fn place(&self, digest: &BlobDigest) -> PathBuf {
+    fn path_of(&self, digest: &BlobDigest) -> PathBuf {
         self.directory(digest.0[0]).join(digest.to_string())
     }
 }
@@ -53,19 +54,19 @@ impl BlobStore for DiskBlobs {
         let number = self.received.fetch_add(1, Ordering::Relaxed).to_string();
         let path = self.root.join(INCOMING).join(number);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = file.on_disk("making a file")?;
+        let file = file.on_disk("creating a file")?;
         Ok(Box::new(FileUpload {
             file,
             path: Temporary(path),
             root: self.root.clone(),
             hash: Sha256::new(),
             size: 0,
-            held: self.held.clone(),
+            pinned: self.pinned.clone(),
         }))
     }
 
     fn open(&self, digest: &BlobDigest) -> Result<Option<Box<dyn Content>>, Fault> {
-        match File::open(self.place(digest)) {
+        match File::open(self.path_of(digest)) {
             Ok(file) => Ok(Some(Box::new(file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).on_disk("opening a file"),
@@ -79,7 +80,7 @@ impl BlobStore for DiskBlobs {
         };
         let names = entries.map(|entry| Ok(entry?.file_name()));
         let names = names.collect::<io::Result<Vec<_>>>().on_disk("listing files")?;
-        // Anything else that somebody put there is theirs.
+        // Files whose name is not a digest were not written by the hub: ignore them.
         Ok(names.iter().filter_map(|name| BlobDigest::parse(name.to_str()?)).collect())
     }
 
@@ -88,11 +89,11 @@ impl BlobStore for DiskBlobs {
         digest: &BlobDigest,
         needed: &mut dyn FnMut() -> Result<bool, Fault>,
     ) -> Result<bool, Fault> {
-        let held = self.held.lock();
-        if held.contains_key(digest) || needed()? {
+        let pinned = self.pinned.lock();
+        if pinned.contains_key(digest) || needed()? {
             return Ok(false);
         }
-        match fs::remove_file(self.place(digest)) {
+        match fs::remove_file(self.path_of(digest)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).on_disk("removing a file"),
             removed => Ok(removed.is_ok()),
         }
@@ -105,10 +106,10 @@ struct FileUpload {
     root: PathBuf,
     hash: Sha256,
     size: u64,
-    held: PinnedBlobs,
+    pinned: PinnedBlobs,
 }
 
-/// Removes the file, if it is still under this name.
+/// Path of a temporary file, deleted on drop unless the file was renamed before.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
@@ -126,47 +127,47 @@ impl BlobUpload for FileUpload {
 
     fn keep(self: Box<Self>) -> Result<StoredBlob, Fault> {
         let digest = BlobDigest(self.hash.finalize().into());
-        let hold = BlobPin::on(digest, self.held);
+        let pin = BlobPin::on(digest, self.pinned);
         let name = digest.to_string();
-        let place = || {
+        let rename_into_place = || {
             self.file.sync_all()?;
             let directory = self.root.join(&name[..2]);
-            make_directory(&directory)?;
-            // One with the same content may be there: this one has just been brought to the disk.
+            create_directory(&directory)?;
+            // The rename may replace a file with the same content: the new file is already synced.
             fs::rename(&self.path.0, directory.join(&name))?;
             File::open(&directory)?.sync_all()?;
             File::open(&self.root)?.sync_all()
         };
-        place().on_disk("keeping a file")?;
-        Ok(StoredBlob { digest, size: self.size, hold: Box::new(hold) })
+        rename_into_place().on_disk("storing a file")?;
+        Ok(StoredBlob { digest, size: self.size, hold: Box::new(pin) })
     }
 }
 
 struct BlobPin {
     digest: BlobDigest,
-    held: PinnedBlobs,
+    pinned: PinnedBlobs,
 }
 
 impl BlobPin {
-    fn on(digest: BlobDigest, held: PinnedBlobs) -> Self {
-        *held.lock().entry(digest).or_default() += 1;
-        Self { digest, held }
+    fn on(digest: BlobDigest, pinned: PinnedBlobs) -> Self {
+        *pinned.lock().entry(digest).or_default() += 1;
+        Self { digest, pinned }
     }
 }
 
 impl Drop for BlobPin {
     fn drop(&mut self) {
-        let mut held = self.held.lock();
-        if let Some(count) = held.get_mut(&self.digest) {
+        let mut pinned = self.pinned.lock();
+        if let Some(count) = pinned.get_mut(&self.digest) {
             *count -= 1;
             if *count == 0 {
-                held.remove(&self.digest);
+                pinned.remove(&self.digest);
             }
         }
     }
 }
 
-fn make_directory(path: &Path) -> io::Result<()> {
+fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -176,7 +177,7 @@ trait IoFaultExt<T> {
 
 impl<T> IoFaultExt<T> for io::Result<T> {
     fn on_disk(self, context: &'static str) -> Result<T, Fault> {
-        // Each file is written once and never again, so nothing that failed is ever believed later.
+        // Transient: a file is written once and never reused after an error, so its data is never in doubt.
         self.map_err(|error| Fault::new(context, Severity::Transient, error))
     }
 }

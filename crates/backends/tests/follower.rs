@@ -1,5 +1,5 @@
-//! The store gives the order, the bus only carries the news: one that loses, repeats and reorders them changes
-//! nothing for those who listen.
+//! The log tailer delivers every event once and in log order, even if the bus loses, repeats or reorders
+//! batches.
 
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
@@ -20,82 +20,83 @@ use std::sync::{Arc, Mutex};
 const MESSAGES: usize = 300;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_the_bus_loses_repeats_or_reorders_everyone_hears_each_event_once_and_in_order() {
+async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_bus() {
     let directory = tempfile::tempdir().unwrap();
     let hub = open(directory.path());
-    let (caller, room) = somebody_in_a_room(&hub).await;
-    let subscriber = viewer(&hub, &caller);
+    let (caller, room) = user_in_a_room(&hub).await;
+    let subscriber = subscriber(&hub, &caller);
     hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
     hub.attach(&caller, &subscriber, &room, None, |_| None).await.unwrap();
 
-    let mut said = Vec::new();
+    let mut posted_seqs = Vec::new();
     for n in 0..MESSAGES {
         let posted = hub.execute(&caller, Command::Post(post(&room, n))).await;
         let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
-        said.push(posted.position.seq.0);
+        posted_seqs.push(posted.position.seq.0);
     }
-    let mut heard = Vec::new();
-    while heard.last() < said.last() {
+    let mut received = Vec::new();
+    while received.last() < posted_seqs.last() {
         let mut buffers = Vec::new();
         subscriber.outbox.take(&mut buffers, 64).await;
-        heard.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
+        received.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
     }
-    // That the room was made may be told only after the viewer has joined it.
-    heard.retain(|seq| Some(seq) >= said.first());
-    assert_eq!(heard, said);
+    // The event of the room's creation may be published only after the subscriber joined: ignore it.
+    received.retain(|seq| Some(seq) >= posted_seqs.first());
+    assert_eq!(received, posted_seqs);
     hub.close().await;
 }
 
-/// A client takes the position of whatever comes last: it must never go back.
+/// A client resumes from the position it received last, so positions must never decrease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_answer_to_a_join_comes_right_before_what_follows_its_position() {
+async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
     let directory = tempfile::tempdir().unwrap();
     let hub = open(directory.path());
-    let (caller, room) = somebody_in_a_room(&hub).await;
-    // That the room was made is told to everyone of its people, joined or not: it lies behind them.
+    let (caller, room) = user_in_a_room(&hub).await;
+    // Wait until the room's creation is published: its members would receive it even without joining the
+    // room.
     let posted = hub.execute(&caller, Command::Post(post(&room, 0))).await;
     let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
     hub.wait_until_published(posted.position.seq).await;
-    let said = async {
+    let posting = async {
         for n in 0.. {
             hub.execute(&caller, Command::Post(post(&room, n))).await.unwrap();
         }
     };
-    let joined = async {
+    let joining = async {
         for _ in 0..200 {
-            let subscriber = viewer(&hub, &caller);
+            let subscriber = subscriber(&hub, &caller);
             hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-            let place = |seq: Seq| Bytes::from(seq.0.to_le_bytes().to_vec());
-            let answer = move |position: Position| Some(place(position.seq));
-            hub.attach(&caller, &subscriber, &room, None, answer).await.unwrap();
-            let mut heard = Vec::new();
-            while heard.len() < 3 {
+            let encode = |seq: Seq| Bytes::from(seq.0.to_le_bytes().to_vec());
+            let reply = move |position: Position| Some(encode(position.seq));
+            hub.attach(&caller, &subscriber, &room, None, reply).await.unwrap();
+            let mut received = Vec::new();
+            while received.len() < 3 {
                 let mut buffers = Vec::new();
                 subscriber.outbox.take(&mut buffers, 64).await;
-                let places = buffers
+                let seqs = buffers
                     .concat()
                     .chunks(8)
                     .map(|seq| u64::from_le_bytes(seq.try_into().unwrap()))
                     .collect::<Vec<_>>();
-                heard.extend(places);
+                received.extend(seqs);
             }
-            assert!(heard.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{heard:?}");
+            assert!(received.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{received:?}");
             hub.disconnect(subscriber.id);
         }
     };
     tokio::select! {
-        () = joined => {}
-        () = said => unreachable!("it says more for as long as somebody joins"),
+        () = joining => {}
+        () = posting => unreachable!("messages are posted until the joins are done"),
     }
     hub.close().await;
 }
 
-fn viewer(hub: &Hub, caller: &Caller) -> Subscriber {
+fn subscriber(hub: &Hub, caller: &Caller) -> Subscriber {
     Subscriber {
-        id: hub.viewer_id(),
+        id: hub.next_subscriber_id(),
         user: caller.user().unwrap().clone(),
         principal: caller.principal.clone(),
-        egress: Arc::new(Places),
+        egress: Arc::new(SeqEgress),
         outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
         present: false,
     }
@@ -115,7 +116,7 @@ fn post(room: &RoomId, n: usize) -> Post {
 fn open(directory: &std::path::Path) -> Hub {
     let options = Options { synchronous: Synchronous::Off, ..Options::default() };
     let (store, reader) = sqlite::open(directory, options).unwrap();
-    let bus = Unreliable { bus: LocalBus::new(8), announced: AtomicUsize::new(0), late: Mutex::default() };
+    let bus = UnreliableBus { bus: LocalBus::new(8), published: AtomicUsize::new(0), late: Mutex::default() };
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
     Hub::open(HubDependencies {
         store,
@@ -129,7 +130,7 @@ fn open(directory: &std::path::Path) -> Hub {
     .unwrap()
 }
 
-async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
+async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let account = NewUser {
         username: "ada".into(),
         display_name: None,
@@ -151,29 +152,29 @@ async fn somebody_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-    let made = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(room)) = made else { panic!("{made:?}") };
+    let created = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
     (caller, room.id.clone())
 }
 
-/// Of every four batches it loses one, repeats one, and lets one come after its successor.
-struct Unreliable {
+/// A bus that, of every four batches, loses one, repeats one, and publishes one after its successor.
+struct UnreliableBus {
     bus: LocalBus,
-    announced: AtomicUsize,
+    published: AtomicUsize,
     late: Mutex<Option<Arc<[LoggedEvent]>>>,
 }
 
-impl Bus for Unreliable {
-    fn publish(&self, news: Arc<[LoggedEvent]>) {
-        match self.announced.fetch_add(1, Ordering::Relaxed) % 4 {
+impl Bus for UnreliableBus {
+    fn publish(&self, batch: Arc<[LoggedEvent]>) {
+        match self.published.fetch_add(1, Ordering::Relaxed) % 4 {
             0 => {}
             1 => {
-                self.bus.publish(news.clone());
-                self.bus.publish(news);
+                self.bus.publish(batch.clone());
+                self.bus.publish(batch);
             }
-            2 => *self.late.lock().unwrap() = Some(news),
+            2 => *self.late.lock().unwrap() = Some(batch),
             _ => {
-                self.bus.publish(news);
+                self.bus.publish(batch);
                 let late = self.late.lock().unwrap().take();
                 late.into_iter().for_each(|late| self.bus.publish(late));
             }
@@ -185,10 +186,10 @@ impl Bus for Unreliable {
     }
 }
 
-/// A door that tells the place of each event and nothing else.
-struct Places;
+/// An egress that encodes each event as its sequence number and drops everything else.
+struct SeqEgress;
 
-impl Egress for Places {
+impl Egress for SeqEgress {
     fn event(&self, logged_event: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         Some(logged_event.seq.0.to_le_bytes().to_vec().into())
     }

@@ -1,7 +1,7 @@
-//! What a decided command leaves in the audit log, in the same transaction.
+//! Derives the audit records of a decided command, which are written in its transaction.
 //!
-//! Owns: what is noted, in which words, and that a flood of failures is counted instead of written. What people and
-//! agents say and do in rooms is their members' affair and no part of it; nor is any secret.
+//! Owns: which actions are recorded, the text of their details, and the grouping of repeated failures into
+//! one row. Messages and the activity of users and agents in rooms are not recorded, nor are secrets.
 
 use crate::decide::{Change, Effects};
 use crate::facts::Facts;
@@ -14,7 +14,7 @@ use parlor_model::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Failures of one kind within this time are one row.
+/// Failures of one kind within this time are counted in one row.
 const FAILURE_GROUPING_WINDOW: Duration = Duration::from_secs(60 * 60);
 
 pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects) -> Vec<Change> {
@@ -24,7 +24,7 @@ pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects
     );
     let note = |(action, subject, detail): EntryParts| {
         let actor = match (action, &subject) {
-            // Whoever signs in was nobody before, and is this person from then on.
+            // The caller of a sign-in was anonymous; the record names the user who signed in.
             (Action::SignedIn, Some(subject)) => person(subject),
             _ => actor(caller, facts),
         };
@@ -48,20 +48,20 @@ pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects
 type EntryParts = (Action, Option<Subject>, String);
 
 fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
-    let told = |action, subject, detail: String| vec![(action, Some(subject), detail)];
+    let entry = |action, subject, detail: String| vec![(action, Some(subject), detail)];
     let own = || facts.standing.as_ref().map(|standing| user(&standing.user));
     let about = || facts.user.as_ref().map(user);
     match (command, &plan.receipt) {
         (Command::NoteBackup { through }, _) => vec![(Action::BackedUp, None, up_to(*through))],
         (Command::SetUp { .. }, Receipt::User(new)) => {
-            told(Action::UserCreated, user(new), "as admin, by the setup link".into())
+            entry(Action::UserCreated, user(new), "as admin, by the setup link".into())
         }
         (Command::CreateUser(_), Receipt::User(new)) => {
-            told(Action::UserCreated, user(new), format!("as {}", new.role.as_str()))
+            entry(Action::UserCreated, user(new), format!("as {}", new.role.as_str()))
         }
         (Command::Register { .. }, Receipt::User(new)) => {
             let by = facts.invitation.as_ref().map_or("", |invitation| invitation.id.as_str());
-            told(Action::UserCreated, user(new), format!("as {}, by invitation {by}", new.role.as_str()))
+            entry(Action::UserCreated, user(new), format!("as {}, by invitation {by}", new.role.as_str()))
         }
         (Command::ChangeUser { changes, .. }, Receipt::User(new)) => changed(changes, facts, new),
         (Command::RemoveUser { .. }, _) => vec![(Action::UserRemoved, about(), String::new())],
@@ -74,7 +74,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
                 (Some(SecondProof::Code { .. }), true) => "with a second factor",
                 _ => "",
             };
-            told(Action::SignedIn, user(signed_in), how.into())
+            entry(Action::SignedIn, user(signed_in), how.into())
         }
         (Command::SignInFailed { second_factor, .. }, _) => failed(*second_factor, facts, plan),
         (Command::Refresh { .. }, Receipt::FamilyRevoked) => {
@@ -84,10 +84,10 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             vec![(Action::SignedOut, own(), format!("session {sign_in}"))]
         }
         (Command::CreateKey { .. }, Receipt::Key(new)) => {
-            told(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
+            entry(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
         }
         (Command::Pair { .. }, Receipt::Key(new)) => {
-            told(Action::KeyCreated, key(new), format!("for {}, by a pairing code: agents", new.owner))
+            entry(Action::KeyCreated, key(new), format!("for {}, by a pairing code: agents", new.owner))
         }
         (Command::RevokeKey { .. }, _) => {
             let revoked = facts.key.as_ref();
@@ -96,33 +96,33 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
         }
         (Command::CreateInvitation(_), Receipt::Invitation(new)) => {
             let detail = format!("as {}, {} times", new.role.as_str(), new.uses);
-            told(Action::InvitationCreated, invitation(new), detail)
+            entry(Action::InvitationCreated, invitation(new), detail)
         }
         (Command::RevokeInvitation { .. }, _) => {
             let revoked = facts.invitation.as_ref().map(invitation);
             vec![(Action::InvitationRevoked, revoked, String::new())]
         }
         (Command::CreateRouter(_), Receipt::Router(new)) => {
-            told(Action::RouterCreated, router(new), reached(&new.model))
+            entry(Action::RouterCreated, router(new), reached(&new.model))
         }
         (Command::ChangeRouter { .. }, Receipt::Router(new)) => {
-            told(Action::RouterChanged, router(new), reached(&new.model))
+            entry(Action::RouterChanged, router(new), reached(&new.model))
         }
         (Command::RemoveRouter { .. }, _) => {
             vec![(Action::RouterRemoved, facts.router.as_ref().map(router), String::new())]
         }
         (Command::CreateService(_), Receipt::Service { agent: new, service }) => {
-            told(Action::ServiceCreated, agent(&new.id, Some(&new.name)), reached(&service.model))
+            entry(Action::ServiceCreated, agent(&new.id, Some(&new.name)), reached(&service.model))
         }
         (Command::ChangeService { .. }, Receipt::Service { agent: new, service }) => {
-            told(Action::ServiceChanged, agent(&new.id, Some(&new.name)), reached(&service.model))
+            entry(Action::ServiceChanged, agent(&new.id, Some(&new.name)), reached(&service.model))
         }
         (Command::RemoveService { .. }, _) => {
             let removed = facts.agent.as_ref().map(|removed| agent(&removed.id, Some(&removed.name)));
             vec![(Action::ServiceRemoved, removed, String::new())]
         }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
-        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => told(
+        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => entry(
             Action::RoomCreated,
             room(&new.id),
             format!("with {} other{}", members.len(), if members.len() == 1 { "" } else { "s" }),
@@ -132,21 +132,21 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             let detail = rule.map(|rule| in_use(&rule.tool, &rule.room)).unwrap_or_default();
             vec![(Action::ApprovalRuleRevoked, rule.map(|rule| agent(&rule.agent, None)), detail)]
         }
-        (Command::DeleteRoom { room: id }, _) => told(Action::RoomRemoved, room(id), String::new()),
+        (Command::DeleteRoom { room: id }, _) => entry(Action::RoomRemoved, room(id), String::new()),
         (Command::Freeze { room: id }, _) if !plan.changes.is_empty() => {
-            told(Action::RoomFrozen, room(id), String::new())
+            entry(Action::RoomFrozen, room(id), String::new())
         }
         (Command::Thaw { room: id }, _) if !plan.changes.is_empty() => {
-            told(Action::RoomThawed, room(id), String::new())
+            entry(Action::RoomThawed, room(id), String::new())
         }
         (Command::SetProjectRoot { room: id, root, .. }, _) if !plan.changes.is_empty() => {
-            told(Action::ProjectRootSet, room(id), root.as_deref().unwrap_or("none").into())
+            entry(Action::ProjectRootSet, room(id), root.as_deref().unwrap_or("none").into())
         }
         (Command::AddMember { room, .. }, Receipt::Member(new)) => {
-            told(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
+            entry(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
         }
         (Command::ChangeMember { room, .. }, Receipt::Member(new)) => {
-            told(Action::MemberChanged, member(new), in_room(room, Some(new.role)))
+            entry(Action::MemberChanged, member(new), in_room(room, Some(new.role)))
         }
         (Command::RemoveMember { room, .. }, _) => {
             vec![(Action::MemberRemoved, facts.target.as_ref().map(member), in_room(room, None))]
@@ -155,23 +155,24 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     }
 }
 
-/// What was decided about a question of an agent, whoever and whatever decided it. Its input is known by its digest alone.
+/// Record of a decision on an approval, whether by a user, a rule or a timeout. The input is identified only
+/// by its digest.
 fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
     match change {
-        // What people say to questions is no permission: the room sees it.
-        Change::PutApproval(asked) if asked.kind == ApprovalKind::Tool => {
-            let action = match asked.decision.as_ref()? {
+        // Answers to question sets grant no permission, and the room sees them, so they are not recorded.
+        Change::PutApproval(approval) if approval.kind == ApprovalKind::Tool => {
+            let action = match approval.decision.as_ref()? {
                 Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
                 Decision::Denied { .. } => Action::ApprovalDenied,
                 Decision::Expired => Action::ApprovalExpired,
                 Decision::Answered { .. } => return None,
                 Decision::Withdrawn => Action::ApprovalWithdrawn,
             };
-            let rule = facts.rule.as_ref().filter(|_| asked.decision == Some(Decision::AllowedByRule));
+            let rule = facts.rule.as_ref().filter(|_| approval.decision == Some(Decision::AllowedByRule));
             let rule = rule.map(|rule| format!(", by a rule of {}", rule.by)).unwrap_or_default();
-            let (used, id, digest) = (in_use(&asked.tool, &asked.room), &asked.id, asked.digest);
+            let (used, id, digest) = (in_use(&approval.tool, &approval.room), &approval.id, approval.digest);
             let detail = format!("{used}, approval {id}, input {digest}{rule}");
-            Some((action, Some(agent(&asked.agent, Some(&asked.agent_name))), detail))
+            Some((action, Some(agent(&approval.agent, Some(&approval.agent_name))), detail))
         }
         Change::PutApprovalRule(rule) => {
             let subject = agent(&rule.agent, None);
@@ -181,7 +182,7 @@ fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
     }
 }
 
-/// What agents are to pursue by themselves, and how they are prompted, whatever set or ended it; not what it says.
+/// Record of a mission or idle prompt that was set, ended or removed, by any command; without its text.
 fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     let place = |mission_scope: &MissionScope| match mission_scope {
         MissionScope::Room(room) => in_room(room, None),
@@ -192,10 +193,10 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
         Change::PutMission(mission) => {
             let ends = mission.ended_at.is_some();
             let action = if ends { Action::MissionEnded } else { Action::MissionSet };
-            // Else an agent was prompted.
-            let noted = ends || mission.created_at == facts.now && mission.prompts == 0;
+            // Any other change of a mission is a prompt of an agent, which is not recorded.
+            let is_recorded = ends || mission.created_at == facts.now && mission.prompts == 0;
             let detail = format!("mission {} {}", mission.id, place(&mission.mission_scope));
-            noted.then(|| (action, Some(room(&mission.room)), detail))
+            is_recorded.then(|| (action, Some(room(&mission.room)), detail))
         }
         Change::PutIdlePrompt { mission_scope, agent: of, idle } => {
             let action = if idle.is_some() { Action::OverrideSet } else { Action::OverrideRemoved };
@@ -213,7 +214,8 @@ fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
     subject(SubjectKind::Agent, agent.as_str(), name)
 }
 
-/// One command may change several things, of which some are looked for by themselves.
+/// Records for a changed account: a change of role or password gets its own record, so that it can be
+/// searched for.
 fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> {
     let before = facts.user.as_ref().map_or(new.role, |user| user.role);
     let mut notes = Vec::new();
@@ -231,7 +233,8 @@ fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> 
     notes
 }
 
-/// The name that was typed is never kept where nobody has it: it may be a password in the wrong field.
+/// Records for a failed sign-in. An unknown username is never stored: it may be a password typed into the
+/// wrong field.
 fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     let Some(account) = &facts.user else {
         return vec![(Action::SignInFailed, None, "no such name".into())];
@@ -250,15 +253,15 @@ fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts>
 }
 
 fn settings(changes: &SettingChanges) -> String {
-    fn one<T: ToString>(name: &str, change: &Option<Option<T>>) -> Option<String> {
+    fn describe<T: ToString>(name: &str, change: &Option<Option<T>>) -> Option<String> {
         let value = change.as_ref()?.as_ref().map_or("as started".into(), T::to_string);
         Some(format!("{name}: {value}"))
     }
     let all = [
-        one("hubName", &changes.name),
-        one("invitations", &changes.invitations),
-        one("lockoutFailures", &changes.lockout_failures),
-        one("lockoutSeconds", &changes.lockout_seconds),
+        describe("hubName", &changes.name),
+        describe("invitations", &changes.invitations),
+        describe("lockoutFailures", &changes.lockout_failures),
+        describe("lockoutSeconds", &changes.lockout_seconds),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
@@ -322,7 +325,7 @@ fn in_room(room: &RoomId, role: Option<RoomRole>) -> String {
     }
 }
 
-/// How much a backup holds.
+/// Detail text of a backup: the events it contains.
 pub fn up_to(through: Seq) -> String {
     format!("everything up to event {}", through.0)
 }

@@ -1,4 +1,9 @@
-//! The only file that answers "may they?". Pure; what is not allowed here is refused.
+//! Permission checks for every command and query: the only file that decides whether a caller may do
+//! something.
+//!
+//! Pure: reads only the loaded `Facts`. Default deny: each command and query has an explicit rule. Where the
+//! existence of a thing is secret, a thing that is hidden from the caller and a missing one yield the same
+//! refusal.
 
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
@@ -14,7 +19,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
     let ask = Authoriser { caller, facts };
     match command {
         Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
-        // The evidence is in the command itself and is weighed by its plan.
+        // These commands carry their own evidence (setup secret, credentials, refresh token), which `decide`
+        // checks.
         Command::SetUp { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }
@@ -32,7 +38,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Invitation))
         }
         Command::Register { .. } => ask.invited(),
-        // A key that could make others would not be limited.
+        // Not for API keys: a key that could create further keys would not be limited by its scopes.
         Command::OfferPairing { .. } => ask.person().map(|_| ()),
         Command::Pair { .. } => ask.paired(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
@@ -53,7 +59,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         Command::CreateService(_) => {
             ask.site_admin()?;
-            // Somebody answers for it.
+            // Not for the operator: a service needs an account that owns it.
             ask.signed_in(Scope::Admin).map(|_| ())
         }
         Command::ChangeService { .. } | Command::RemoveService { .. } => ask.service(),
@@ -62,7 +68,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.signed_in(Scope::Write)?;
             ask.give_router(changes)?;
             let agents = members.iter().any(|member| matches!(member, MemberId::Agent(_)));
-            // Agents are added one by one, where their owner can be looked at.
+            // Agents are added with `AddMember`, which checks their owner.
             if agents { Err(Refusal::Forbidden) } else { Ok(()) }
         }
         Command::Chat { agent, .. } => {
@@ -81,7 +87,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
 
-        // It spends what the room may spend, again and again.
+        // For room admins: a mission spends the room's budget repeatedly.
         Command::SetMission { .. } | Command::EndMission { .. } => {
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
             ask.end_mission()
@@ -119,7 +125,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.seen_message(facts.membership.as_deref(), Scope::Write).map(|_| ())
         }
         Command::Unpin { .. } => ask.unpin(),
-        // One's own marks are one's own, also where one may no longer look.
+        // Own bookmarks and read marks stay accessible after the user has left a room.
         Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
@@ -128,15 +134,15 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } => ask.own_agent(id),
         Command::RemoveAgent { id } => {
-            // Whoever runs the hub removes what lives in it.
-            match ask.is_operator() && facts.agent.as_ref().is_some_and(lives_in_hub) {
+            // The operator removes agents that the hub itself hosts.
+            match ask.is_operator() && facts.agent.as_ref().is_some_and(is_hosted_by_hub) {
                 true => Ok(()),
                 false => ask.own_agent(id),
             }
         }
         Command::ConnectGateway(new) => ask.connect_gateway(&new.id),
         Command::DisconnectGateway { .. } => {
-            // The connection is over, also where whoever it belonged to may do nothing any more.
+            // The hub marks a gateway as disconnected even when its owner's account or key has been revoked.
             if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway(Scope::Hosting) }
         }
         Command::RemoveGateway { .. } => ask.own_gateway(Scope::Agents),
@@ -156,17 +162,20 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Route(_) => ask.route(),
         Command::ClearDeadLetters => ask.dead_letters(),
 
-        // Only the hub itself gives turns and ends them; who may host an agent was asked when it came.
+        // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
+        // registers it.
         Command::StartRun { .. }
         | Command::MergeRun { .. }
         | Command::FinishRun(_)
         | Command::ReportUsage { .. } => ask.operator(),
-        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => ask.speak(room),
+        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => {
+            ask.post_as_agent(room)
+        }
 
         Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
             ask.operator()
         }
-        Command::DecidePlan { .. } => ask.judge_plan(),
+        Command::DecidePlan { .. } => ask.decide_plan(),
         Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
         Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
@@ -225,7 +234,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
         Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
         Query::MayManageCredentials { .. } => {
-            // No program of theirs gets at what its owner's machine may use.
+            // API keys may not manage credentials on the owner's machine.
             ask.person()?;
             ask.own_gateway(Scope::Agents)
         }
@@ -245,19 +254,21 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
     }
 }
 
-/// Whether the agents of `owner` may hear what a source says on a path: those of the account behind the source, of
-/// site admins, and of whoever an admin lets hear it.
+/// Whether agents of `owner` may receive messages that a source publishes on a path. True for the account
+/// behind the source, for site admins, and for users with a matching `source_patterns` entry, which an admin
+/// grants.
 pub fn may_receive_from_source(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
-    let lets_hear = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
-    behind == Some(&owner.id) || owner.role == SiteRole::Admin || lets_hear()
+    let is_granted = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
+    behind == Some(&owner.id) || owner.role == SiteRole::Admin || is_granted()
 }
 
-/// Whether somebody's word lets an agent use its tools in a room.
+/// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
+/// `approve_role`.
 pub fn may_approve(room: &Room, member: &Member) -> bool {
     member.member.user().is_some() && member.role >= room.approve_role
 }
 
-/// The room whose messages a pattern asks for by name.
+/// The room that a pattern names literally, if any.
 fn room_of(pattern: &Pattern) -> Option<RoomId> {
     Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
@@ -281,7 +292,8 @@ impl<'a> Authoriser<'a> {
         if standing.has(scope) { Ok(standing) } else { Err(Refusal::Forbidden) }
     }
 
-    /// What a program must not do for its owner: passwords, devices, further keys.
+    /// Requires a user session, not an API key: for passwords, sign-ins, further keys and other actions that
+    /// a program must not perform for its owner.
     fn person(&self) -> Result<&'a AuthContext, Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.scopes.is_none() { Ok(standing) } else { Err(Refusal::Forbidden) }
@@ -295,15 +307,16 @@ impl<'a> Authoriser<'a> {
         if standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// A program that sets a password signs in with it, and is a person from then on.
+    /// Allowed for site admins. API keys may not set passwords: a program could sign in with one and escape
+    /// its scopes.
     fn change_user(&self, changes: &UserChanges) -> Result<(), Refusal> {
         self.site_admin()?;
         let by_program = !self.is_operator() && self.person().is_err();
         if by_program && changes.password_hash.is_some() { Err(Refusal::Forbidden) } else { Ok(()) }
     }
 
-    /// By an invitation that is open still, of somebody who may still invite. A wrong one, a spent one and one
-    /// that was taken back are told alike.
+    /// Requires an open invitation whose creator is still an admin. Wrong, used and revoked invitations yield
+    /// the same refusal.
     fn invited(&self) -> Result<(), Refusal> {
         let refused = Err(Refusal::NotFound(EntityKind::Invitation));
         let Some(invitation) = &self.facts.invitation else { return refused };
@@ -314,7 +327,7 @@ impl<'a> Authoriser<'a> {
         if good { Ok(()) } else { refused }
     }
 
-    /// By a code that is on offer still, of somebody who is still there. Every other is told alike.
+    /// Requires an unexpired pairing code of an existing account. All other codes yield the same refusal.
     fn paired(&self) -> Result<(), Refusal> {
         let open = self.facts.pairing.as_ref().is_some_and(|pairing| pairing.expires_at > self.facts.now);
         match (open, &self.facts.user) {
@@ -323,7 +336,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Anybody for themselves, site admins for everybody.
+    /// Any user may create a private router; only site admins may create a shared one.
     fn make_router(&self, shared: bool) -> Result<(), Refusal> {
         if shared {
             self.site_admin()?;
@@ -331,7 +344,8 @@ impl<'a> Authoriser<'a> {
         self.signed_in(Scope::Write).map(|_| ())
     }
 
-    /// Who made it, and site admins where it is for everybody. Somebody else's and none at all are told alike.
+    /// Allowed for the user who created the router and, if it is shared, for site admins. Another user's
+    /// router and a missing one yield the same refusal.
     fn own_router(&self, scope: Scope) -> Result<(), Refusal> {
         let standing = self.signed_in(scope)?;
         let own = |router: &Router| {
@@ -343,7 +357,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// A room gets one's own router, or one for everybody.
+    /// A room may be assigned a shared router or one that the caller created.
     fn give_router(&self, changes: &RoomChanges) -> Result<(), Refusal> {
         let Some(Some(_)) = &changes.router else { return Ok(()) };
         let standing = self.signed_in(Scope::Write)?;
@@ -353,7 +367,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Site admins set up what answers from within the hub, whoever made it.
+    /// Allowed for site admins, whoever created the built-in agent service.
     fn service(&self) -> Result<(), Refusal> {
         self.site_admin()?;
         match (&self.facts.agent, &self.facts.service) {
@@ -379,7 +393,7 @@ impl<'a> Authoriser<'a> {
     }
 
     fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {
-        // A key may not do more than its owner: only admins speak as a source themselves.
+        // A key may not do more than its owner: source, dead-letter and metrics scopes are for admins only.
         let admins_only = scopes.iter().any(|scope| scope.is_for_admins() && *scope != Scope::Admin);
         if self.is_operator() {
             return match &self.facts.user {
@@ -405,7 +419,8 @@ impl<'a> Authoriser<'a> {
         self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Key))
     }
 
-    /// A room's own people decide about it; a site admin who is not a member is an outsider to it.
+    /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any
+    /// other user.
     fn role_in_room(&self, least: RoomRole, scope: Scope) -> Result<RoomRole, Refusal> {
         self.signed_in(scope)?;
         let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
@@ -416,8 +431,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// What lies there is shown to the room: for site admins who are in it, and whoever runs the hub, among the folders
-    /// that were set free when it was started.
+    /// Allowed for the operator and for site admins who are members, because the folder's content becomes
+    /// visible to the room. Only folders allowed by the `project_roots` setting.
     fn set_project_root(&self) -> Result<(), Refusal> {
         if self.is_operator() {
             self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
@@ -427,7 +442,7 @@ impl<'a> Authoriser<'a> {
         if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// The mission of another room with the same folder is not ended from here, unless by a site admin.
+    /// A mission that was set in another room with the same project root may be ended only by site admins.
     fn end_mission(&self) -> Result<(), Refusal> {
         let elsewhere = |mission: &Mission| {
             mission.is_on() && self.facts.room.as_ref().is_none_or(|room| room.id != mission.room)
@@ -435,8 +450,8 @@ impl<'a> Authoriser<'a> {
         if self.facts.mission.as_ref().is_some_and(elsewhere) { self.site_admin() } else { Ok(()) }
     }
 
-    /// For admins of the room. Where it holds in every room that is about a folder: for who set the mission that is on
-    /// there, and for site admins.
+    /// Allowed for admins of the room. In a room with a project root, where the override applies to all rooms
+    /// with that root: for the room admin who set the active mission, and for site admins who are members.
     fn set_override(&self) -> Result<(), Refusal> {
         let own = &self.signed_in(Scope::Write)?.user.id;
         let about_folder = self.facts.room.as_ref().is_some_and(|room| room.project_root.is_some());
@@ -448,7 +463,8 @@ impl<'a> Authoriser<'a> {
         if set || !about_folder { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// For the room's own people, while the folder is one that is set free: it may have been taken back since.
+    /// Allowed for members of the room, while `project_roots` lists the folder: it may have been removed
+    /// since.
     fn workspace(&self) -> Result<(), Refusal> {
         self.role_in_room(RoomRole::Member, Scope::Read)?;
         let about = self.facts.room.as_ref().and_then(|room| room.project_root.as_ref());
@@ -459,8 +475,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Only where the caller is in a room that is about it, and while it is set free. Every other folder is told alike, be
-    /// it there or not.
+    /// Only for members of a room with this project root, while `project_roots` lists it. Any other folder
+    /// yields the same refusal, whether it exists or not.
     fn rooms_at(&self, in_one: bool) -> Result<(), Refusal> {
         self.signed_in(Scope::Read)?;
         if in_one {
@@ -470,7 +486,7 @@ impl<'a> Authoriser<'a> {
         if about { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Anybody in the room may say stop, and whoever runs the hub; a program may not.
+    /// Allowed for every user in the room, and for the operator; not for API keys.
     fn freeze(&self) -> Result<(), Refusal> {
         if self.is_operator() {
             return self.facts.room.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Room));
@@ -479,7 +495,7 @@ impl<'a> Authoriser<'a> {
         self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
     }
 
-    /// For who froze it, and for admins of the room.
+    /// Allowed for the user who froze the room, for room admins, and for the operator.
     fn thaw(&self) -> Result<(), Refusal> {
         self.freeze()?;
         if self.is_operator() {
@@ -498,12 +514,12 @@ impl<'a> Authoriser<'a> {
         }
         match member {
             MemberId::User(_) => Ok(()),
-            // Whoever brings an agent into a room answers for it, or was given it by who does.
+            // Only the agent's owner, and users the owner shares it with, may add an agent to a room.
             MemberId::Agent(agent) => self.own_or_shared(agent),
         }
     }
 
-    /// The owner decides about roles, admins about what is said of them.
+    /// Roles are changed by the room's owner, other member fields by room admins.
     fn change_member(&self, role: Option<RoomRole>) -> Result<(), Refusal> {
         let least = if role.is_some() { RoomRole::Owner } else { RoomRole::Admin };
         let own = self.role_in_room(least, Scope::Write)?;
@@ -529,10 +545,11 @@ impl<'a> Authoriser<'a> {
         if leaves || takes_own_agent_away || outranks { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// A message of a room that the caller is in, unless they cleared it away. To everybody else it does not
-    /// exist.
+    /// Requires a message in a room that the caller is a member of and has not cleared. All other messages
+    /// are `NotFound`.
     fn seen_message(&self, own: Option<&Member>, scope: Scope) -> Result<RoomRole, Refusal> {
-        // Who asks comes first: to an outsider every message looks alike.
+        // Checks the sign-in first, so that anonymous callers get the same refusal whether the message exists
+        // or not.
         self.signed_in(scope)?;
         match (&self.facts.message, own) {
             (Some(message), Some(own)) if message.seq > own.room_preferences.cleared_through => Ok(own.role),
@@ -540,7 +557,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// A turn in a room that the caller is in. To everybody else it does not exist.
+    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
     fn seen_run(&self) -> Result<(), Refusal> {
         self.signed_in(Scope::Read)?;
         match (&self.facts.run, &self.facts.membership) {
@@ -555,11 +572,11 @@ impl<'a> Authoriser<'a> {
             return Err(Refusal::NotFound(EntityKind::Message));
         };
         let own = message.sender.user() == Some(&standing.user.id);
-        // Nobody puts words into the mouth of whom they quote.
+        // A forwarded message quotes another user, so its text may not be changed.
         if own && message.forwarded.is_none() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// For the sender, and for admins of the room.
+    /// Allowed for the sender, and for admins of the room.
     fn delete(&self, message: Option<&Message>, membership: Option<&Member>) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let (Some(message), Some(membership)) = (message, membership) else {
@@ -569,7 +586,7 @@ impl<'a> Authoriser<'a> {
         if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// One's own agent; those that live in the hub act through it.
+    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
     fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         if self.is_operator() {
             return Ok(());
@@ -578,7 +595,7 @@ impl<'a> Authoriser<'a> {
         self.own_agent_of(agent)
     }
 
-    /// One's own agent, which is a member of the room.
+    /// Requires an agent that the caller owns and that is a member of the room.
     fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.acting_agent(agent)?;
         let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
@@ -588,7 +605,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// The agent that is meant is a member of the room that is meant.
+    /// Requires that the command's agent is a member of the command's room.
     fn agent_in_room(&self) -> Result<(), Refusal> {
         self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Agent))
     }
@@ -597,7 +614,8 @@ impl<'a> Authoriser<'a> {
         self.facts.task.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))
     }
 
-    /// How far a task is, any member of its room may say; the rest is for who made it, who has it, and room admins.
+    /// The status may be changed by any member of the room, all else by the task's creator, its assignee, and
+    /// room admins.
     fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
@@ -606,15 +624,15 @@ impl<'a> Authoriser<'a> {
         if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Of its own task, while it is in the room.
+    /// Allowed for the agent that the task is assigned to, while it is a member of the room.
     fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
         self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
         if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
     }
 
-    /// From one's own message on. What follows goes too: it answers what was said, unless it is other people's, and then
-    /// only admins take it away.
+    /// Requires the caller's own message as the start. The messages after it are deleted too: agents' replies
+    /// always, messages of other users only by room admins.
     fn rewind(&self, room: &RoomId) -> Result<(), Refusal> {
         let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
         let standing = self.signed_in(Scope::Write)?;
@@ -632,7 +650,7 @@ impl<'a> Authoriser<'a> {
         if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// For who pinned it, and for admins of the room.
+    /// Allowed for the user who pinned the message, and for admins of the room.
     fn unpin(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
@@ -640,7 +658,8 @@ impl<'a> Authoriser<'a> {
         if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// What is on a message is seen by those who see the message now, what waits for one by its owner alone.
+    /// An attachment is visible to users who can currently see its message, an unattached upload only to its
+    /// owner.
     fn read_upload(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Read)?;
         let upload = self.facts.uploads.first().ok_or(Refusal::NotFound(EntityKind::Upload))?;
@@ -655,7 +674,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Names above and below somebody's agent are that person's. A new agent is in no room yet.
+    /// The ids above and below an agent's id are reserved for its owner. A new agent is not in a room yet, so
+    /// it cannot subscribe to one.
     fn create_agent(&self, subscriptions: &[Pattern]) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Agents)?;
         self.family_of(&standing.user.id)?;
@@ -665,7 +685,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// The agents above and below a new one are all this person's.
+    /// Requires that all agents above and below the new agent's id belong to this user.
     fn family_of(&self, owner: &UserId) -> Result<(), Refusal> {
         match self.facts.relatives.iter().all(|agent| agent.owner == *owner) {
             true => Ok(()),
@@ -680,7 +700,8 @@ impl<'a> Authoriser<'a> {
     fn connect_gateway(&self, id: &GatewayId) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.gateway {
-            // Whoever took it could have the hub itself start agents, and ask it for credentials.
+            // A caller with the hub's own gateway id could make the hub start agents and request credentials
+            // from it.
             _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(EntityKind::Gateway)),
             Some(gateway) if gateway.owner != standing.user.id => {
                 Err(Refusal::BelongsToAnother(EntityKind::Gateway))
@@ -689,7 +710,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Somebody else's and none at all are told alike.
+    /// Requires a gateway that the caller owns. Another user's gateway and a missing one yield the same
+    /// refusal.
     fn own_gateway(&self, scope: Scope) -> Result<(), Refusal> {
         let standing = self.signed_in(scope)?;
         let gateway = self.gateway()?;
@@ -697,19 +719,21 @@ impl<'a> Authoriser<'a> {
         if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Gateway)) }
     }
 
-    /// Through one's own gateway: one's own agent, or one that nobody has yet.
+    /// Requires the caller's own gateway, and an agent that the caller owns or that does not exist yet.
     fn register_agent(&self) -> Result<(), Refusal> {
         self.own_gateway(Scope::Hosting)?;
         let standing = self.signed_in(Scope::Hosting)?;
         match &self.facts.agent {
-            // What lives in the hub is for no gateway to take over, not even its owner's.
-            Some(agent) if agent.owner == standing.user.id && !lives_in_hub(agent) => Ok(()),
+            // An agent that the hub itself hosts cannot be registered through a gateway, not even by its
+            // owner.
+            Some(agent) if agent.owner == standing.user.id && !is_hosted_by_hub(agent) => Ok(()),
             Some(_) => Err(Refusal::BelongsToAnother(EntityKind::Agent)),
             None => self.family_of(&standing.user.id),
         }
     }
 
-    /// A room is listened to by its members; patterns that only may match one are looked at with each message.
+    /// A pattern that names a room requires membership. Patterns with wildcards are checked for each message
+    /// instead.
     fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
         self.own_agent(&mailbox.agent)?;
         match room_of(pattern) {
@@ -718,12 +742,13 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// What reached nobody may have been meant for anybody: for admins, and keys made for it.
+    /// Allowed for site admins and keys with the dead-letter scope: an undelivered message may have been
+    /// meant for any user.
     fn dead_letters(&self) -> Result<(), Refusal> {
         self.admin_or_key_for(Scope::DeadLetters)
     }
 
-    /// Site admins, and keys that were made for just this.
+    /// Allowed for site admins, and for keys with exactly this scope.
     fn admin_or_key_for(&self, scope: Scope) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         let may = standing.has(scope) || standing.is_site_admin();
@@ -735,7 +760,7 @@ impl<'a> Authoriser<'a> {
         self.own_agent_of(agent)
     }
 
-    /// One's own, one that is shared with the caller, or one in a common room.
+    /// Requires an agent that the caller owns, that is shared with the caller, or that is in a common room.
     fn known_agent(&self, agent: &AgentId, scope: Scope) -> Result<(), Refusal> {
         self.signed_in(scope)?;
         if self.facts.agent_visible { Ok(()) } else { self.own_agent_of(agent) }
@@ -749,7 +774,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Somebody else's agent and no agent at all are told alike.
+    /// Requires an agent that the caller owns. Another user's agent and a missing one yield the same refusal.
     fn own_agent_of(&self, agent: &AgentId) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         match &self.facts.agent {
@@ -758,7 +783,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Of an agent in one's room; how it is, its owner may ask anywhere, and everybody who shares a room with it.
+    /// Agents are queried through a common room. `Info` is also allowed without one: to the owner, and to
+    /// users who can see the agent.
     fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
         let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
         let standing = self.signed_in(scope)?;
@@ -781,16 +807,16 @@ impl<'a> Authoriser<'a> {
                 Err(Refusal::Forbidden)
             }
             Inquiry::Command { .. } => Ok(()),
-            Inquiry::Workspace(look) => {
+            Inquiry::Workspace(request) => {
                 let folder = found.host.working_directory.as_deref();
-                let within = look.path().is_none_or(|path| is_within_folder(folder, path));
+                let within = request.path().is_none_or(|path| is_within_folder(folder, path));
                 if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
             }
         }
     }
 
-    /// An agent speaks up where it is a member.
-    fn speak(&self, room: &RoomId) -> Result<(), Refusal> {
+    /// Allowed for the hub itself, on behalf of an agent that is a member of the room.
+    fn post_as_agent(&self, room: &RoomId) -> Result<(), Refusal> {
         self.operator()?;
         match (&self.facts.room, &self.facts.target) {
             (None, _) => Err(Refusal::NotFound(EntityKind::Room)),
@@ -799,8 +825,9 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Only a person who is in the room now: never a program, which may be the agent itself. What there is not and what
-    /// one may not answer are told alike.
+    /// Allowed for users who are currently members with the room's `approve_role`; never for API keys, which
+    /// the agent itself may hold. A missing approval and one that the caller may not decide yield the same
+    /// refusal.
     fn decide_approval(&self) -> Result<(), Refusal> {
         self.person()?;
         let may = match (&self.facts.approval, &self.facts.room, &self.facts.membership) {
@@ -810,8 +837,8 @@ impl<'a> Authoriser<'a> {
         if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
     }
 
-    /// A plan is a wish to use tools: for who may allow these.
-    fn judge_plan(&self) -> Result<(), Refusal> {
+    /// A plan is a request to use tools, so it is decided by users who may approve tool use.
+    fn decide_plan(&self) -> Result<(), Refusal> {
         self.person()?;
         self.role_in_room(RoomRole::Member, Scope::Write)?;
         match (&self.facts.room, &self.facts.membership) {
@@ -820,7 +847,7 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// For who made it, and for admins of the room.
+    /// Allowed for the user who created the rule, and for admins of the room.
     fn revoke_rule(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
         let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
@@ -828,7 +855,8 @@ impl<'a> Authoriser<'a> {
         if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// `from` is an agent of the caller's, or a source name for admins and keys with that scope.
+    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
+    /// `sources` scope.
     fn route(&self) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         let to_room = self.facts.room.as_ref();
@@ -842,12 +870,12 @@ impl<'a> Authoriser<'a> {
                     _ => Ok(()),
                 }
             }
-            // Not even one who may name a source speaks as a person.
+            // A username is never a valid source name, so that a source cannot impersonate a user.
             None if self.facts.user.is_some() => Err(Refusal::NotFound(EntityKind::Agent)),
             None => {
                 match to_room {
                     _ if !standing.has(Scope::Sources) => Err(Refusal::NotFound(EntityKind::Agent)),
-                    // A source is nobody's member.
+                    // A source cannot be a member of a room.
                     Some(room) => Err(Refusal::NotAMember { room: room.id.clone() }),
                     None => Ok(()),
                 }
@@ -856,6 +884,6 @@ impl<'a> Authoriser<'a> {
     }
 }
 
-fn lives_in_hub(agent: &Agent) -> bool {
+fn is_hosted_by_hub(agent: &Agent) -> bool {
     agent.host.gateway.as_ref().is_some_and(|gateway| gateway.as_str() == HUB)
 }

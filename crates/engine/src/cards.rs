@@ -1,4 +1,5 @@
-//! Agents as people look at them: with whose they are, where they run, and what they do in rooms of the viewer.
+//! Agent cards: agents with their owner's name and, for the owner, their gateway; and an agent's runs and
+//! rooms as visible to one user.
 
 use crate::Fault;
 use crate::ports::Snapshot;
@@ -6,8 +7,9 @@ use parlor_model::query::{AgentCard, AgentCards};
 use parlor_model::{Agent, AgentId, Member, MemberId, Room, RoomId, Run, UserId};
 use std::collections::HashSet;
 
-/// What an agent does elsewhere may hide what it does here, but does not make looking slower.
-const RUNS_LOOKED_AT: usize = 1000;
+/// Maximum number of an agent's latest runs that are scanned for those in the viewer's rooms. Bounds the
+/// cost; older runs of a busy agent may be missing.
+const MAX_RUNS_SCANNED: usize = 1000;
 
 pub fn cards(
     which: &AgentCards,
@@ -44,7 +46,7 @@ pub fn runs_by(
 ) -> Result<Vec<(Run, Box<str>)>, Fault> {
     let own = snapshot.memberships(&MemberId::User(viewer.clone()))?;
     let rooms: HashSet<RoomId> = own.into_iter().map(|member| member.room).collect();
-    let latest = snapshot.latest_runs(agent, RUNS_LOOKED_AT)?.into_iter();
+    let latest = snapshot.latest_runs(agent, MAX_RUNS_SCANNED)?.into_iter();
     Ok(latest.filter(|run| rooms.contains(&run.room)).take(limit).map(|run| (run, name.into())).collect())
 }
 

@@ -1,18 +1,18 @@
-//! What makes a retry the same as the first: a digest of all that was asked for.
+//! Digests of request bodies, to tell a retry with the same idempotency key from a different request.
 
 use parlor_model::{MessageId, Post, RoomId, Route};
 use sha2::{Digest, Sha256};
 
 pub fn digest_of_post(post: &Post) -> [u8; 16] {
     let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
-    // How many of what follows are mentions, so that none can be taken for an attachment.
+    // The number of mentions, so that a mention cannot be mistaken for an attachment.
     let mentions = post.mentions.len().to_string();
     let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
     digest(&parts)
 }
 
-/// Another number of parts than a post has: what is passed on is never taken for what was said.
+/// Has fewer parts than the digest of a post, so that a forward never equals a post.
 pub fn digest_of_forward(message: &MessageId, room: &RoomId) -> [u8; 16] {
     digest(&[room.as_str(), message.as_str()])
 }
@@ -25,7 +25,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Each part goes in with its length, so that no two lists of parts look alike.
+/// Prefixes each part with its length, so that different lists of parts never hash the same bytes.
 pub fn digest(parts: &[&str]) -> [u8; 16] {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What went wrong on our side: opaque to callers, logged once where it is handled.
+//! `Fault`: an internal error. Opaque to callers, and logged once where it is handled.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ pub struct Fault {
     pub severity: Severity,
 }
 
-/// What the hub may do after a fault of its store.
+/// Severity of a fault of the store, which decides whether the hub may continue to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// The write was undone cleanly; a later one may succeed (a full disk).
+    /// The write was rolled back cleanly; a later one may succeed (for example, after a full disk).
     Transient,
-    /// What is on disk is no longer known (a failed fsync, an I/O error): nothing may be acknowledged
-    /// until a restart has read the disk anew.
+    /// The state on disk is unknown (a failed fsync, an I/O error): the hub acknowledges no command until a
+    /// restart has read the disk again.
     Permanent,
 }
 

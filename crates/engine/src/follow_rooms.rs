@@ -1,4 +1,5 @@
-//! Following all of one's rooms at once, in one order.
+//! Subscribes a connection to all rooms of its user in one total order, with replay of missed events from the
+//! store.
 
 use crate::authorise::authorise_query;
 use crate::fanout::{FollowScope, JoinResult, RoomFilter, Subscriber};
@@ -10,13 +11,13 @@ use parlor_model::{
     Caller, Event, LoggedEvent, MemberId, Position, Query, Refusal, RoomId, Seq, Signal, SignalStamp,
 };
 
-/// How many missed events are read at once: in all, and of each room at least and at most.
+/// Maximum number of missed events per page: in total, and the minimum and maximum per room.
 const PAGE: usize = 1000;
 const PAGE_PER_ROOM: (usize, usize) = (20, 200);
 
 impl Hub {
-    /// Follows the caller's rooms live, also those that are to come; with `since`, tells what was missed first,
-    /// without hole or repeat. `welcome` as with [`Hub::attach`].
+    /// Subscribes a connection to the caller's rooms, including rooms joined later. With `since`, the events
+    /// after that position are sent first, without gap or duplicate. `welcome` works as in [`Hub::attach`].
     pub async fn follow(
         &self,
         caller: &Caller,
@@ -27,36 +28,37 @@ impl Hub {
     ) -> Result<Position, Refusal> {
         self.may_follow(caller, following).await?;
         let mut from = since.map(|position| position.seq);
-        let mut behind = false;
+        let mut replayed_from_log = false;
         if let Some(position) = since {
             self.check_position(position).await?;
         }
         loop {
             let (hub, caller_now, id) = (self.clone(), caller.clone(), subscriber.id);
-            let (wanted, welcome) = (following.clone(), welcome.clone());
+            let (filter, welcome) = (following.clone(), welcome.clone());
             let joined = blocking(move || {
-                let seen = || hub.seen_by(&caller_now, &wanted);
-                hub.switchboard().follow(id, wanted.clone(), from, seen, welcome)
+                let scope = || hub.follow_scope(&caller_now, &filter);
+                hub.fanout().follow(id, filter.clone(), from, scope, welcome)
             });
             match joined.await?.ok_or(Refusal::NotSignedIn)? {
                 JoinResult::Live { from } => {
-                    if behind {
-                        // What happened in no room is not read from the log: whoever was away for so long looks anew.
-                        self.switchboard().signal_viewer(id, &Signal::Refresh);
+                    if replayed_from_log {
+                        // Events without a room are not replayed from the log, so the client is asked to
+                        // reload its state.
+                        self.fanout().signal_subscriber(id, &Signal::Refresh);
                     }
                     return Ok(from);
                 }
                 JoinResult::NotPublishedYet => self.wait_until_published(from.unwrap_or_default()).await,
                 JoinResult::NeedsReplay => {
-                    behind = true;
+                    replayed_from_log = true;
                     let after = from.unwrap_or_default();
-                    from = Some(self.tell_missed(caller, subscriber, following, after).await?);
+                    from = Some(self.send_missed(caller, subscriber, following, after).await?);
                 }
             }
         }
     }
 
-    /// Whether the caller may follow this now.
+    /// Whether the caller may currently follow these rooms.
     pub async fn may_follow(&self, caller: &Caller, following: &RoomFilter) -> Result<(), Refusal> {
         match following {
             RoomFilter::All => self.may(caller, Query::Rooms).await,
@@ -64,23 +66,24 @@ impl Hub {
         }
     }
 
-    /// A number that nothing else has, for what one connection is told alone.
+    /// A unique stamp for a signal that is sent to a single connection.
     pub fn next_stamp(&self) -> SignalStamp {
-        self.switchboard().moment()
+        self.fanout().next_stamp()
     }
 
-    /// What may be followed now; asked while nothing can change it.
-    fn seen_by(&self, caller: &Caller, following: &RoomFilter) -> Result<Option<FollowScope>, Fault> {
+    /// Rooms and queued runs that the caller may see. Called under the fan-out's lock, so that the result
+    /// cannot become stale.
+    fn follow_scope(&self, caller: &Caller, following: &RoomFilter) -> Result<Option<FollowScope>, Fault> {
         let mut seen = None;
         self.with_snapshot(&mut |snapshot| {
-            seen = self.rooms_seen(caller, following, snapshot)?;
+            seen = self.visible_rooms(caller, following, snapshot)?;
             Ok(())
         })?;
-        Ok(seen.map(|rooms| FollowScope { signals: self.turns().desk().queues_in(&rooms), rooms }))
+        Ok(seen.map(|rooms| FollowScope { signals: self.scheduler().lock().queues_in(&rooms), rooms }))
     }
 
-    /// `None` where the caller may follow nothing at all.
-    fn rooms_seen(
+    /// Returns `None` if the caller may not follow any rooms.
+    fn visible_rooms(
         &self,
         caller: &Caller,
         following: &RoomFilter,
@@ -103,8 +106,8 @@ impl Hub {
         Ok(Some(rooms))
     }
 
-    /// Tells one page of what was missed, and says up to where.
-    async fn tell_missed(
+    /// Sends one page of missed events. Returns the `Seq` up to which the subscriber is caught up.
+    async fn send_missed(
         &self,
         caller: &Caller,
         subscriber: &Subscriber,
@@ -114,7 +117,7 @@ impl Hub {
         let (caller, following) = (caller.clone(), following.clone());
         let (events, through) = self
             .read_snapshot(move |hub, snapshot| {
-                let Some(rooms) = hub.rooms_seen(&caller, &following, snapshot)? else {
+                let Some(rooms) = hub.visible_rooms(&caller, &following, snapshot)? else {
                     return Ok(Err(Refusal::NotSignedIn));
                 };
                 page(&rooms, after, snapshot).map(Ok)
@@ -123,9 +126,10 @@ impl Hub {
         let for_them = |logged_event: &&LoggedEvent| {
             logged_event.event.only_user().is_none_or(|person| *person == subscriber.user)
         };
-        // What is open is shown when the seats are taken.
-        let told = |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
-        for logged_event in events.iter().filter(for_them).filter(told) {
+        // Open approvals are sent when the subscription begins.
+        let is_replayed =
+            |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
+        for logged_event in events.iter().filter(for_them).filter(is_replayed) {
             if let Some(bytes) = subscriber.egress.event(logged_event, self.epoch())
                 && !subscriber.outbox.push_when_half_empty(bytes).await
             {
@@ -136,18 +140,18 @@ impl Hub {
     }
 }
 
-/// What happened in these rooms next, in one order, and up to where that is all of it.
+/// The next page of events in these rooms, ordered by `Seq`, and the `Seq` up to which the page is complete.
 fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Vec<LoggedEvent>, Seq), Fault> {
     let mut through = snapshot.head()?.seq;
     let mut events = Vec::new();
-    let most = (PAGE / rooms.len().max(1)).clamp(PAGE_PER_ROOM.0, PAGE_PER_ROOM.1);
+    let limit = (PAGE / rooms.len().max(1)).clamp(PAGE_PER_ROOM.0, PAGE_PER_ROOM.1);
     for room in rooms {
-        let tail = snapshot.room_tail(room, after, most)?;
-        if let Some(last) = tail.last().filter(|_| tail.len() == most) {
+        let tail = snapshot.room_tail(room, after, limit)?;
+        if let Some(last) = tail.last().filter(|_| tail.len() == limit) {
             through = through.min(last.seq);
         }
         events.extend(tail);
-        // What lies beyond is read again, with the next page.
+        // Events beyond `through` are read again with the next page.
         events.retain(|logged_event| logged_event.seq <= through);
     }
     events.sort_by_key(|logged_event| logged_event.seq);

@@ -1,14 +1,14 @@
-//! Whether the hub can keep what it is told: written by the writer, read by everyone.
+//! Health of the hub's store: set by the writer, read by any thread.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether what is submitted can be kept.
+/// Whether the hub can store new commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     Good = 0,
-    /// The store has no room; it is tried again by itself.
+    /// The store has no free space; the writer retries by itself.
     Full = 1,
-    /// The disk failed; nothing is acknowledged until a restart.
+    /// The disk failed; the hub acknowledges no command until a restart.
     Broken = 2,
 }
 
@@ -24,7 +24,7 @@ impl HealthCell {
         }
     }
 
-    /// Never gets better by itself once broken.
+    /// Raises the severity: health never improves through `set`, and never leaves `Broken`.
     pub fn set(&self, health: Health) {
         self.0.fetch_max(health as u8, Ordering::AcqRel);
     }

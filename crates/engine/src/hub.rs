@@ -1,4 +1,8 @@
-//! The whole inner API: three verbs, `submit`, `read` and `attach`.
+//! `Hub`: the engine's API for protocol adapters. `submit` and `execute` run commands, `read` answers
+//! queries, `connect` and `attach` subscribe connections to live events.
+//!
+//! Owns: start-up and shutdown of the writer and log-tailer threads, the concurrency limits for reads, and
+//! the answers to queries. Permissions are in `authorise.rs`, rules in `decide/`, live delivery in `fanout/`.
 
 use crate::authorise::authorise_query;
 use crate::cards::{cards, rooms_with, runs_by};
@@ -41,7 +45,7 @@ struct Inner {
     bus: Arc<dyn Bus>,
     queue: parking_lot::Mutex<Option<mpsc::Sender<QueuedCommand>>>,
     reader: Arc<dyn Reader>,
-    switchboard: Arc<Fanout>,
+    fanout: Arc<Fanout>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     epoch: Epoch,
@@ -49,17 +53,17 @@ struct Inner {
     tally: Arc<WriterMetrics>,
     released: Arc<Notify>,
     services: Arc<Notify>,
-    /// Reads run on blocking threads; this many at once, the rest wait.
+    /// Limits concurrent reads, which run on blocking threads; further reads wait for a permit.
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: Arc<AtomicBool>,
-    turns: Arc<SchedulerHandle>,
+    scheduler: Arc<SchedulerHandle>,
     triage: Arc<dyn Triage>,
     ids: Arc<dyn IdGenerator>,
 }
 
-/// A hub that does not stay for the sake of whoever holds this.
+/// A reference to the hub that does not keep it alive.
 pub struct WeakHub(Weak<Inner>);
 
 impl WeakHub {
@@ -68,7 +72,7 @@ impl WeakHub {
     }
 }
 
-/// The outcome to come of a submitted command. Dropping it does not undo the command.
+/// Future of a submitted command's receipt. Dropping it does not undo the command.
 pub struct PendingReceipt(Result<oneshot::Receiver<CommandResult>, Option<Refusal>>);
 
 impl Future for PendingReceipt {
@@ -84,7 +88,7 @@ impl Future for PendingReceipt {
     }
 }
 
-/// What the hub is made of.
+/// Ports and limits that a hub is built from.
 pub struct HubDependencies {
     pub store: Box<dyn Store>,
     pub reader: Arc<dyn Reader>,
@@ -96,48 +100,49 @@ pub struct HubDependencies {
 }
 
 impl Hub {
-    /// Starts the writer and the follower. Must be called within a tokio runtime.
+    /// Starts the writer and log-tailer threads. Must be called within a tokio runtime.
     pub fn open(parts: HubDependencies) -> Result<Self, Fault> {
         let HubDependencies { store, reader, bus, clock, ids, triage, limits } = parts;
         let health = Arc::new(HealthCell::default());
         let mut writer =
             Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
-        let questions = close_questions(&mut writer, &*reader)?;
-        close_gateways(&mut writer, &*reader)?;
-        // Whatever signals there were before are numbered lower than what is told from now on.
-        at_start(&mut writer, vec![Command::AppendNoop]);
+        let expired_approvals = expire_open_approvals(&mut writer, &*reader)?;
+        mark_gateways_disconnected(&mut writer, &*reader)?;
+        // Takes a new `Seq`, so that the ordinals of signals sent before this start stay lower than all
+        // ordinals sent from now on.
+        run_startup_commands(&mut writer, vec![Command::AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
-        let (queue, waiting) = mpsc::channel(limits.max_queued_commands);
+        let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
         let scheduler_handle = Arc::new(SchedulerHandle::default());
         reader.with(&mut |snapshot| {
-            scheduler_handle.desk().count_queues_from(seq);
-            snapshot.rooms_with_root()?.iter().for_each(|room| fanout.roots().learn(room));
+            scheduler_handle.lock().count_queues_from(seq);
+            snapshot.rooms_with_root()?.iter().for_each(|room| fanout.roots().apply_room(room));
             for run in snapshot.open_runs()? {
-                fanout.turn(&run);
+                fanout.apply_run(&run);
                 let trigger =
                     run.trigger.as_ref().map(|trigger| snapshot.message(trigger)).transpose()?.flatten();
                 scheduler_handle.restore(run, trigger);
             }
-            for question in &questions {
-                scheduler_handle.close_question(snapshot.approval(question)?);
+            for approval in &expired_approvals {
+                scheduler_handle.close_question(snapshot.approval(approval)?);
             }
             Ok(())
         })?;
         let log_tailer = LogTailer {
             bus: bus.clone(),
             reader: reader.clone(),
-            switchboard: fanout.clone(),
-            turns: scheduler_handle.clone(),
+            fanout: fanout.clone(),
+            scheduler: scheduler_handle.clone(),
             stop: stop.clone(),
         };
-        let clockwork = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let clockwork = clockwork
+        let timer_runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let timer_runtime = timer_runtime
             .map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))?;
         let threads = vec![
-            spawn("parlor-writer", move || writer.run(waiting, &clockwork))?,
+            spawn("parlor-writer", move || writer.run(queued_commands, &timer_runtime))?,
             spawn("parlor-follower", move || log_tailer.run())?,
         ];
         let (reads, searches) = (limits.reads, limits.searches);
@@ -145,7 +150,7 @@ impl Hub {
             bus,
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
-            switchboard: fanout,
+            fanout,
             clock,
             limits,
             epoch,
@@ -157,7 +162,7 @@ impl Hub {
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
             stop,
-            turns: scheduler_handle,
+            scheduler: scheduler_handle,
             triage,
             ids,
         };
@@ -167,12 +172,12 @@ impl Hub {
         Ok(hub)
     }
 
-    pub(crate) fn turns(&self) -> &SchedulerHandle {
-        &self.inner.turns
+    pub(crate) fn scheduler(&self) -> &SchedulerHandle {
+        &self.inner.scheduler
     }
 
-    pub(crate) fn shared_turns(&self) -> Arc<SchedulerHandle> {
-        self.inner.turns.clone()
+    pub(crate) fn shared_scheduler(&self) -> Arc<SchedulerHandle> {
+        self.inner.scheduler.clone()
     }
 
     pub(crate) fn triage_port(&self) -> &dyn Triage {
@@ -183,19 +188,19 @@ impl Hub {
         self.inner.ids.next().into()
     }
 
-    pub(crate) fn switchboard(&self) -> &Fanout {
-        &self.inner.switchboard
+    pub(crate) fn fanout(&self) -> &Fanout {
+        &self.inner.fanout
     }
 
-    pub(crate) fn shared_switchboard(&self) -> Arc<Fanout> {
-        self.inner.switchboard.clone()
+    pub(crate) fn shared_fanout(&self) -> Arc<Fanout> {
+        self.inner.fanout.clone()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.inner.limits
     }
 
-    /// Up to where the log is committed.
+    /// `Seq` of the newest committed event.
     pub(crate) fn committed(&self) -> Seq {
         Seq(self.inner.tally.head.load(Ordering::Relaxed))
     }
@@ -204,8 +209,9 @@ impl Hub {
         self.inner.stop.load(Ordering::Acquire)
     }
 
-    /// Hands a command to the writer. Commands of one caller that are submitted one after the other are
-    /// decided in that order. Waits only for room in the queue; the outcome comes with the receipt.
+    /// Validates a command and queues it for the writer. Commands that one caller submits one after the other
+    /// are decided in that order. Waits only for space in the queue; the result is the value of the returned
+    /// future.
     pub async fn submit(&self, caller: &Caller, command: Command) -> PendingReceipt {
         if let Err(refusal) = validate(&command, &self.inner.limits) {
             return PendingReceipt(Err(Some(refusal)));
@@ -226,13 +232,13 @@ impl Hub {
 
     pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
         validate_query(&query)?;
-        let turn = match query {
+        let search_permit = match query {
             Query::Search(_) => Some(self.inner.searches.clone().acquire_owned().await),
             _ => None,
         };
         let caller = caller.clone();
         self.read_snapshot(move |hub, snapshot| {
-            let _held = &turn;
+            let _held = &search_permit;
             let facts = hub.facts(&caller, &query, snapshot)?;
             match authorise_query(&caller, &query, &facts) {
                 Ok(()) => answer(&query, &facts, &hub.inner.limits, snapshot).map(Ok),
@@ -242,7 +248,7 @@ impl Hub {
         .await?
     }
 
-    /// Whether the caller may ask this, without the answer.
+    /// Whether the caller may run this query, without computing the answer.
     pub async fn may(&self, caller: &Caller, query: Query) -> Result<(), Refusal> {
         let caller = caller.clone();
         self.read_snapshot(move |hub, snapshot| {
@@ -252,13 +258,13 @@ impl Hub {
         .await?
     }
 
-    /// The account behind a sign-in name, with its password hash: for checking credentials only.
+    /// Account with this username, including its password hash: for checking credentials only.
     pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
         let username: Box<str> = username.into();
         self.read_snapshot(move |_, snapshot| snapshot.user_named(&username)).await
     }
 
-    /// An account and its second factor, if it has one or was offered one: for checking credentials only.
+    /// An account and its confirmed or offered second factor: for checking credentials only.
     pub async fn second_factor(
         &self,
         user: &UserId,
@@ -271,18 +277,18 @@ impl Hub {
         .await
     }
 
-    /// What admins changed since the hub was started.
+    /// Settings that admins changed at run time; unset fields keep their configured values.
     pub async fn settings(&self) -> Result<HubSettings, Refusal> {
         self.read_snapshot(|_, snapshot| snapshot.settings()).await
     }
 
-    /// The key behind a secret: for checking credentials only.
+    /// API key with this secret: for checking credentials only.
     pub async fn key(&self, secret: SecretHash) -> Result<Option<ApiKey>, Refusal> {
         self.read_snapshot(move |_, snapshot| snapshot.key_with(&secret)).await
     }
 
-    /// Whether an upload has this content. Blocks, and is for who removes files only: it passes by everyone who
-    /// waits for a reader.
+    /// Whether an upload refers to this content. Blocks, and bypasses the limit on concurrent reads: only for
+    /// the garbage collector of blobs.
     pub(crate) fn refers_to(&self, digest: &BlobDigest) -> Result<bool, Fault> {
         let mut refers = true;
         self.inner.reader.with(&mut |snapshot| {
@@ -292,17 +298,17 @@ impl Hub {
         Ok(refers)
     }
 
-    /// Waits until what answers from within the hub was changed. For one who waits.
+    /// Waits until a built-in agent service is created or changed. Supports a single waiter.
     pub async fn services_changed(&self) {
         self.inner.services.notified().await;
     }
 
-    /// Waits until files may have become nobody's.
+    /// Waits until blobs may have become unreferenced.
     pub(crate) async fn files_released(&self) {
         self.inner.released.notified().await;
     }
 
-    /// Who the caller is now, or a refusal if that account, sign-in or key is gone.
+    /// The caller's current auth context, or `NotSignedIn` if its account, sign-in or key no longer exists.
     pub async fn auth_context(&self, caller: &Caller) -> Result<AuthContext, Refusal> {
         let caller = caller.clone();
         let found = self
@@ -311,23 +317,24 @@ impl Hub {
         found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
     }
 
-    /// Whether the first admin is still to be made.
+    /// Whether the hub has no admin account yet.
     pub async fn needs_setup(&self) -> Result<bool, Refusal> {
         self.read_snapshot(|_, snapshot| Ok(snapshot.admins()? == 0)).await
     }
 
-    /// Waits until there is an admin.
+    /// Waits until the first admin account exists.
     pub async fn wait_for_first_admin(&self) -> Result<(), Refusal> {
-        let mut told = self.inner.switchboard.watch();
+        let mut published = self.inner.fanout.watch();
         while self.needs_setup().await? {
-            // The switchboard lives as long as this hub.
-            let _ = told.changed().await;
+            // The fan-out, which owns the sender, lives as long as this hub, so waiting cannot fail.
+            let _ = published.changed().await;
         }
         Ok(())
     }
 
-    /// Takes an authenticated connection in, with its door's greeting. It is told when its sign-in ends, from
-    /// this moment on. `count` may still turn it away, knowing who it is.
+    /// Registers an authenticated connection and queues its protocol's greeting. From then on the connection
+    /// is closed as soon as its sign-in ends. `count` may still reject the caller, for example at a
+    /// connection limit.
     pub async fn connect<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -337,7 +344,7 @@ impl Hub {
     ) -> Result<(AuthContext, T), Refusal> {
         let (caller, hub, user) = (caller.clone(), self.clone(), subscriber.user.clone());
         let (admission, first) = blocking(move || {
-            hub.inner.switchboard.connect(subscriber, greeting, || {
+            hub.inner.fanout.connect(subscriber, greeting, || {
                 let (mut standing, mut hears) = (None, ReceivesEvents(false));
                 hub.inner.reader.with(&mut |snapshot| {
                     let facts = hub.facts(&caller, &Query::Me, snapshot)?;
@@ -351,39 +358,39 @@ impl Hub {
         })
         .await??;
         if first {
-            // Only a signal is lost if it cannot be told; the connection stands.
+            // If this read fails, only the presence signal is lost; the connection stays registered.
             let _ = self.present(&user, true).await;
         }
         Ok(admission)
     }
 
-    /// Lets a connection go; says whether its person is no longer present.
+    /// Removes a connection. Returns whether its user is no longer online.
     pub fn disconnect(&self, viewer: SubscriberId) -> bool {
-        self.inner.switchboard.disconnect(viewer)
+        self.inner.fanout.disconnect(viewer)
     }
 
-    /// Tells that a person has gone, unless they are back.
+    /// Publishes that a user is offline, unless the user has reconnected.
     pub async fn publish_absence(&self, user: &UserId) -> Result<(), Refusal> {
-        if self.inner.switchboard.is_present(user) {
+        if self.inner.fanout.is_present(user) {
             return Ok(());
         }
         self.present(user, false).await
     }
 
-    /// Tells everyone who shares a room with this person, and their own connections.
+    /// Publishes a user's presence to all users who share a room with them, and to their own connections.
     async fn present(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
-        let wanted = user.clone();
-        let found =
-            self.read_snapshot(move |_, snapshot| Ok((snapshot.user(&wanted)?, snapshot.peers(&wanted)?)));
+        let id = user.clone();
+        let found = self.read_snapshot(move |_, snapshot| Ok((snapshot.user(&id)?, snapshot.peers(&id)?)));
         let (Some(person), mut people) = found.await? else { return Ok(()) };
         people.push(user.clone());
         let signal = Signal::Presence { user: user.clone(), username: person.username, online };
-        self.inner.switchboard.signal_people(&people, &signal);
+        self.inner.fanout.signal_people(&people, &signal);
         Ok(())
     }
 
-    /// Follows a room live; with `since`, tells what was missed first, without hole or repeat. What `welcome`
-    /// makes of the position reached comes between what was missed and what follows live.
+    /// Subscribes a connection to a room. With `since`, the events after that position are sent first,
+    /// without gap or duplicate. `welcome` encodes the reached position into a frame that is sent between the
+    /// replayed and the live events.
     pub async fn attach(
         &self,
         caller: &Caller,
@@ -397,15 +404,16 @@ impl Hub {
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.check_position(position).await?;
-            // What follows the position is told anew, so nothing may come beside it. Without one a connection
-            // that follows the room already goes on as it is: nothing would bring back what it missed between.
-            self.inner.switchboard.leave(subscriber.id, room);
+            // The replay covers everything after the position, so the connection must not receive live events
+            // at the same time. Without a position, an existing subscription continues: events missed during
+            // an interruption could not be replayed.
+            self.inner.fanout.leave(subscriber.id, room);
         }
         loop {
             match self.try_join(caller, subscriber, room, from, welcome.clone()).await? {
                 JoinResult::Live { from } => return Ok(from),
                 JoinResult::NotPublishedYet => {
-                    self.inner.switchboard.wait_until_published(from.unwrap_or_default()).await
+                    self.inner.fanout.wait_until_published(from.unwrap_or_default()).await
                 }
                 JoinResult::NeedsReplay => {
                     let after = from.unwrap_or_default();
@@ -416,14 +424,14 @@ impl Hub {
     }
 
     pub fn detach(&self, viewer: SubscriberId, room: &RoomId) {
-        self.inner.switchboard.leave(viewer, room);
+        self.inner.fanout.leave(viewer, room);
     }
 
     pub fn is_attached(&self, viewer: SubscriberId, room: &RoomId) -> bool {
-        self.inner.switchboard.is_in(viewer, room)
+        self.inner.fanout.is_in(viewer, room)
     }
 
-    /// Has new mail of an agent pushed to a connection.
+    /// Pushes new mail of an agent's mailbox to a connection.
     pub async fn listen(
         &self,
         caller: &Caller,
@@ -434,30 +442,31 @@ impl Hub {
         self.may(caller, query.clone()).await?;
         let (caller, hub) = (caller.clone(), self.clone());
         let listening =
-            blocking(move || hub.inner.switchboard.listen(viewer, mailbox, || hub.admitted(&caller, &query)))
+            blocking(move || hub.inner.fanout.listen(viewer, mailbox, || hub.admitted(&caller, &query)))
                 .await?;
         if listening { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Agent)) }
     }
 
-    /// Waits until everything up to `seq` has been handed to whoever follows or listens.
+    /// Waits until all events up to `seq` have been published to their subscribers.
     pub async fn wait_until_published(&self, seq: Seq) {
-        self.inner.switchboard.wait_until_published(seq).await;
+        self.inner.fanout.wait_until_published(seq).await;
     }
 
-    /// Tells the others in a room that somebody is typing; only from a connection that follows it.
+    /// Publishes a typing signal to the other users in a room. Ignored unless the connection is subscribed to
+    /// the room.
     pub fn typing(&self, subscriber: &Subscriber, username: &str, room: &RoomId) {
-        if self.inner.switchboard.is_in(subscriber.id, room) {
+        if self.inner.fanout.is_in(subscriber.id, room) {
             let signal = Signal::Typing {
                 room: room.clone(),
                 user: subscriber.user.clone(),
                 username: username.into(),
             };
-            self.inner.switchboard.signal_room(room, &signal, Some(&subscriber.user));
+            self.inner.fanout.signal_room(room, &signal, Some(&subscriber.user));
         }
     }
 
-    pub fn viewer_id(&self) -> SubscriberId {
-        self.inner.switchboard.viewer_id()
+    pub fn next_subscriber_id(&self) -> SubscriberId {
+        self.inner.fanout.next_subscriber_id()
     }
 
     pub fn health(&self) -> Health {
@@ -465,10 +474,9 @@ impl Hub {
         if dead { Health::Broken } else { self.inner.health.get() }
     }
 
-    /// How the hub is doing, in numbers.
+    /// Snapshot of the hub's metrics.
     pub fn metrics(&self) -> HubMetrics {
-        let Inner { tally: writer_metrics, limits, reads, reader, switchboard: fanout, queue, .. } =
-            &*self.inner;
+        let Inner { tally: writer_metrics, limits, reads, reader, fanout, queue, .. } = &*self.inner;
         let free = queue.lock().as_ref().map_or(0, mpsc::Sender::capacity);
         HubMetrics {
             tally: writer_metrics.clone(),
@@ -482,14 +490,14 @@ impl Hub {
         }
     }
 
-    /// The tools that agents have called in turns that run in a room.
+    /// Tool calls in progress in the running runs of a room.
     pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
-        self.inner.switchboard.tools_in_use(room)
+        self.inner.fanout.tools_in_use(room)
     }
 
-    /// Which folders rooms are about, as far as everything has been told.
+    /// Project roots of rooms, up to date with the published events.
     pub fn roots(&self) -> Arc<RoomRoots> {
-        self.inner.switchboard.roots().clone()
+        self.inner.fanout.roots().clone()
     }
 
     pub fn epoch(&self) -> Epoch {
@@ -500,24 +508,24 @@ impl Hub {
         self.inner.clock.now()
     }
 
-    /// Says good-bye to every connection; commands on their way are still decided.
+    /// Closes every connection with a shutdown frame; commands that are already queued are still decided.
     pub fn disconnect_all(&self) {
-        self.inner.switchboard.shut_down();
+        self.inner.fanout.shut_down();
     }
 
-    /// Answers what was submitted, then ends the writer and the follower.
+    /// Stops accepting commands, answers those already queued, then ends the writer and log-tailer threads.
     pub async fn close(&self) {
         let hub = self.clone();
         let _ = tokio::task::spawn_blocking(move || hub.close_blocking()).await;
     }
 
-    /// The same, for callers outside of a runtime.
+    /// Blocking form of [`Self::close`], for callers outside of a runtime.
     pub fn close_blocking(&self) {
         drop(self.inner.queue.lock().take());
         self.inner.stop.store(true, Ordering::Release);
-        self.inner.turns.wake();
-        self.inner.turns.idle.notify_one();
-        // Wakes the follower, which looks at `stop` after each batch.
+        self.inner.scheduler.wake();
+        self.inner.scheduler.idle.notify_one();
+        // Wakes the log tailer, which checks `stop` after each batch.
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         threads.into_iter().for_each(|thread| drop(thread.join()));
@@ -536,13 +544,14 @@ impl Hub {
         blocking(move || {
             let query = Query::MayFollow { room: room.clone() };
             let admitted = || hub.admitted(&caller, &query);
-            let joined = hub.inner.switchboard.join(id, &room, from, admitted, welcome)?;
+            let joined = hub.inner.fanout.join(id, &room, from, admitted, welcome)?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
         })
         .await?
     }
 
-    /// Tells one page of what was missed, and says up to where.
+    /// Sends one page of missed events from the store. Returns the `Seq` up to which the subscriber is caught
+    /// up.
     async fn catch_up(
         &self,
         caller: &Caller,
@@ -551,15 +560,15 @@ impl Hub {
         after: Seq,
     ) -> Result<Seq, Refusal> {
         const PAGE: usize = 200;
-        let (caller, wanted) = (caller.clone(), room.clone());
+        let (caller, id) = (caller.clone(), room.clone());
         let (events, through) = self
             .read_snapshot(move |hub, snapshot| {
-                let query = Query::MayFollow { room: wanted.clone() };
+                let query = Query::MayFollow { room: id.clone() };
                 let facts = hub.facts(&caller, &query, snapshot)?;
                 if let Err(refusal) = authorise_query(&caller, &query, &facts) {
                     return Ok(Err(refusal));
                 }
-                let events = snapshot.room_tail(&wanted, after, PAGE)?;
+                let events = snapshot.room_tail(&id, after, PAGE)?;
                 let through = match events.last() {
                     Some(last) if events.len() == PAGE => last.seq,
                     _ => snapshot.head()?.seq,
@@ -570,9 +579,10 @@ impl Hub {
         let for_them = |logged_event: &&LoggedEvent| {
             logged_event.event.only_user().is_none_or(|person| *person == subscriber.user)
         };
-        // What is open is shown when the seat is taken.
-        let told = |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
-        for logged_event in events.iter().filter(for_them).filter(told) {
+        // Open approvals are sent when the subscription to the room begins.
+        let is_replayed =
+            |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
+        for logged_event in events.iter().filter(for_them).filter(is_replayed) {
             if let Some(bytes) = subscriber.egress.event(logged_event, self.inner.epoch)
                 && !subscriber.outbox.push_when_half_empty(bytes).await
             {
@@ -618,7 +628,7 @@ impl Hub {
         Ok(admitted)
     }
 
-    /// Blocks, and passes by everyone who waits for a reader: for who holds up the fan-out meanwhile.
+    /// Blocks, and bypasses the limit on concurrent reads: for callers that hold the fan-out's lock.
     pub(crate) fn with_snapshot(
         &self,
         read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>,
@@ -634,21 +644,22 @@ impl Hub {
         let (hub, traced) = (self.clone(), tracing::debug_span!("read"));
         blocking(move || {
             let _traced = traced.entered();
-            // Held by the read and not by who asked for it: the thread is busy also when nobody waits any more.
+            // The closure holds the permit, not the caller's future: the thread stays busy even if the caller
+            // stops waiting.
             let _held = permit;
             let mut found = None;
             hub.inner.reader.with(&mut |snapshot| {
                 found = Some(read(&hub, snapshot)?);
                 Ok(())
             })?;
-            Ok(found.expect("a read that did not fail was run"))
+            Ok(found.expect("`with` runs the closure before it returns `Ok`"))
         })
         .await
     }
 }
 
-/// A question does not outlive the hub that asked it, whoever may come to answer: nobody heard of it meanwhile.
-fn close_questions(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<ApprovalId>, Fault> {
+/// Expires the approvals that the previous process left open: an approval does not survive a restart.
+fn expire_open_approvals(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<ApprovalId>, Fault> {
     let mut open = Vec::new();
     reader.with(&mut |snapshot| {
         open =
@@ -656,33 +667,33 @@ fn close_questions(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec<Appro
         Ok(())
     })?;
     let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
-    at_start(writer, open.iter().map(expire).collect());
+    run_startup_commands(writer, open.iter().map(expire).collect());
     Ok(open)
 }
 
-/// Whoever was connected to a hub that ended without a word is not any more.
-fn close_gateways(writer: &mut Writer, reader: &dyn Reader) -> Result<(), Fault> {
+/// Marks gateways as disconnected that were connected when the previous process ended without doing so.
+fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Result<(), Fault> {
     let mut connected = Vec::new();
     reader.with(&mut |snapshot| {
         connected = snapshot.gateways(None)?;
         Ok(())
     })?;
     connected.retain(|gateway| gateway.disconnected_at.is_none());
-    let gone = |gateway: Gateway| Command::DisconnectGateway { gateway: gateway.id };
-    at_start(writer, connected.into_iter().map(gone).collect());
+    let disconnect = |gateway: Gateway| Command::DisconnectGateway { gateway: gateway.id };
+    run_startup_commands(writer, connected.into_iter().map(disconnect).collect());
     Ok(())
 }
 
-/// Before anybody else can ask for anything.
-fn at_start(writer: &mut Writer, commands: Vec<Command>) {
-    let submitted = |command| QueuedCommand {
+/// Runs commands as the operator before the hub accepts commands from other callers.
+fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
+    let queued = |command| QueuedCommand {
         caller: Caller::OPERATOR,
         command,
         reply: oneshot::channel().0,
         at: Instant::now(),
     };
     if !commands.is_empty() {
-        writer.process_batch(commands.into_iter().map(submitted).collect());
+        writer.process_batch(commands.into_iter().map(queued).collect());
     }
 }
 
@@ -690,12 +701,12 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
     let found = blocking_any(Box::new(|| work().map(|found| Box::new(found) as AnyResult))).await?;
-    Ok(*found.downcast().expect("the work returns what it was asked for"))
+    Ok(*found.downcast().expect("the closure boxes a value of type `T`"))
 }
 
 type AnyResult = Box<dyn Any + Send>;
 
-/// Without the types: tokio compiles a task anew for each type of work that it is given.
+/// Type-erased form of [`blocking`]: tokio monomorphises the task code for each type of closure it is given.
 async fn blocking_any(
     work: Box<dyn FnOnce() -> Result<AnyResult, Fault> + Send>,
 ) -> Result<AnyResult, Refusal> {
@@ -709,7 +720,7 @@ async fn blocking_any(
     }
 }
 
-/// Starts a thread that logs to where the thread that opens the hub logs.
+/// Starts a thread that uses the tracing dispatcher of the calling thread.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread::JoinHandle<()>, Fault> {
     let log = tracing::dispatcher::get_default(Clone::clone);
     let work = move || tracing::dispatcher::with_default(&log, work);
@@ -717,24 +728,24 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
 }
 
-/// How much text one answer holds, so that many who ask for much and read slowly cannot fill the memory.
+/// Maximum bytes of text in one answer, so that many slow readers of large answers cannot exhaust the memory.
 pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
-/// How many earlier versions of a message are told.
+/// Maximum number of earlier versions of a message in one answer.
 const REVISIONS: usize = 100;
-/// How much of a newest message is told beside the others.
+/// Maximum characters of a room's newest message in the room overview.
 const PREVIEW_CHARS: usize = 1000;
 
-/// How many texts of these lengths go into one answer: at least one.
+/// Number of items, of these byte lengths, that fit into one answer: at least one.
 pub(crate) fn count_within_budget(lengths: impl Iterator<Item = usize>) -> usize {
     let mut total = 0;
-    let within = |length: &usize| {
+    let fits = |length: &usize| {
         total += length;
         total <= ANSWER_BYTES
     };
-    lengths.take_while(within).count().max(1)
+    lengths.take_while(fits).count().max(1)
 }
 
-fn fitting_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
+fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
     let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
     tasks.truncate(count_within_budget(
         tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
@@ -742,7 +753,7 @@ fn fitting_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
     tasks
 }
 
-fn shortened(recent: Recent) -> Recent {
+fn truncate_preview(recent: Recent) -> Recent {
     match recent.message.text.char_indices().nth(PREVIEW_CHARS) {
         None => recent,
         Some((end, _)) => {
@@ -761,7 +772,7 @@ fn answer(
     let me = facts.standing.as_ref().map(|standing| &standing.user);
     let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
     Ok(match query {
-        Query::Me => Answer::User(Arc::new(me.expect("authorised as signed in").clone())),
+        Query::Me => Answer::User(Arc::new(me.expect("authorised: the caller is signed in").clone())),
         Query::Users { limit, offset } => {
             let (users, total) = snapshot.users(*limit, *offset)?;
             Answer::Users { users, total }
@@ -779,11 +790,13 @@ fn answer(
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Routers => Answer::Routers(snapshot.routers(&own())?),
-        Query::OwnRouter { .. } => Answer::Router(facts.router.clone().expect("authorised as one's own")),
+        Query::OwnRouter { .. } => {
+            Answer::Router(facts.router.clone().expect("authorised: the router exists"))
+        }
         Query::Services => Answer::Services(snapshot.services()?),
         Query::Service { .. } => {
-            let agent = facts.agent.clone().expect("authorised as there");
-            Answer::Service(agent, facts.service.clone().expect("authorised as there"))
+            let agent = facts.agent.clone().expect("authorised: the agent exists");
+            Answer::Service(agent, facts.service.clone().expect("authorised: the service exists"))
         }
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
@@ -806,28 +819,28 @@ fn answer(
             Answer::Rooms(rooms.map(|own| (own.room.clone(), own.member.clone())).collect())
         }
         Query::Room { room } => Answer::Room {
-            room: facts.room.as_deref().cloned().expect("authorised as a member of it"),
-            members: seen_by(me, snapshot.members(room, 100, 0)?),
+            room: facts.room.as_deref().cloned().expect("authorised: the room exists"),
+            members: hide_preferences_of_others(me, snapshot.members(room, 100, 0)?),
             total: snapshot.member_count(room)?,
         },
         Query::Members { room, limit, offset } => Answer::Members {
-            members: seen_by(me, snapshot.members(room, *limit, *offset)?),
+            members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
         Query::History { room, page, limit } => {
-            page_of(snapshot.history(room, cleared(facts), *page, limit + 1)?, *limit)
+            history_page(snapshot.history(room, cleared_through(facts), *page, limit + 1)?, *limit)
         }
         Query::Recent => {
             let mut recent: Vec<Recent> = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
-                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(shortened));
+                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(truncate_preview));
             }
             Answer::Recent(recent)
         }
-        Query::Search(asked) => {
+        Query::Search(request) => {
             let memberships = snapshot.memberships(&MemberId::User(own()))?;
-            let wanted = SearchTerms::parse(&asked.text).expect("admitted as well formed");
-            Answer::Found(search::search(asked, &wanted, &memberships, limits.search_timeout, snapshot)?)
+            let terms = SearchTerms::parse(&request.text).expect("validated: the search text parses");
+            Answer::Found(search::search(request, &terms, &memberships, limits.search_timeout, snapshot)?)
         }
         Query::Revisions { message } => {
             let mut revisions = snapshot.revisions(message, REVISIONS)?;
@@ -835,23 +848,24 @@ fn answer(
             Answer::Revisions(revisions)
         }
         Query::Thread { after, limit, .. } => {
-            let to = facts.message.as_deref().expect("authorised as seen");
-            page_of(snapshot.answers(to, (*after).max(cleared(facts)), limit + 1)?, *limit)
+            let to = facts.message.as_deref().expect("authorised: the message exists");
+            history_page(snapshot.answers(to, (*after).max(cleared_through(facts)), limit + 1)?, *limit)
         }
         Query::ReplyCount { .. } => {
-            let to = facts.message.as_deref().expect("authorised as seen");
-            Answer::Count(snapshot.answer_count(to, cleared(facts))?)
+            let to = facts.message.as_deref().expect("authorised: the message exists");
+            Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
         }
         Query::Pins { room } => {
-            let mut pins = snapshot.pins(room, cleared(facts))?;
+            let mut pins = snapshot.pins(room, cleared_through(facts))?;
             pins.truncate(count_within_budget(pins.iter().map(|(_, message)| message.length())));
             Answer::Pins(pins)
         }
         Query::Bookmarks { before, limit } => {
             let mut bookmarks = snapshot.bookmarks(&own(), *before, limit + 1)?;
-            let most = count_within_budget(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
-            let more = bookmarks.len() > most;
-            bookmarks.truncate(most);
+            let count =
+                count_within_budget(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
+            let more = bookmarks.len() > count;
+            bookmarks.truncate(count);
             Answer::Bookmarks { bookmarks, more }
         }
         Query::Agents => {
@@ -860,7 +874,7 @@ fn answer(
             Answer::Agents(agents)
         }
         Query::Agent { id } => {
-            let agent = facts.agent.clone().expect("authorised as known");
+            let agent = facts.agent.clone().expect("authorised: the agent exists");
             if agent.owner != own() {
                 return Ok(Answer::VisibleAgent(agent));
             }
@@ -871,21 +885,22 @@ fn answer(
             }
         }
         Query::Missions { limit, .. } => {
-            let room = facts.room.as_deref().expect("authorised as a member of it");
+            let room = facts.room.as_deref().expect("authorised: the room exists");
             let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
             missions.truncate(count_within_budget(missions.iter().map(Mission::length)));
             for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
                 if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
-                    // Another room about the same folder: which one, and who is there, is not for this caller.
+                    // Another room with the same project root: its id and its agents are hidden from callers
+                    // who are not its members.
                     (mission.room, mission.agents) = (room.id.clone(), Vec::new());
                 }
             }
             Answer::Missions(missions)
         }
         Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
-        Query::Tasks { room } => Answer::Tasks(fitting_tasks(snapshot.tasks(room)?)),
+        Query::Tasks { room } => Answer::Tasks(truncate_tasks(snapshot.tasks(room)?)),
         Query::OwnTasks { limit, offset } => {
-            Answer::Tasks(fitting_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
+            Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
         }
         Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
@@ -901,7 +916,7 @@ fn answer(
             Answer::DeadLetters(letters)
         }
         Query::Upload { .. } => {
-            let upload = facts.uploads.first().cloned().expect("authorised to see it");
+            let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
             Answer::Upload(Arc::new(upload))
         }
         Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
@@ -919,23 +934,25 @@ fn answer(
             for member in snapshot.memberships(&MemberId::User(own()))? {
                 open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
             }
-            open.retain(|asked| asked.kind == ApprovalKind::Questions);
+            open.retain(|approval| approval.kind == ApprovalKind::Questions);
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::Run { run, what } => {
-            let found = facts.run.clone().expect("authorised to see it");
+            let found = facts.run.clone().expect("authorised: the run exists");
             match what {
-                RunDetail::Itself => named(vec![found], snapshot)?,
+                RunDetail::Itself => with_agent_names(vec![found], snapshot)?,
                 RunDetail::Children => {
                     let mut below = snapshot.runs_below(run)?;
                     below.retain(|below| below.room == found.room && !below.is_part_of(&found));
-                    named(below, snapshot)?
+                    with_agent_names(below, snapshot)?
                 }
                 RunDetail::Messages => {
                     let mut messages = Vec::new();
                     for id in [&found.trigger, &found.reply].into_iter().flatten() {
-                        messages.extend(snapshot.message(id)?.filter(|said| said.seq > cleared(facts)));
+                        messages.extend(
+                            snapshot.message(id)?.filter(|message| message.seq > cleared_through(facts)),
+                        );
                     }
                     Answer::History { messages, more: false }
                 }
@@ -955,11 +972,11 @@ fn answer(
             }
             runs.sort_by_key(|run| std::cmp::Reverse(run.queued_at));
             runs.truncate(*limit);
-            named(runs, snapshot)?
+            with_agent_names(runs, snapshot)?
         }
         Query::RunsOf { message } => {
             let runs = snapshot.runs_of(message)?;
-            named(runs, snapshot)?
+            with_agent_names(runs, snapshot)?
         }
         Query::RunsBy { agent, limit } => {
             let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
@@ -980,8 +997,8 @@ fn answer(
     })
 }
 
-/// Turns with the names of their agents.
-fn named(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
+/// Adds the agent's name to each run.
+fn with_agent_names(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
     let mut found = Vec::new();
     for run in runs {
         let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
@@ -990,21 +1007,21 @@ fn named(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
     Ok(Answer::Runs(found))
 }
 
-/// Everyone sees how they themselves keep the room, and nobody else does.
-fn seen_by(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
+/// Hides the room preferences of all members other than the caller.
+fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
     for member in members.iter_mut().filter(|member| member.member.user() != me.map(|user| &user.id)) {
         *member = member.seen_by_others();
     }
     members
 }
 
-/// Up to where the caller cleared the room that was asked about.
-fn cleared(facts: &Facts) -> Seq {
+/// `Seq` up to which the caller has cleared the queried room.
+fn cleared_through(facts: &Facts) -> Seq {
     facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
 }
 
-/// One more than asked for tells whether there are more.
-fn page_of(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
+/// Expects up to `limit + 1` messages: the extra message shows that there are more.
+fn history_page(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
     let fitting = count_within_budget(messages.iter().map(|message| message.length()));
     let more = messages.len() > limit.min(fitting);
     messages.truncate(limit.min(fitting));

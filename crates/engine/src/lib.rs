@@ -1,6 +1,8 @@
-//! The verbs: one corridor, written once, in order: admit → authorise → plan → commit → announce.
+//! The hub's engine: executes commands and queries, publishes events, and schedules the runs of agents.
 //!
-//! Knows no door and no database: doors translate at the edge, stores stand behind the ports.
+//! Every command takes the same path, in this order: validate → authorise → decide → commit → publish. The
+//! engine knows no wire protocol and no database: protocol adapters translate requests into commands, and
+//! stores implement the traits in `ports`.
 
 pub mod audit;
 pub mod authorise;

@@ -1,4 +1,6 @@
-//! How much of everything. The settings of the hub decide about the first three.
+//! Limits of the engine: sizes, queue capacities, concurrency, run budgets and timeouts.
+//!
+//! The embedding program fills them from its settings; `Limits::default()` holds the defaults.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,68 +9,72 @@ use std::time::Duration;
 pub struct Limits {
     pub message_characters: usize,
     pub attachments: usize,
-    /// Different reactions to one message.
+    /// Maximum number of different reactions to one message.
     pub reactions: usize,
-    /// Pinned messages of one room.
+    /// Maximum number of pinned messages in one room.
     pub pins: usize,
-    /// Bookmarks of one person.
+    /// Maximum number of bookmarks of one user.
     pub bookmarks: usize,
-    /// Commands that may wait for the writer; a full queue makes senders wait.
+    /// Capacity of the command queue; when it is full, callers wait.
     pub max_queued_commands: usize,
-    /// Commands that share one commit at most.
+    /// Maximum number of commands in one commit.
     pub max_commit_batch: usize,
-    /// Events kept in memory for those who come back quickly.
+    /// Capacity of the replay buffer, in events, for reconnecting clients.
     pub recent_events: usize,
-    /// How much of what people said these may hold together; the oldest are let go first.
+    /// Maximum bytes of text in the replay buffer; the oldest events are dropped first.
     pub recent_bytes: usize,
-    /// Reads for callers at once; the rest wait. Fewer than the store has readers: one is for those who join
-    /// while the fan-out waits for them, one for the fan-out itself, and one for who removes files.
+    /// Maximum number of concurrent reads for callers; further reads wait. Must be lower than the number of
+    /// readers of the store: one is reserved for subscribers that join while the fan-out waits for them, one
+    /// for the fan-out itself, and one for the garbage collector of blobs.
     pub reads: usize,
-    /// Searches at once; the rest wait, so that they leave reads for others. Each answers with what it has
-    /// when its time is over.
+    /// Maximum number of concurrent searches; further searches wait, so that other queries are not starved. A
+    /// search returns the results found within `search_timeout`.
     pub searches: usize,
     pub search_timeout: Duration,
-    /// Events that may lie beyond the index for searches before it is brought up to them, when nothing else is
-    /// to be done.
+    /// Number of unindexed events from which the search index is updated when the writer is idle.
     pub unindexed: usize,
-    /// Beyond these it is done whatever waits: more than a search can read in its time.
+    /// Number of unindexed events from which the index is updated even under load: more than a search can
+    /// scan within `search_timeout`.
     pub most_unindexed: usize,
-    /// Whether the first admin finds a room with a guide in it, and everybody who comes later is in it.
+    /// Whether the hub creates a welcome room with a guide for the first admin, and adds all later users to
+    /// it.
     pub welcome: bool,
-    /// How many agents may stand between a person and a turn.
+    /// Maximum number of agents in the chain of triggers between a user and a run.
     pub chain_depth: u32,
-    /// How often one agent may address another in a room, within the time of this window.
+    /// Maximum number of runs that one agent may trigger for another in a room within `pair_window`.
     pub pair_turns: u64,
     pub pair_window: Duration,
-    /// How often an agent may speak within a minute and still address others.
+    /// Maximum number of replies of an agent within one minute that may still address other agents.
     pub agent_messages: u64,
-    /// Turns and tokens of one agent in one room within a day.
+    /// Maximum number of runs and of tokens of one agent in one room within a day.
     pub room_turns: u64,
     pub room_tokens: u64,
-    /// How long it may take to decide whether an agent should answer.
+    /// Timeout for the triage decision whether an agent should answer.
     pub triage_timeout: Duration,
-    /// Turns that an agent gets in a room though nobody could decide that: so many at once, and then one each time.
+    /// Runs per agent and room that start although triage failed: this many at once, then one per
+    /// `triage_fallback_interval`.
     pub triage_fallback_burst: u32,
     pub triage_fallback_interval: Duration,
-    /// How long one reply may be, and of how many chunks that do not flow together.
+    /// Maximum bytes of one reply, and maximum number of its chunks that cannot be merged.
     pub reply_bytes: usize,
     pub reply_chunks: usize,
-    /// Questions of agents that may be open: in all, and of one turn.
+    /// Maximum number of open approvals, in total and per run.
     pub approvals: usize,
     pub run_approvals: usize,
-    /// How long what is open in one room may be together: all of it is shown to who joins.
+    /// Maximum bytes of all open approvals of one room: all of them are sent to each subscriber that joins.
     pub approval_bytes: usize,
-    /// How long a turn waits for a gateway that was lost before it is given up.
+    /// Grace period that a run survives the loss of its gateway.
     pub gateway_grace: Duration,
-    /// Rooms may be about these folders of the hub's machine and what lies below, and no others. Without any link in
-    /// their way.
+    /// Folders on the hub's machine that may be project roots, including their subfolders. Paths are
+    /// canonical: they contain no symbolic links.
     pub project_roots: Vec<Box<str>>,
-    /// Batches of news that may wait for the fan-out; beyond that it reads the store instead.
+    /// Maximum number of batches of events queued for the fan-out; beyond that, it reads the events from the
+    /// store.
     pub max_queued_batches: usize,
 }
 
 impl Limits {
-    /// Whether rooms may be about this folder, whose path has no link in its way either.
+    /// Whether a folder may be a project root. `root` must be canonical, without symbolic links.
     pub fn allows_root(&self, root: &str) -> bool {
         self.project_roots.iter().any(|allowed| Path::new(root).starts_with(&**allowed))
     }

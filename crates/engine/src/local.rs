@@ -1,4 +1,4 @@
-//! The ports within one process: the bus as a bounded channel, the system's clock, random ids.
+//! In-process implementations of ports: the bus as a bounded channel, the system clock, random ids.
 
 use crate::ports::{Bus, BusPoll, Clock, IdGenerator};
 use parking_lot::Mutex;
@@ -7,24 +7,25 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// A channel that drops news when its reader is far behind: the follower notices and reads the store.
+/// A channel that drops batches when its reader falls far behind; the log tailer detects the gap and reads
+/// the store.
 pub struct LocalBus {
     sender: SyncSender<Arc<[LoggedEvent]>>,
-    /// Only the follower locks it, for as long as it waits.
+    /// Locked only by the log tailer, while it waits for a batch.
     receiver: Mutex<Receiver<Arc<[LoggedEvent]>>>,
 }
 
 impl LocalBus {
-    pub fn new(waiting: usize) -> Self {
-        let (sender, receiver) = sync_channel(waiting);
+    pub fn new(capacity: usize) -> Self {
+        let (sender, receiver) = sync_channel(capacity);
         Self { sender, receiver: Mutex::new(receiver) }
     }
 }
 
 impl Bus for LocalBus {
-    fn publish(&self, news: Arc<[LoggedEvent]>) {
-        // A full channel loses this batch on purpose: the store has it, and the writer must not wait.
-        let _ = self.sender.try_send(news);
+    fn publish(&self, events: Arc<[LoggedEvent]>) {
+        // Drops the batch when the channel is full: the store has the events, and the writer must not wait.
+        let _ = self.sender.try_send(events);
     }
 
     fn next(&self) -> BusPoll {
@@ -45,7 +46,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// UUIDs of version 7: 74 random bits, and neighbours in time are neighbours in an index.
+/// UUIDs of version 7: 74 random bits, and ids created close in time are close in an index.
 pub struct RandomIds;
 
 impl IdGenerator for RandomIds {

@@ -1,4 +1,5 @@
-//! Turns news that may be lost, repeated or late into a feed without holes, in order.
+//! The log tailer: takes batches of events from the bus, fills gaps from the store, and passes every event
+//! once and in order to the scheduler and the fan-out.
 
 use crate::Fault;
 use crate::fanout::Fanout;
@@ -8,66 +9,67 @@ use parlor_model::{LoggedEvent, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many events are read at once to fill a hole.
+/// Maximum number of events per read when filling a gap.
 const GAP_FILL_PAGE: usize = 500;
 
 pub struct LogTailer {
     pub bus: Arc<dyn Bus>,
     pub reader: Arc<dyn Reader>,
-    pub switchboard: Arc<Fanout>,
-    pub turns: Arc<SchedulerHandle>,
+    pub fanout: Arc<Fanout>,
+    pub scheduler: Arc<SchedulerHandle>,
     pub stop: Arc<AtomicBool>,
 }
 
 impl LogTailer {
-    /// Runs until told to stop, or until nobody can announce any more.
+    /// Runs until `stop` is set or the bus is closed.
     pub fn run(self) {
         while !self.stop.load(Ordering::Acquire) {
             let result = match self.bus.next() {
                 BusPoll::Batch(batch) => self.take(&batch),
-                // The last batch may be the one that was lost.
+                // The newest batch itself may have been lost, which no later batch reveals.
                 BusPoll::TimedOut => self.fill_until(None),
                 BusPoll::Closed => return,
             };
             if let Err(fault) = result {
-                tracing::error!(%fault, "the follower could not read the log");
+                tracing::error!(%fault, "the log tailer could not read the log");
             }
         }
     }
 
     pub fn take(&self, batch: &[LoggedEvent]) -> Result<(), Fault> {
         let Some(first) = batch.first() else { return Ok(()) };
-        let seen = self.switchboard.seen();
-        if first.seq > seen.next() {
+        let published = self.fanout.seen();
+        if first.seq > published.next() {
             self.fill_until(Some(first.seq))?;
         }
-        let seen = self.switchboard.seen();
-        let known = batch.iter().take_while(|logged_event| logged_event.seq <= seen).count();
-        self.tell(&batch[known..]);
+        let published = self.fanout.seen();
+        let duplicates = batch.iter().take_while(|logged_event| logged_event.seq <= published).count();
+        self.publish(&batch[duplicates..]);
         Ok(())
     }
 
-    fn tell(&self, batch: &[LoggedEvent]) {
-        // Whoever waits for something to be told may rely on the turns to know it.
-        self.turns.learn(batch);
-        self.switchboard.publish(batch);
+    fn publish(&self, batch: &[LoggedEvent]) {
+        // The scheduler applies a batch first: callers that wait for an event's publication may rely on the
+        // scheduler's state.
+        self.scheduler.apply_events(batch);
+        self.fanout.publish(batch);
     }
 
     fn fill_until(&self, next: Option<Seq>) -> Result<(), Fault> {
         loop {
-            let seen = self.switchboard.seen();
+            let published = self.fanout.seen();
             let mut missed = Vec::new();
             self.reader.with(&mut |snapshot| {
-                missed = snapshot.tail(seen, GAP_FILL_PAGE)?;
+                missed = snapshot.tail(published, GAP_FILL_PAGE)?;
                 Ok(())
             })?;
             let full = missed.len() == GAP_FILL_PAGE;
             if let Some(next) = next {
                 missed.retain(|logged_event| logged_event.seq < next);
             }
-            let shortened = missed.len() < GAP_FILL_PAGE;
-            self.tell(&missed);
-            if !full || shortened {
+            let truncated = missed.len() < GAP_FILL_PAGE;
+            self.publish(&missed);
+            if !full || truncated {
                 return Ok(());
             }
         }

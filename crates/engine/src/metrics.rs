@@ -1,4 +1,5 @@
-//! Counts and times for whoever watches the hub. They cost the writer a few additions, and decide nothing.
+//! Counters and histograms for monitoring. They cost the writer a few atomic additions and influence no
+//! decision.
 
 use crate::Health;
 use crate::hub::CommandResult;
@@ -7,39 +8,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The picture at one moment.
+/// Snapshot of all metrics at one moment.
 pub struct HubMetrics {
     pub tally: Arc<WriterMetrics>,
     pub health: Health,
-    /// Commands that wait for the writer, and how many may.
+    /// Commands queued for the writer, and the capacity of that queue.
     pub waiting_commands: usize,
     pub most_waiting_commands: usize,
-    /// Reads that are under way, and how many may be at once.
+    /// Reads in progress, and the maximum number of concurrent reads.
     pub reads: usize,
     pub most_reads: usize,
-    /// The newest event that was told; what lies between it and the head is still to be told.
+    /// `Seq` of the newest published event; events between it and the head are committed but not published
+    /// yet.
     pub told: Seq,
     pub size: StoreSize,
 }
 
-/// What a store takes up on disk.
+/// Size of a store on disk, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreSize {
     pub database: u64,
-    /// Written, but not yet moved to its place.
+    /// Bytes in the write-ahead log that are not yet in the database file.
     pub journal: u64,
 }
 
-/// Kept by the writer, read by anybody.
+/// Metrics written by the writer and read by any thread.
 #[derive(Default)]
 pub struct WriterMetrics {
-    /// Deciding a group and having it on disk.
+    /// Time to decide a batch and commit it to disk.
     pub commits: Histogram,
-    /// From the moment a command was submitted until its outcome was known.
+    /// Time from the submission of a command to its result.
     pub answers: Histogram,
     pub done: AtomicU64,
     pub refused: AtomicU64,
-    /// Not decided, because the store failed.
+    /// Commands that were not decided because the store failed.
     pub failed: AtomicU64,
     pub head: AtomicU64,
 }
@@ -56,14 +58,14 @@ impl WriterMetrics {
     }
 }
 
-/// How often something took how long.
+/// Histogram of durations.
 #[derive(Default)]
 pub struct Histogram {
     counts: [AtomicU64; HISTOGRAM_BOUNDS_MICROS.len() + 1],
     micros: AtomicU64,
 }
 
-/// The upper ends of the classes, in microseconds; what takes longer than the last has a class of its own.
+/// Upper bounds of the buckets, in microseconds; longer durations fall into one additional bucket.
 pub const HISTOGRAM_BOUNDS_MICROS: [u64; 14] = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
     10_000_000,
@@ -77,7 +79,7 @@ impl Histogram {
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// How many took at most as long as each bound, and how many there are in all.
+    /// Cumulative counts: observations up to each bound, then the total.
     pub fn cumulated(&self) -> [u64; HISTOGRAM_BOUNDS_MICROS.len() + 1] {
         let mut sum = 0;
         self.counts.each_ref().map(|count| {
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_counts_in_every_class_that_is_wide_enough() {
+    fn a_duration_counts_in_every_bucket_whose_bound_it_does_not_exceed() {
         let histogram = Histogram::default();
         for micros in [0, 250, 251, 10_000_000, 10_000_001] {
             histogram.observe(Duration::from_micros(micros));

@@ -1,5 +1,8 @@
-//! The corridor: takes what has queued, decides each command under the lock that makes the decision
-//! true, commits once for the group, then tells. The order of these lines is the architecture.
+//! The write pipeline: drains the command queue, decides each command inside the open transaction, commits
+//! the batch with one fsync, then publishes its events.
+//!
+//! Owns: the order of these steps, store maintenance and search indexing between batches, and the hub's
+//! health after a store fault. All writes go through this one thread.
 
 use crate::audit;
 use crate::authorise::authorise;
@@ -18,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// A command on its way, with where the outcome goes.
+/// A command in the queue, with the channel for its result.
 pub struct QueuedCommand {
     pub caller: Caller,
     pub command: Command,
@@ -26,29 +29,29 @@ pub struct QueuedCommand {
     pub at: Instant,
 }
 
-/// The one writer: owns the store's write side and the routing index.
+/// The single writer: owns the write side of the store and the routing index.
 pub struct Writer {
     store: Box<dyn Store>,
     bus: Arc<dyn Bus>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     health: Arc<HealthCell>,
-    /// Told when files may have become nobody's.
+    /// Notified when blobs may have become unreferenced.
     released: Arc<Notify>,
     services: Arc<Notify>,
     limits: Limits,
     tally: Arc<WriterMetrics>,
     routing_index: RoutingIndex,
     head: Head,
-    /// How far the index for searches reaches.
+    /// `Seq` up to which the search index is complete.
     indexed: Seq,
 }
 
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60);
 const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// As many commands in one group come from senders who do not wait for each other.
+/// A batch of at least this many commands is a burst: more will follow soon, so indexing waits.
 const BURST_COMMANDS: usize = 32;
-/// How long such senders are silent when they have stopped.
+/// Time without commands after which a burst counts as over.
 const BURST_QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 impl Writer {
@@ -99,30 +102,31 @@ impl Writer {
         self.tally.clone()
     }
 
-    /// Runs until every sender is gone and what they sent is answered.
+    /// Runs until every sender has been dropped and the remaining commands are answered.
     ///
-    /// `timer_runtime` is its own: whoever drops the hub may end the runtime that it was started in before the writer is
-    /// done.
+    /// `timer_runtime` is separate from the hub's runtime, which may be shut down before the writer has
+    /// finished.
     pub fn run(mut self, mut queue: mpsc::Receiver<QueuedCommand>, timer_runtime: &tokio::runtime::Runtime) {
-        let mut group = Vec::with_capacity(self.limits.max_commit_batch);
-        let (mut tended, mut more, mut quiet_from) = (Instant::now(), false, Instant::now());
+        let mut batch = Vec::with_capacity(self.limits.max_commit_batch);
+        let (mut last_maintenance, mut more, mut quiet_from) = (Instant::now(), false, Instant::now());
         loop {
-            let soon = more || self.health.get() == Health::Full;
-            let patience = if soon { STORE_RETRY_INTERVAL } else { MAINTENANCE_INTERVAL };
-            // Nobody waits for the index: it gets the moments in which nobody waits for anything. Where many were
-            // answered at once, many are about to ask again, some of them sooner than the others.
+            let retry_soon = more || self.health.get() == Health::Full;
+            let maintenance_interval = if retry_soon { STORE_RETRY_INTERVAL } else { MAINTENANCE_INTERVAL };
+            // Indexing has the lowest priority: it runs only while the queue is empty. After a burst it waits
+            // for a quiet period, because clients that were just answered are about to send their next
+            // commands.
             let idle_work = self.behind_by(self.limits.unindexed);
             let wait = match idle_work {
                 true => quiet_from.saturating_duration_since(Instant::now()),
-                false => patience.saturating_sub(tended.elapsed()),
+                false => maintenance_interval.saturating_sub(last_maintenance.elapsed()),
             };
             let received = timer_runtime.block_on(async {
-                tokio::time::timeout(wait, queue.recv_many(&mut group, self.limits.max_commit_batch)).await
+                tokio::time::timeout(wait, queue.recv_many(&mut batch, self.limits.max_commit_batch)).await
             });
             match received {
                 Ok(0) => break,
                 Ok(count) => {
-                    self.process_batch(std::mem::take(&mut group));
+                    self.process_batch(std::mem::take(&mut batch));
                     if count >= BURST_COMMANDS {
                         quiet_from = Instant::now() + BURST_QUIET_PERIOD;
                     }
@@ -133,56 +137,56 @@ impl Writer {
             if self.behind_by(self.limits.most_unindexed) {
                 self.index();
             }
-            if tended.elapsed() >= patience {
+            if last_maintenance.elapsed() >= maintenance_interval {
                 more = self.run_maintenance();
-                tended = Instant::now();
+                last_maintenance = Instant::now();
             }
         }
         self.run_maintenance();
         if self.health.get() != Health::Broken
             && let Err(fault) = self.store.close()
         {
-            tracing::warn!(%fault, "the store could not be closed tidily; it will be at the next start");
+            tracing::warn!(%fault, "the store could not be closed cleanly; the next start will recover it");
         }
     }
 
-    /// One walk through the corridor for everything that waited.
-    pub fn process_batch(&mut self, group: Vec<QueuedCommand>) {
+    /// Runs one batch of commands through the pipeline and answers each of them.
+    pub fn process_batch(&mut self, batch: Vec<QueuedCommand>) {
         if self.health.get() == Health::Broken {
-            return self.answer(group, || Err(Refusal::Unavailable));
+            return self.answer(batch, || Err(Refusal::Unavailable));
         }
-        let _traced = tracing::debug_span!("commit", commands = group.len()).entered();
+        let _traced = tracing::debug_span!("commit", commands = batch.len()).entered();
         let began = Instant::now();
-        match self.decide_and_commit(&group) {
-            Ok((outcomes, news)) => {
+        match self.decide_and_commit(&batch) {
+            Ok((outcomes, events)) => {
                 self.tally.commits.observe(began.elapsed());
                 self.tally.head.store(self.head.seq.0, Ordering::Relaxed);
                 self.health.recovered();
-                if !news.is_empty() {
-                    self.bus.publish(news.into());
+                if !events.is_empty() {
+                    self.bus.publish(events.into());
                 }
                 let mut outcomes = outcomes.into_iter();
-                self.answer(group, || outcomes.next().expect("one outcome for each command"));
+                self.answer(batch, || outcomes.next().expect("each command of a batch has one outcome"));
             }
             Err(fault) => {
                 self.after(fault);
-                self.answer(group, || Err(Refusal::Unavailable));
+                self.answer(batch, || Err(Refusal::Unavailable));
             }
         }
     }
 
     fn decide_and_commit(
         &mut self,
-        group: &[QueuedCommand],
+        batch: &[QueuedCommand],
     ) -> Result<(Vec<CommandResult>, Vec<LoggedEvent>), Fault> {
         let decide_context = DecideContext { ids: &*self.ids, limits: &self.limits };
         let mut head = self.head;
-        let mut news = Vec::with_capacity(group.len());
-        let mut outcomes = Vec::with_capacity(group.len());
+        let mut events = Vec::with_capacity(batch.len());
+        let mut outcomes = Vec::with_capacity(batch.len());
         let mut lookup_cache = LookupCache::default();
         let (mut released, mut services) = (false, false);
         let mut transaction = self.store.begin()?;
-        for QueuedCommand { caller, command, .. } in group {
+        for QueuedCommand { caller, command, .. } in batch {
             let now = head.at.next_after(self.clock.now());
             let mut facts = Facts::empty(now, head.epoch, head.seq);
             facts.load_for_command(
@@ -203,7 +207,7 @@ impl Writer {
                         lookup_cache = LookupCache::default();
                     }
                     if plan.changes.iter().any(|change| matches!(change, Change::RemoveRoom(_))) {
-                        // The store may begin its index anew rather than take much out of it.
+                        // Removing a room may make the store restart its search index from the beginning.
                         self.indexed = Seq(0);
                     }
                     released |= plan.changes.iter().any(Change::may_release_files);
@@ -215,7 +219,7 @@ impl Writer {
                         head.seq = last.seq;
                         head.at = last.at;
                     }
-                    news.extend(plan.events);
+                    events.extend(plan.events);
                     Ok(plan.receipt)
                 }
                 Err(refusal) => Err(refusal),
@@ -229,10 +233,11 @@ impl Writer {
             self.services.notify_one();
         }
         self.head = head;
-        Ok((outcomes, news))
+        Ok((outcomes, events))
     }
 
-    /// Nothing of the group happened. What is on disk is asked anew where it can still be trusted.
+    /// Handles a fault of the store: the whole batch was rolled back. Sets the health and rebuilds the
+    /// routing index from the store, if that can still be read.
     fn after(&mut self, fault: Fault) {
         tracing::error!(%fault, severity = ?fault.severity, "the store could not commit; nothing was acknowledged");
         self.health.set(match fault.severity {
@@ -256,7 +261,7 @@ impl Writer {
         }
     }
 
-    /// Says whether there is more to do.
+    /// Returns whether there is more maintenance to do.
     fn run_maintenance(&mut self) -> bool {
         if self.health.get() == Health::Broken {
             return false;
@@ -274,12 +279,12 @@ impl Writer {
         }
     }
 
-    fn answer(&self, group: Vec<QueuedCommand>, mut next_outcome: impl FnMut() -> CommandResult) {
+    fn answer(&self, batch: Vec<QueuedCommand>, mut next_outcome: impl FnMut() -> CommandResult) {
         let now = Instant::now();
-        for QueuedCommand { reply, at, .. } in group {
+        for QueuedCommand { reply, at, .. } in batch {
             let outcome = next_outcome();
             self.tally.answered(&outcome, now - at);
-            // Whoever asked may have gone; what was committed stays committed.
+            // The caller may have stopped waiting; the commit stays valid.
             let _ = reply.send(outcome);
         }
     }

@@ -1,8 +1,9 @@
-//! The routing index: which mailboxes listen to a path.
+//! The routing index: finds the mailboxes whose subscriptions match a path.
 //!
-//! A trie over pattern segments: the cost of a look-up grows with the length of the path and the
-//! number of matches, not with the number of subscriptions. Owned by the writer, changed in its order.
-//! Patterns with a gap can nearly match in many ways, so how many of them there are is counted for each person.
+//! A trie over pattern segments: the cost of a lookup grows with the length of the path and the number of
+//! matches, not with the number of subscriptions. Owned by the writer and updated in commit order. Patterns
+//! with an inner `**` (before the last segment) can match partially in many ways, so they are counted per
+//! user and limited.
 
 use parlor_model::{Agent, AgentId, Mailbox, Path, Pattern, Subscription, UserId};
 use std::collections::{BTreeSet, HashMap};
@@ -13,7 +14,7 @@ pub struct Recipient {
     pub mailbox: Mailbox,
 }
 
-/// A step that keeps the index in step with the store.
+/// A change that keeps the index consistent with the store.
 #[derive(Debug, Clone)]
 pub enum RouteChange {
     Add { pattern: Pattern, mailbox: Mailbox, owner: UserId },
@@ -24,10 +25,10 @@ pub enum RouteChange {
 #[derive(Debug, Default)]
 pub struct RoutingIndex {
     root: Node,
-    /// The other way round, so that what an agent leaves behind is found without a search.
+    /// Reverse index, so that all patterns of a removed agent are found without a search.
     by_agent: HashMap<AgentId, AgentSubscriptions>,
-    /// How many patterns with a gap the agents of each person have.
-    gaps: HashMap<UserId, usize>,
+    /// Number of patterns with an inner `**`, over all agents of each user.
+    globstars: HashMap<UserId, usize>,
 }
 
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl RoutingIndex {
             routing_index.add(&own, Mailbox::of(id), &owner);
         }
         for Subscription { agent, session, pattern, .. } in subscriptions {
-            if let Some(owner) = routing_index.by_agent.get(&agent).map(|known| known.owner.clone()) {
+            if let Some(owner) = routing_index.by_agent.get(&agent).map(|existing| existing.owner.clone()) {
                 routing_index.add(&pattern, Mailbox { agent, session }, &owner);
             }
         }
@@ -66,15 +67,15 @@ impl RoutingIndex {
                     return;
                 };
                 for (pattern, mailbox) in patterns {
-                    self.forget(&pattern, &mailbox, &owner);
+                    self.remove_route(&pattern, &mailbox, &owner);
                 }
             }
         }
     }
 
-    /// The mailboxes of one agent that listen to a path.
+    /// The mailboxes of one agent whose patterns match a path.
     pub fn of_agent(&self, agent: &AgentId, path: &Path) -> Vec<Recipient> {
-        let own = self.by_agent.get(agent).into_iter().flat_map(|known| &known.patterns);
+        let own = self.by_agent.get(agent).into_iter().flat_map(|existing| &existing.patterns);
         let found: BTreeSet<&Mailbox> =
             own.filter(|(pattern, _)| pattern.matches(path)).map(|(_, mailbox)| mailbox).collect();
         found.into_iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }).collect()
@@ -84,20 +85,20 @@ impl RoutingIndex {
         self.by_agent.is_empty()
     }
 
-    /// How many patterns with a gap a person's agents have together.
+    /// Number of patterns with an inner `**`, over all agents of a user.
     pub fn globstar_patterns_of(&self, owner: &UserId) -> usize {
-        self.gaps.get(owner).copied().unwrap_or_default()
+        self.globstars.get(owner).copied().unwrap_or_default()
     }
 
     fn add(&mut self, pattern: &Pattern, mailbox: Mailbox, owner: &UserId) {
-        let known = self.by_agent.entry(mailbox.agent.clone());
-        let known =
-            known.or_insert_with(|| AgentSubscriptions { owner: owner.clone(), patterns: BTreeSet::new() });
-        if !known.patterns.insert((pattern.clone(), mailbox.clone())) {
+        let existing = self.by_agent.entry(mailbox.agent.clone());
+        let existing = existing
+            .or_insert_with(|| AgentSubscriptions { owner: owner.clone(), patterns: BTreeSet::new() });
+        if !existing.patterns.insert((pattern.clone(), mailbox.clone())) {
             return;
         }
         if pattern.has_inner_globstar() {
-            *self.gaps.entry(owner.clone()).or_default() += 1;
+            *self.globstars.entry(owner.clone()).or_default() += 1;
         }
         let mut node = &mut self.root;
         for segment in pattern.segments() {
@@ -107,43 +108,43 @@ impl RoutingIndex {
     }
 
     fn remove(&mut self, pattern: &Pattern, mailbox: &Mailbox) {
-        let Some(known) = self.by_agent.get_mut(&mailbox.agent) else { return };
-        if !known.patterns.remove(&(pattern.clone(), mailbox.clone())) {
+        let Some(existing) = self.by_agent.get_mut(&mailbox.agent) else { return };
+        if !existing.patterns.remove(&(pattern.clone(), mailbox.clone())) {
             return;
         }
-        let owner = known.owner.clone();
-        if known.patterns.is_empty() {
+        let owner = existing.owner.clone();
+        if existing.patterns.is_empty() {
             self.by_agent.remove(&mailbox.agent);
         }
-        self.forget(pattern, mailbox, &owner);
+        self.remove_route(pattern, mailbox, &owner);
     }
 
-    fn forget(&mut self, pattern: &Pattern, mailbox: &Mailbox, owner: &UserId) {
+    fn remove_route(&mut self, pattern: &Pattern, mailbox: &Mailbox, owner: &UserId) {
         let segments: Vec<&str> = pattern.segments().collect();
         self.root.remove(&segments, mailbox);
         if pattern.has_inner_globstar()
-            && let Some(gaps) = self.gaps.get_mut(owner)
+            && let Some(globstars) = self.globstars.get_mut(owner)
         {
-            *gaps -= 1;
-            if *gaps == 0 {
-                self.gaps.remove(owner);
+            *globstars -= 1;
+            if *globstars == 0 {
+                self.globstars.remove(owner);
             }
         }
     }
 
     /// Every mailbox that a broadcast to `path` reaches: its pattern matches the path, or the path, read as a
-    /// pattern, matches it. Costs as much as there is below what the path covers.
+    /// pattern, matches the pattern. The cost grows with the number of nodes that the path covers.
     pub fn matching_broadcast(&self, path: &Path) -> Vec<Recipient> {
         let mut found: BTreeSet<Recipient> = self.matching(path).into_iter().collect();
-        let wanted: Vec<&str> = path.segments().collect();
-        let mut reached = vec![false; wanted.len() + 1];
+        let segments: Vec<&str> = path.segments().collect();
+        let mut reached = vec![false; segments.len() + 1];
         reached[0] = true;
-        open_wildcards(&wanted, &mut reached);
-        self.root.cover(&wanted, &reached, &mut found);
+        open_wildcards(&segments, &mut reached);
+        self.root.cover(&segments, &reached, &mut found);
         found.into_iter().collect()
     }
 
-    /// Every mailbox with a pattern that matches, each once, in a fixed order.
+    /// Every mailbox with a matching pattern, each once, in a fixed order.
     pub fn matching(&self, path: &Path) -> Vec<Recipient> {
         let mut search = TrieWalk::of(path);
         search.visit(&self.root, 1);
@@ -154,13 +155,15 @@ impl RoutingIndex {
     }
 }
 
-/// A walk over the nodes whose patterns match some beginning of a path. How long these beginnings are is a set of
-/// numbers up to 32, kept as the bits of one word, so a node is visited once whatever its `**` stand for.
+/// A walk over the nodes whose patterns match some prefix of a path. The lengths of these prefixes are at
+/// most 32 and are stored as the bits of one word, so that a node is visited once, however many ways its `**`
+/// can match.
 struct TrieWalk<'node, 'path> {
-    /// What a pattern can go on with besides `**`, and where each of these stands; `*` stands everywhere. A list,
-    /// because most paths are short and looking through a handful is quicker than hashing.
+    /// The segments other than `**` that a pattern can continue with, and a bit mask of their positions in
+    /// the path; `*` has every position. A list, because most paths are short, and scanning a few entries is
+    /// faster than hashing.
     segments: Vec<(&'path str, u64)>,
-    /// The beginning that is the whole path.
+    /// Bit of the prefix that is the whole path.
     whole: u64,
     found: Vec<&'node Mailbox>,
 }
@@ -171,7 +174,7 @@ impl<'node, 'path> TrieWalk<'node, 'path> {
         let mut whole = 1;
         for segment in path.segments() {
             segments[0].1 |= whole;
-            match segments.iter_mut().find(|(known, _)| *known == segment) {
+            match segments.iter_mut().find(|(existing, _)| *existing == segment) {
                 Some((_, places)) => *places |= whole,
                 None => segments.push((segment, whole)),
             }
@@ -180,22 +183,22 @@ impl<'node, 'path> TrieWalk<'node, 'path> {
         Self { segments, whole, found: Vec::new() }
     }
 
-    /// Which beginnings are matched once a pattern goes on with this segment.
+    /// The prefixes that are matched when a pattern continues with this segment.
     fn after(&self, reached: u64, segment: &str) -> u64 {
         if segment == "**" {
-            return self.after_gap(reached);
+            return self.after_globstar(reached);
         }
-        let known = self.segments.iter().find(|(known, _)| *known == segment);
-        (reached & known.map_or(0, |(_, places)| *places)) << 1
+        let existing = self.segments.iter().find(|(existing, _)| *existing == segment);
+        (reached & existing.map_or(0, |(_, places)| *places)) << 1
     }
 
-    /// The shortest that was reached, and every longer one.
-    fn after_gap(&self, reached: u64) -> u64 {
+    /// The prefixes matched after a `**`: the shortest one reached so far, and every longer one.
+    fn after_globstar(&self, reached: u64) -> u64 {
         (reached | reached.wrapping_neg()) & ((self.whole << 1) - 1)
     }
 
-    /// Says how many nodes it looked at: of each one's children all, or those the path can go on with, whichever
-    /// are fewer.
+    /// Collects the matches at and below a node. Returns the number of visited nodes: at each node it visits
+    /// either all children or the possible next segments, whichever are fewer.
     fn visit(&mut self, node: &'node Node, reached: u64) -> usize {
         if reached == 0 {
             return 1;
@@ -203,60 +206,61 @@ impl<'node, 'path> TrieWalk<'node, 'path> {
         if reached & self.whole != 0 {
             self.found.extend(&node.mailboxes);
         }
-        let mut looked_at = 1;
+        let mut visited = 1;
         if node.children.len() <= self.segments.len() {
             for (segment, child) in &node.children {
-                looked_at += self.visit(child, self.after(reached, segment));
+                visited += self.visit(child, self.after(reached, segment));
             }
         } else {
             if let Some(child) = node.children.get("**") {
-                looked_at += self.visit(child, self.after_gap(reached));
+                visited += self.visit(child, self.after_globstar(reached));
             }
             for index in 0..self.segments.len() {
                 let (segment, places) = self.segments[index];
                 if reached & places != 0
                     && let Some(child) = node.children.get(segment)
                 {
-                    looked_at += self.visit(child, (reached & places) << 1);
+                    visited += self.visit(child, (reached & places) << 1);
                 }
             }
         }
-        looked_at
+        visited
     }
 }
 
-/// A `**` in the broadcast's path may also stand for nothing.
-fn open_wildcards(wanted: &[&str], reached: &mut [bool]) {
-    for at in 0..wanted.len() {
-        if reached[at] && wanted[at] == "**" {
+/// Lets a `**` in the path of the broadcast match zero segments.
+fn open_wildcards(segments: &[&str], reached: &mut [bool]) {
+    for at in 0..segments.len() {
+        if reached[at] && segments[at] == "**" {
             reached[at + 1] = true;
         }
     }
 }
 
 impl Node {
-    /// `reached[i]`: the pattern on the way to this node is matched by the first `i` segments wanted.
-    fn cover(&self, wanted: &[&str], reached: &[bool], found: &mut BTreeSet<Recipient>) {
-        if reached[wanted.len()] {
+    /// Collects the mailboxes below this node whose patterns the path covers. `reached[i]`: the pattern of
+    /// this node is matched by the first `i` segments of the path.
+    fn cover(&self, segments: &[&str], reached: &[bool], found: &mut BTreeSet<Recipient>) {
+        if reached[segments.len()] {
             found.extend(self.mailboxes.iter().map(|mailbox| Recipient { mailbox: mailbox.clone() }));
         }
         for (segment, child) in &self.children {
-            let mut next = vec![false; wanted.len() + 1];
-            for at in (0..wanted.len()).filter(|at| reached[*at]) {
-                match wanted[at] {
+            let mut next = vec![false; segments.len() + 1];
+            for at in (0..segments.len()).filter(|at| reached[*at]) {
+                match segments[at] {
                     "**" => next[at] = true,
                     "*" => next[at + 1] = true,
                     plain => next[at + 1] |= plain == &**segment,
                 }
             }
-            open_wildcards(wanted, &mut next);
+            open_wildcards(segments, &mut next);
             if next.contains(&true) {
-                child.cover(wanted, &next, found);
+                child.cover(segments, &next, found);
             }
         }
     }
 
-    /// Takes a mailbox out, and every node that is empty afterwards.
+    /// Removes a mailbox, and every node that is empty afterwards.
     fn remove(&mut self, pattern: &[&str], mailbox: &Mailbox) {
         let Some((segment, rest)) = pattern.split_first() else {
             self.mailboxes.remove(mailbox);
@@ -295,12 +299,12 @@ mod tests {
         assert!(
             routing_index.is_empty()
                 && routing_index.root.children.is_empty()
-                && routing_index.gaps.is_empty()
+                && routing_index.globstars.is_empty()
         );
         assert_eq!(routing_index.matching(&Path::parse("slack/x").unwrap()), []);
     }
 
-    fn listening(patterns: impl IntoIterator<Item = String>) -> RoutingIndex {
+    fn index_of(patterns: impl IntoIterator<Item = String>) -> RoutingIndex {
         let mut routing_index = RoutingIndex::default();
         for (index, pattern) in patterns.into_iter().enumerate() {
             routing_index.add(&Pattern::parse(&pattern).unwrap(), mailbox(index), &owner());
@@ -308,7 +312,7 @@ mod tests {
         routing_index
     }
 
-    /// How many nodes a look-up looks at, and how many mailboxes it finds.
+    /// Number of nodes that a lookup visits, and number of mailboxes that it finds.
     fn cost(routing_index: &RoutingIndex, path: &str) -> (usize, usize) {
         let path = Path::parse(path).unwrap();
         let mut search = TrieWalk::of(&path);
@@ -316,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn more_subscriptions_elsewhere_do_not_make_a_look_up_dearer() {
+    fn unrelated_subscriptions_do_not_increase_the_cost_of_a_lookup() {
         let ordinary = |count: usize| {
             let patterns = (0..count).flat_map(|number| {
                 let (team, channel) = (number / 100, number % 100);
@@ -327,7 +331,7 @@ mod tests {
                     format!("team-{team}/**"),
                 ]
             });
-            listening(patterns)
+            index_of(patterns)
         };
         let (few, many) = (ordinary(100), ordinary(20_000));
         for path in ["slack/team-0/#7", "email/to/from-7", "team-0/any/thing"] {
@@ -338,17 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_nearly_match_are_each_followed_once() {
+    fn partially_matching_patterns_are_each_visited_once() {
         let middle = |number: usize| {
             let middle = (0..10).map(|bit| if number >> bit & 1 == 1 { "*" } else { "a" });
             middle.collect::<Vec<_>>().join("/")
         };
         let hostile = (0..1000).map(|number| format!("**/{}/**/{}/b", middle(number), middle(number)));
-        let routing_index = listening(hostile);
-        let (looked_at, found) = cost(&routing_index, &vec!["a"; 32].join("/"));
+        let routing_index = index_of(hostile);
+        let (visited, found) = cost(&routing_index, &vec!["a"; 32].join("/"));
         assert_eq!(found, 0);
-        // As many as there are nodes, at most: where in the path a pattern could stand costs nothing more.
-        assert!(looked_at <= 1000 * 23, "{looked_at} nodes");
+        // At most the number of nodes: the many positions at which a pattern could match add no cost.
+        assert!(visited <= 1000 * 23, "{visited} nodes");
         assert_eq!(routing_index.globstar_patterns_of(&owner()), 1000);
     }
 

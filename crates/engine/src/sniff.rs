@@ -1,12 +1,12 @@
-//! What a file is, by its content: looked at while it comes in.
+//! Detects the media type of an upload by its content, while it is received.
 //!
-//! A short list of kinds is taken, and everything else refused. Neither what the sender calls it nor its name
-//! makes a file something that its bytes are not; a name only tells kinds of text apart, or has a file refused.
+//! Only a short list of types is accepted. The type declared by the client is ignored. The file name only
+//! distinguishes kinds of text, or causes a rejection by its extension.
 
 use parlor_model::MediaType;
 
-/// How a file of each kind begins. `None` stands for any byte.
-const BEGINNINGS: [(MediaType, &[Option<u8>]); 8] = [
+/// Signatures of the accepted binary types. `None` matches any byte.
+const SIGNATURES: [(MediaType, &[Option<u8>]); 8] = [
     (MediaType::Jpeg, &exactly(*b"\xff\xd8\xff")),
     (MediaType::Png, &exactly(*b"\x89PNG\r\n\x1a\n")),
     (MediaType::Gif, &exactly(*b"GIF87a")),
@@ -37,26 +37,26 @@ const fn exactly<const N: usize>(bytes: [u8; N]) -> [Option<u8>; N] {
     all
 }
 
-/// Documents that run what is in them when they are opened, wherever that is.
+/// Beginnings and extensions of documents that may execute scripts when opened, which are rejected.
 const DOCUMENTS: [&str; 8] = ["<!doctype", "<html", "<head", "<body", "<script", "<iframe", "<svg", "<?xml"];
-const ENDINGS: [&str; 11] =
+const EXTENSIONS: [&str; 11] =
     ["html", "htm", "xhtml", "xht", "shtml", "mht", "mhtml", "hta", "svg", "svgz", "xml"];
 
-/// Enough for every beginning, with some blank space before that of a document.
-const HEAD: usize = 512;
+/// Number of bytes inspected for signatures: enough for each of them, and for white space before a document.
+const HEAD_BYTES: usize = 512;
 
 #[derive(Default)]
 pub struct Sniffer {
     head: Vec<u8>,
-    /// The bytes of a character that goes on in the next piece.
+    /// Bytes of a character that continues in the next buffer.
     unfinished: Vec<u8>,
     not_text: bool,
 }
 
 impl Sniffer {
     pub fn look(&mut self, bytes: &[u8]) {
-        let wanted = HEAD.saturating_sub(self.head.len()).min(bytes.len());
-        self.head.extend_from_slice(&bytes[..wanted]);
+        let missing = HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..missing]);
         if !self.not_text {
             self.look_for_text(bytes);
         }
@@ -85,20 +85,20 @@ impl Sniffer {
         self.not_text = text.bytes().any(|b| b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b));
     }
 
-    /// The kind, if it is one that is taken. `name` is the file's.
+    /// The media type, if it is accepted. `name` is the file name.
     pub fn kind(&self, name: &str) -> Option<MediaType> {
-        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-        if ENDINGS.contains(&&*ending) {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+        if EXTENSIONS.contains(&&*extension) {
             return None;
         }
-        if let Some((media, _)) = BEGINNINGS.iter().find(|(_, beginning)| self.begins_with(beginning)) {
+        if let Some((media, _)) = SIGNATURES.iter().find(|(_, signature)| self.begins_with(signature)) {
             return Some(*media);
         }
         let empty = self.head.is_empty();
         if empty || self.not_text || !self.unfinished.is_empty() || self.is_a_document() {
             return None;
         }
-        Some(match &*ending {
+        Some(match &*extension {
             "md" | "markdown" => MediaType::Markdown,
             "csv" => MediaType::Csv,
             "json" => MediaType::Json,
@@ -106,13 +106,13 @@ impl Sniffer {
         })
     }
 
-    fn begins_with(&self, beginning: &[Option<u8>]) -> bool {
-        self.head.len() >= beginning.len()
+    fn begins_with(&self, signature: &[Option<u8>]) -> bool {
+        self.head.len() >= signature.len()
             && self
                 .head
                 .iter()
-                .zip(beginning)
-                .all(|(byte, wanted)| wanted.is_none_or(|wanted| *byte == wanted))
+                .zip(signature)
+                .all(|(byte, expected)| expected.is_none_or(|expected| *byte == expected))
     }
 
     fn is_a_document(&self) -> bool {
@@ -132,7 +132,7 @@ mod tests {
     fn check(name: &str, content: &[u8], expected: Option<MediaType>) {
         for size in [1, 2, 3, 7, content.len().max(1)] {
             let mut sniffer = Sniffer::default();
-            content.chunks(size).for_each(|piece| sniffer.look(piece));
+            content.chunks(size).for_each(|buffer| sniffer.look(buffer));
             assert_eq!(
                 sniffer.kind(name),
                 expected,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_known_by_its_bytes_whatever_it_is_called() {
+    fn binary_types_are_detected_by_their_bytes_whatever_the_name() {
         check("a.txt", b"\xff\xd8\xff\xe0....", Some(MediaType::Jpeg));
         check("a.exe", b"\x89PNG\r\n\x1a\n....", Some(MediaType::Png));
         check("a", b"GIF87a.", Some(MediaType::Gif));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_what_reads_as_text_and_its_name_says_which() {
+    fn text_is_detected_by_its_bytes_and_its_kind_by_the_name() {
         check("a", "grüße 🦀\t\r\n\x1b[1m".as_bytes(), Some(MediaType::Text));
         check("a.rs", b"fn main() {}", Some(MediaType::Text));
         check("README.MD", b"<h1 align=center>Parlor</h1>", Some(MediaType::Markdown));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_nothing() {
+    fn all_other_contents_are_rejected() {
         check("a.txt", b"", None);
         check("a.txt", b"a\0b", None);
         check("a.txt", b"a\xc3(", None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_run_are_refused_by_beginning_and_by_name() {
+    fn documents_with_scripts_are_rejected_by_content_and_by_name() {
         for begins in
             ["<!DOCTYPE html>", "<html>", "\u{feff} \n<sVg onload=alert(1)>", "<?xml version='1.0'?>"]
         {
@@ -192,7 +192,7 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn how_it_is_cut_into_pieces_changes_nothing(content in any::<Vec<u8>>(), text in "\\PC*", at in 0..64usize) {
+        fn the_buffer_boundaries_do_not_matter(content in any::<Vec<u8>>(), text in "\\PC*", at in 0..64usize) {
             for content in [content, text.into_bytes()] {
                 let (mut whole, mut cut) = (Sniffer::default(), Sniffer::default());
                 whole.look(&content);

@@ -1,4 +1,5 @@
-//! The first step: is the command well formed? Needs neither the caller nor the store.
+//! Stateless validation of commands and queries: lengths, ranges and formats. The first step of the write
+//! pipeline; needs neither the caller nor the store.
 
 use crate::Limits;
 use crate::search::SearchTerms;
@@ -13,7 +14,7 @@ use parlor_model::{
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What a model's address, name and key are called where they are given.
+/// Names of the request fields for a model's URL, name and key, used in error messages.
 #[derive(Clone, Copy)]
 struct Fields {
     base_url: &'static str,
@@ -24,10 +25,10 @@ struct Fields {
 const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
 const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
-/// As long as a path can be.
-const LONGEST_PATH: usize = 4096;
-/// Four answers in people's own words, as they are written.
-const LONGEST_ANSWERS: usize = 64 * 1024;
+/// Maximum bytes of a file system path.
+const MAX_PATH_BYTES: usize = 4096;
+/// Maximum bytes of a JSON document with four free-text answers.
+const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
@@ -79,7 +80,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
             let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
             field_errors.service(Some(&new.name), description, fallback, new.instructions.as_deref());
-            field_errors.most_tokens(new.most_tokens);
+            field_errors.max_tokens(new.most_tokens);
         }
         Command::ChangeService { changes, .. } => {
             field_errors.model_changes(&changes.model, SERVICE);
@@ -91,7 +92,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
                 fallback,
                 instructions,
             );
-            field_errors.most_tokens(changes.most_tokens.flatten());
+            field_errors.max_tokens(changes.most_tokens.flatten());
         }
         Command::CreateRoom { changes, members } => {
             field_errors.unless(changes.name.is_some(), "name", "is required");
@@ -105,14 +106,14 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::SetMission { text, agents, .. } => {
             field_errors.body("text", text, 10_000);
-            field_errors.unless(agents.len() <= Mission::MOST_AGENTS, "agents", "at most 50");
+            field_errors.unless(agents.len() <= Mission::MAX_AGENTS, "agents", "at most 50");
             let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
-            field_errors.unless(different.len() == agents.len(), "agents", "must be different ones");
+            field_errors.unless(different.len() == agents.len(), "agents", "must not contain duplicates");
             agents.iter().for_each(|(_, idle)| field_errors.idle(idle));
         }
         Command::SetIdlePrompt { idle: Some(idle), .. } => {
-            let says = *idle != IdlePrompt::default();
-            field_errors.unless(says, "idle_prompt", "or idle_interval_secs must be given");
+            let is_set = *idle != IdlePrompt::default();
+            field_errors.unless(is_set, "idle_prompt", "or idle_interval_secs must be given");
             field_errors.idle(idle);
         }
         Command::AddMember { description: Some(description), .. }
@@ -159,8 +160,8 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::Route(route) => field_errors.route(route),
         Command::Upload(new) => field_errors.file(&new.file),
-        Command::FinishRun(finished) => field_errors.said(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => field_errors.said(Some(said), limits)?,
+        Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
+        Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
         Command::AskApproval(new) => {
             field_errors.line("requestId", &new.request, 200);
             field_errors.line("toolName", &new.tool, 200);
@@ -181,7 +182,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
         }
         Command::AnswerQuestions { answers, .. } => {
-            field_errors.unless(answers.0.len() <= LONGEST_ANSWERS, "answers", "are too long");
+            field_errors.unless(answers.0.len() <= MAX_ANSWERS_BYTES, "answers", "are too long");
         }
         Command::OfferSetup { .. }
         | Command::UpdatePlan { .. }
@@ -233,21 +234,21 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Unsubscribe { .. }
         | Command::ClearDeadLetters => {}
     }
-    field_errors.verdict()
+    field_errors.into_result()
 }
 
-/// The same for what is read.
+/// Validates a query.
 pub fn validate_query(query: &Query) -> Result<(), Refusal> {
     match query {
-        Query::Search(asked) => SearchTerms::parse(&asked.text).map(drop),
+        Query::Search(request) => SearchTerms::parse(&request.text).map(drop),
         _ => Ok(()),
     }
 }
 
-/// The same for what is asked of a gateway.
+/// Validates a request to a gateway.
 pub fn validate_gateway_request(gateway_request: &GatewayRequest) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
-    // What is about credentials is the gateway's to judge.
+    // Requests about credentials are validated by the gateway itself.
     if let GatewayRequest::Spawn(spawn) = gateway_request {
         field_errors.line("agentType", &spawn.kind, 64);
         field_errors.line("name", &spawn.name, 100);
@@ -258,10 +259,11 @@ pub fn validate_gateway_request(gateway_request: &GatewayRequest) -> Result<(), 
             field_errors.line("credentialId", credential, 100);
         }
     }
-    field_errors.verdict()
+    field_errors.into_result()
 }
 
-/// The rules for a new password; empty when it is good. The password itself never enters a command.
+/// The rules that a new password violates; empty if it is acceptable. The password itself never enters a
+/// command.
 pub fn password_errors(password: &str) -> Vec<FieldError> {
     let mut field_errors = FieldErrors::default();
     let length = password.chars().count();
@@ -274,7 +276,7 @@ pub fn password_errors(password: &str) -> Vec<FieldError> {
 }
 
 fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
-    // Bytes bound characters from above, so the common short message is never counted.
+    // The number of bytes is an upper bound for the number of characters, so short texts need not be counted.
     if text.len() <= limit {
         return Ok(());
     }
@@ -284,11 +286,11 @@ fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Whole, and without a step that leads back or nowhere.
+/// Whether the path is absolute and has no empty, `.` or `..` component.
 fn is_plain_folder(path: &str) -> bool {
-    let steps = path.strip_prefix('/').filter(|_| path.len() <= LONGEST_PATH && !path.contains('\0'));
-    let goes_down = |step: &str| !matches!(step, "" | "." | "..");
-    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(goes_down))
+    let steps = path.strip_prefix('/').filter(|_| path.len() <= MAX_PATH_BYTES && !path.contains('\0'));
+    let is_plain = |step: &str| !matches!(step, "" | "." | "..");
+    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(is_plain))
 }
 
 #[derive(Default)]
@@ -299,10 +301,11 @@ impl FieldErrors {
         self.0.push(FieldError { field, rule });
     }
 
-    /// Of some length, with something in it.
-    fn body(&mut self, field: &'static str, text: &str, most: usize) {
+    /// Text of several lines, not empty, of at most `limit` characters. The limit must match the error
+    /// message.
+    fn body(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
-        self.unless(text.chars().count() <= most, field, "is longer than 10000 characters");
+        self.unless(text.chars().count() <= limit, field, "is longer than 10000 characters");
     }
 
     fn idle(&mut self, idle: &IdlePrompt) {
@@ -321,10 +324,10 @@ impl FieldErrors {
         }
     }
 
-    /// One line of text that people read: a name, a title.
-    fn line(&mut self, field: &'static str, text: &str, most: usize) {
+    /// One line of visible text, such as a name or a title.
+    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
-        self.unless(text.chars().count() <= most, field, "is too long");
+        self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
     }
 
@@ -356,14 +359,14 @@ impl FieldErrors {
         if let Some(fallback) = fallback {
             self.line("config.fallbackModel", fallback, 200);
         }
-        let short = |text: Option<&str>, most| text.is_none_or(|text| text.chars().count() <= most);
+        let short = |text: Option<&str>, limit| text.is_none_or(|text| text.chars().count() <= limit);
         self.unless(short(description, 2000), "description", "is longer than 2000 characters");
         let rule = "is longer than 20000 characters";
         self.unless(short(instructions, 20_000), "config.systemPrompt", rule);
     }
 
-    fn most_tokens(&mut self, most: Option<u32>) {
-        self.unless(most != Some(0), "config.maxTokens", "must be above 0");
+    fn max_tokens(&mut self, max_tokens: Option<u32>) {
+        self.unless(max_tokens != Some(0), "config.maxTokens", "must be above 0");
     }
 
     fn account(&mut self, account: &NewUser) {
@@ -380,12 +383,12 @@ impl FieldErrors {
         if let Some(Some(name)) = &changes.name {
             self.line("hubName", name, 60);
         }
-        let within = |value: &Option<Option<u32>>, most| {
-            value.flatten().is_none_or(|value| (1..=most).contains(&value))
+        let in_range = |value: &Option<Option<u32>>, limit| {
+            value.flatten().is_none_or(|value| (1..=limit).contains(&value))
         };
-        let failures = within(&changes.lockout_failures, 1000);
+        let failures = in_range(&changes.lockout_failures, 1000);
         self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
-        let seconds = within(&changes.lockout_seconds, 30 * 86_400);
+        let seconds = in_range(&changes.lockout_seconds, 30 * 86_400);
         self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
     }
 
@@ -400,15 +403,15 @@ impl FieldErrors {
 
     fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
         fits(&post.text, limits.message_characters)?;
-        let says_something = !post.text.trim().is_empty() || !post.attachments.is_empty();
-        self.unless(says_something, "content", "must not be empty");
+        let has_content = !post.text.trim().is_empty() || !post.attachments.is_empty();
+        self.unless(has_content, "content", "must not be empty");
         self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
         self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
         self.client_message_id(post.client_message_id.as_deref());
         Ok(())
     }
 
-    fn said(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
+    fn reply(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
         let Some(said) = said else { return Ok(()) };
         let (limit, got) = (limits.reply_bytes, said.text.len());
         if got > limit {
@@ -427,7 +430,7 @@ impl FieldErrors {
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }
 
-    /// Characters are counted as people do: an emoji that is joined of several is one.
+    /// Counts grapheme clusters, so that an emoji composed of several code points counts as one character.
     fn emoji(&mut self, emoji: &str) {
         let short = emoji.len() <= 64 && (1..=8).contains(&emoji.graphemes(true).count());
         self.unless(short, "emoji", "must have 1 to 8 characters");
@@ -461,7 +464,7 @@ impl FieldErrors {
         if let Some(title) = title {
             self.line("title", title, 200);
         }
-        let long = |text: Option<&str>, most| text.is_some_and(|text| text.chars().count() > most);
+        let long = |text: Option<&str>, limit| text.is_some_and(|text| text.chars().count() > limit);
         self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
         self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
     }
@@ -501,12 +504,13 @@ impl FieldErrors {
         }
     }
 
-    fn verdict(self) -> Result<(), Refusal> {
+    fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }
 }
 
-/// A picture of this hub: never an address elsewhere, which would tell its owner who looks at it.
+/// Whether the URL is an upload of this hub. URLs of other hosts would reveal to their owner who views the
+/// avatar.
 fn is_upload(url: &str) -> bool {
     let plain = |segment: &str| {
         let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
@@ -521,36 +525,36 @@ mod tests {
     use parlor_model::{AgentId, MessageId};
 
     #[test]
-    fn a_name_can_be_seen_and_turns_nothing() {
-        let taken = |name: &str| {
+    fn a_name_is_visible_and_has_no_direction_marks() {
+        let is_valid = |name: &str| {
             let profile = AgentProfile { name: Some(name.into()), ..Default::default() };
             let command = Command::ChangeAgent { id: AgentId::stored("coder"), profile };
             validate(&command, &Limits::default()).is_ok()
         };
         for good in ["Ada", "شبكه\u{200c}های", "क्\u{200d}ष", "\u{2764}\u{fe0f}"] {
-            assert!(taken(good), "{good:?}");
+            assert!(is_valid(good), "{good:?}");
         }
         for bad in
             ["", " ", "\u{200b}\u{200b}", "\u{3164}", "\u{2800}", "A\u{200f}da", "A\u{202e}da", "A\u{2028}da"]
         {
-            assert!(!taken(bad), "{bad:?}");
+            assert!(!is_valid(bad), "{bad:?}");
         }
     }
 
     #[test]
-    fn an_emoji_is_short_to_the_eye_and_in_bytes() {
-        let taken = |emoji: &str| {
+    fn an_emoji_is_short_in_graphemes_and_in_bytes() {
+        let is_valid = |emoji: &str| {
             let command = Command::React { message: MessageId::stored("m"), emoji: emoji.into() };
             validate(&command, &Limits::default()).is_ok()
         };
         let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}\u{1f466}";
         for good in ["\u{1f44d}\u{1f3fd}", family, "\u{2764}\u{fe0f}", "thumbsup", "+1", "ß"] {
-            assert!(taken(good), "{good:?}");
+            assert!(is_valid(good), "{good:?}");
         }
         let tower = format!("a{}", "\u{301}".repeat(40));
         for bad in ["", " ", "a b", "thumbsup!", "\n", "a\u{202e}b", "\u{2003}", &tower, &"x".repeat(100_000)]
         {
-            assert!(!taken(bad), "{bad:.20?}");
+            assert!(!is_valid(bad), "{bad:.20?}");
         }
     }
 }

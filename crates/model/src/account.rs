@@ -1,4 +1,4 @@
-//! People, their signed-in devices, and the keys of their programs.
+//! User accounts, their sign-ins, refresh tokens, API keys and pairing codes.
 
 use crate::{KeyId, Pattern, SignInId, Time, UserId};
 
@@ -27,17 +27,17 @@ pub struct User {
     pub username: Box<str>,
     pub display_name: Box<str>,
     pub role: SiteRole,
-    /// A picture among the uploads, such as `/uploads/3f2a.png`.
+    /// Path of an uploaded image, such as `/uploads/3f2a.png`.
     pub avatar_url: Option<Box<str>>,
-    /// An argon2id string; never leaves the hub.
+    /// Argon2id hash string. Never leaves the hub.
     pub password_hash: Box<str>,
-    /// Whether a password alone is not enough.
+    /// Whether sign-in requires a second factor in addition to the password.
     pub second_factor: bool,
     pub failed_sign_ins: u32,
     pub locked_until: Option<Time>,
-    /// Overrides the hub's limit of connections for this person.
+    /// Maximum simultaneous connections of this user; overrides the hub-wide limit.
     pub max_connections: Option<u32>,
-    /// What an admin lets this person's agents hear of outside sources.
+    /// Path patterns of external sources that an admin allows this user's agents to receive.
     pub source_patterns: Vec<Pattern>,
     pub created_at: Time,
     pub updated_at: Time,
@@ -49,14 +49,14 @@ impl User {
     }
 }
 
-/// Leaves the password hash out, so that no log can carry it.
+/// Omits the password hash, so that it cannot appear in a log.
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("User").field("id", &self.id).field("username", &self.username).finish_non_exhaustive()
     }
 }
 
-/// One signed-in device. It lives as long as its newest refresh token.
+/// A user's authenticated device or browser. Valid until its newest refresh token expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub id: SignInId,
@@ -64,25 +64,25 @@ pub struct SignIn {
     pub device: Box<str>,
     pub address: Box<str>,
     pub created_at: Time,
-    /// When it began, or its refresh token was exchanged last.
+    /// Time of the sign-in, or of the latest exchange of its refresh token.
     pub used_at: Time,
     pub expires_at: Time,
-    /// How often its refresh token was exchanged; newer tokens carry the higher number.
+    /// Number of refresh-token exchanges so far. Each new refresh token carries the next number.
     pub generation: u32,
 }
 
 impl SignIn {
-    /// How many exchanges back a spent token is still known for one. Whoever comes with an older one is a
-    /// stranger like any other, and a device that stays signed in for years leaves no more than these.
+    /// Number of exchanges for which a spent refresh token is remembered. Reuse of a remembered token revokes
+    /// the sign-in; an older token is treated as unknown. Bounds the stored tokens of a long-lived sign-in.
     const REMEMBERED_REFRESHES: u32 = 100;
 
-    /// The oldest generation whose tokens are known.
+    /// Oldest generation whose refresh tokens are still stored.
     pub fn oldest_known(&self) -> u32 {
         self.generation.saturating_sub(Self::REMEMBERED_REFRESHES)
     }
 }
 
-/// The SHA-256 of a secret that the hub handed out once and does not keep.
+/// SHA-256 of a secret that the hub returned once and does not store in clear text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash(pub [u8; 32]);
 
@@ -92,32 +92,32 @@ impl std::fmt::Debug for SecretHash {
     }
 }
 
-/// What a refresh token, looked up by its hash, stands for.
+/// Stored record of a refresh token, looked up by the hash of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefreshToken {
     pub sign_in: SignInId,
-    /// Older than the sign-in's own: it was exchanged already.
+    /// A token whose generation is lower than that of its sign-in was already exchanged.
     pub generation: u32,
 }
 
-/// What a program may do with a key, on top of what its owner may do.
+/// Permission of an API key. The key's owner must have the permission as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// See rooms, messages and people.
+    /// Read rooms, messages and users.
     Read,
-    /// Post, edit and manage rooms.
+    /// Post and edit messages, and manage rooms.
     Write,
-    /// Act as the owner's agents on the broker, and host them.
+    /// Act as the owner's agents on the broker, and host them on a gateway.
     Agents,
-    /// Host the owner's agents on a gateway, and nothing else.
+    /// Host the owner's agents on a gateway only.
     Hosting,
-    /// Route as an outside source such as `slack-bridge`.
+    /// Route messages as an external source such as `slack-bridge`.
     Sources,
-    /// Read and clear what reached nobody.
+    /// Read and clear dead letters.
     DeadLetters,
-    /// See how the hub is doing, in numbers.
+    /// Read the hub's metrics.
     Metrics,
-    /// What only site admins may do, if the owner is one.
+    /// Use operations reserved for site admins; the key's owner must be a site admin.
     Admin,
 }
 
@@ -146,17 +146,17 @@ impl Scope {
         }
     }
 
-    /// Whether a key with this scope does what needs that one.
+    /// Returns whether a key with this scope may use an operation that requires `needed`.
     pub fn covers(self, needed: Self) -> bool {
         self == needed || (self == Self::Agents && needed == Self::Hosting)
     }
 
-    /// What the owner must be an admin for, at the moment of use.
+    /// Returns whether the key's owner must be a site admin each time the key uses this scope.
     pub fn is_for_admins(self) -> bool {
         matches!(self, Self::Sources | Self::DeadLetters | Self::Metrics | Self::Admin)
     }
 
-    /// What is said to whoever names another one.
+    /// Validation rule returned for an unknown scope name; lists all names.
     pub const ALLOWED_VALUES: &str =
         "must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
 
@@ -165,7 +165,7 @@ impl Scope {
     }
 }
 
-/// A code on offer, which whoever has it can give once for a key of this person.
+/// An open pairing code: a gateway exchanges it once for an API key of this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pairing {
     pub user: UserId,

@@ -1,4 +1,4 @@
-//! Agents, their sessions, and what they listen to.
+//! Agents, the gateways that host them, their sessions and their subscriptions.
 
 use crate::{AgentId, GatewayId, Pattern, Payload, SessionId, Time, UserId};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ pub struct Agent {
     pub owner: UserId,
     pub name: Box<str>,
     pub description: Box<str>,
-    /// What its owner keeps with it and the hub only passes on, such as a default model.
+    /// Owner-defined settings that the hub stores without interpreting them, such as a default model.
     pub settings: BTreeMap<Box<str>, Payload>,
     pub host: AgentHost,
     pub visibility: Visibility,
@@ -17,12 +17,13 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Whether a gateway has ever brought it: only then somebody gives it its turns.
+    /// Returns whether a gateway has ever registered the agent. Only hosted agents get runs.
     pub fn is_hosted(&self) -> bool {
         self.host.gateway.is_some()
     }
 
-    /// As people who do not own it see it: where it runs, and who else knows of it, is its owner's business.
+    /// Returns a copy for users other than the owner: without settings, gateway, working directory, MCP
+    /// servers and the list of users it is shared with.
     pub fn seen_by_others(&self) -> Self {
         let AgentHost { kind, capabilities, model, slash_commands, seen_at, .. } = self.host.clone();
         let host = AgentHost { kind, capabilities, model, slash_commands, seen_at, ..AgentHost::default() };
@@ -33,7 +34,7 @@ impl Agent {
         Self { settings: BTreeMap::new(), host, visibility, ..self.clone() }
     }
 
-    /// Whether its owner lets this person know of it and bring it into rooms.
+    /// Returns whether the owner allows `user` to see the agent and to add it to rooms.
     pub fn is_shared_with(&self, user: &UserId) -> bool {
         match &self.visibility {
             Visibility::Private => false,
@@ -43,20 +44,21 @@ impl Agent {
     }
 }
 
-/// What runs an agent, as its gateway presented it last.
+/// Where and how an agent runs, from its latest registration by a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentHost {
-    /// Absent where the agent never came through one.
+    /// `None` if no gateway has ever registered the agent.
     pub gateway: Option<GatewayId>,
-    /// Whatever the gateway calls it.
+    /// Kind of the agent as named by its gateway; free text.
     pub kind: Box<str>,
     pub working_directory: Option<Box<str>>,
     pub capabilities: Vec<Box<str>>,
     pub model: Option<Box<str>>,
-    /// Lists that pass through as they came.
+    /// JSON list from the gateway, relayed unchanged.
     pub slash_commands: Option<Payload>,
+    /// JSON list from the gateway, relayed unchanged.
     pub mcp_servers: Option<Payload>,
-    /// When it registered last, or its gateway went.
+    /// Time of the latest registration, or of the latest disconnect of its gateway.
     pub seen_at: Option<Time>,
 }
 
@@ -75,7 +77,7 @@ impl Default for AgentHost {
     }
 }
 
-/// Who besides its owner may know of an agent without sharing a room with it.
+/// Users other than the owner that may see an agent without sharing a room with it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Visibility {
     #[default]
@@ -84,21 +86,22 @@ pub enum Visibility {
     List(Vec<UserId>),
 }
 
-/// A program that hosts agents on some machine.
+/// A program that connects to the hub and hosts agents on its own machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gateway {
     pub id: GatewayId,
     pub owner: UserId,
     pub device: Device,
-    /// It lives as long as its connection and is forgotten with it.
+    /// Whether the hub deletes the gateway when its connection closes.
     pub ephemeral: bool,
     pub connected_at: Time,
     pub disconnected_at: Option<Time>,
-    /// Agents that were removed while it was away: it learns so when it presents them, each once.
+    /// Agents removed while the gateway was offline. When the gateway registers one of them, the hub reports
+    /// the removal once instead of creating the agent again.
     pub pending_removals: Vec<AgentId>,
 }
 
-/// The machine a gateway runs on, in its own words.
+/// The machine that a gateway runs on, as reported by the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Device {
     pub hostname: Box<str>,
@@ -107,7 +110,7 @@ pub struct Device {
     pub runtime: Box<str>,
 }
 
-/// An agent in one conversational context. `main` is there from the beginning.
+/// A conversational context of an agent, with its own subscriptions and mailbox. Every agent has `main`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub agent: AgentId,
@@ -116,7 +119,8 @@ pub struct Session {
     pub created_at: Time,
 }
 
-/// A pattern an agent, or one of its sessions, listens to besides its own address.
+/// A path pattern whose messages are delivered to an agent or one of its sessions, in addition to messages
+/// sent to its own path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     pub agent: AgentId,

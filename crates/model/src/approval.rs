@@ -1,27 +1,27 @@
-//! A question to people that an agent waits for: may it use this tool, with this input? Or: which of these?
+//! Approvals: a permission request or question set of an agent, decided once by a user.
 //!
-//! Owns: decided or expired, exactly once.
+//! Owns: the transition from open to decided, expired or withdrawn, which happens exactly once.
 
 use crate::{AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, Time, UserId};
 use std::fmt;
 use std::time::Duration;
 
-/// Nobody waits longer for an answer.
+/// Maximum time that an approval stays open before it expires.
 pub const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(300);
 
-/// SHA-256 of exactly what was asked, so that what is shown and what is run are the same.
+/// SHA-256 of the tool input of an approval. It ties a decision to the input that the user saw.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InputDigest(pub [u8; 32]);
 
 impl InputDigest {
-    /// As it is written: 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits, in upper or lower case.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
-        for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
         }
         Some(Self(bytes))
     }
@@ -35,7 +35,7 @@ impl fmt::Display for InputDigest {
 
 impl fmt::Debug for InputDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({self})")
+        write!(f, "InputDigest({self})")
     }
 }
 
@@ -45,30 +45,30 @@ pub struct Approval {
     pub run: RunId,
     pub room: RoomId,
     pub agent: AgentId,
-    /// As it was called when it asked.
+    /// Name of the agent at the time of the request.
     pub agent_name: Box<str>,
-    /// Through which it asked; no other is told the answer.
+    /// Gateway that sent the request, and the only one that receives the decision.
     pub gateway: GatewayId,
-    /// What the gateway calls the question.
+    /// Request id chosen by the gateway.
     pub request: Box<str>,
-    /// The tool that asks, where it asks for answers.
+    /// Tool to be permitted or, for [`ApprovalKind::Questions`], the tool that asks the questions.
     pub tool: Box<str>,
     pub kind: ApprovalKind,
     pub input: Payload,
     pub digest: InputDigest,
     pub asked_at: Time,
-    /// As told to people; what counts is a clock that cannot be set.
+    /// Expiry shown to users. The hub expires the approval by a monotonic clock.
     pub expires_at: Time,
     pub decision: Option<Decision>,
     pub decided_at: Option<Time>,
 }
 
-/// What an answer is about.
+/// Kind of decision that an approval requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalKind {
-    /// Whether a tool may be used: yes or no.
+    /// Allow or deny the use of a tool.
     Tool,
-    /// What people say to one to four questions.
+    /// Answer one to four questions.
     Questions,
 }
 
@@ -77,19 +77,20 @@ pub enum Decision {
     Allowed {
         by: Decider,
     },
-    /// By an earlier answer that was meant for always.
+    /// Allowed without asking, because an [`ApprovalRule`] matches.
     AllowedByRule,
     Denied {
         by: Decider,
         reason: Option<Box<str>>,
     },
-    /// What somebody said to questions, in the form in which they were asked.
+    /// Answers of a user, in the JSON format of the tool that asked.
     Answered {
         by: Decider,
         answers: Payload,
     },
+    /// The timeout passed without a decision. Default deny: the tool is not run.
     Expired,
-    /// The run ended before anybody answered.
+    /// The run ended before a decision.
     Withdrawn,
 }
 
@@ -104,14 +105,14 @@ impl Decision {
     }
 }
 
-/// Who decided, with the name of that day.
+/// The user who decided, with their name at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decider {
     pub user: UserId,
     pub name: Box<str>,
 }
 
-/// An answer that was meant for always: for this agent, this tool and this room.
+/// A standing permission: every later request of this agent for this tool in this room is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub room: RoomId,
@@ -122,11 +123,13 @@ pub struct ApprovalRule {
 }
 
 impl Approval {
-    /// How long the question is open. Both times come from one look at the clock, so that setting it changes nothing.
+    /// Returns the time from request to expiry. Both times come from one reading of the clock, so a clock
+    /// change does not affect the result.
     pub fn open_for(&self) -> Duration {
         Duration::from_micros(self.expires_at.0.saturating_sub(self.asked_at.0).max(0).unsigned_abs())
     }
 
+    /// Returns the approval with `decision`, or an error if it has one already.
     pub fn decided(&self, decision: Decision, now: Time) -> Result<Self, IllegalTransition> {
         match self.decision {
             None => Ok(Self { decision: Some(decision), decided_at: Some(now), ..self.clone() }),
@@ -140,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_written_in_64_digits() {
-        let digest = InputDigest(std::array::from_fn(|place| place as u8 * 7));
+    fn a_digest_is_parsed_from_64_hexadecimal_digits() {
+        let digest = InputDigest(std::array::from_fn(|index| index as u8 * 7));
         assert_eq!(InputDigest::parse(&digest.to_string()), Some(digest));
         assert_eq!(InputDigest::parse(&digest.to_string().to_uppercase()), Some(digest));
         for odd in ["", "00", &"+1".repeat(32), &"é".repeat(32), &"00".repeat(33)] {
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_decision_is_the_only_one() {
+    fn an_approval_is_decided_only_once() {
         let pending = Approval {
             id: ApprovalId::stored("a"),
             run: RunId::stored("r"),

@@ -1,12 +1,13 @@
-//! Who may know of something that happens in no room.
+//! Audience of an event that belongs to no room, such as a change of an account or an agent.
 
 use crate::{Agent, RoomId, UserId, Visibility};
 
+/// Users that may receive an event without a room: all users, listed users, and members of listed rooms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventAudience {
     pub everyone: bool,
     pub people: Vec<UserId>,
-    /// Whoever is in one of these.
+    /// Rooms whose members are part of the audience.
     pub rooms: Vec<RoomId>,
 }
 
@@ -15,7 +16,8 @@ impl EventAudience {
         Self { everyone: true, people: Vec::new(), rooms: Vec::new() }
     }
 
-    /// Whoever can see an agent that is in these rooms.
+    /// Returns the users that can see `agent`: its owner, the users it is shared with, and members of
+    /// `rooms`.
     pub fn of(agent: &Agent, rooms: impl IntoIterator<Item = RoomId>) -> Self {
         let mut people = vec![agent.owner.clone()];
         if let Visibility::List(others) = &agent.visibility {
@@ -25,19 +27,19 @@ impl EventAudience {
         Self { everyone, people, rooms: rooms.into_iter().collect() }
     }
 
-    /// A person, and whoever is in these rooms with them.
+    /// Returns `user` and the members of `rooms`.
     pub fn user_and_rooms(user: &UserId, rooms: impl IntoIterator<Item = RoomId>) -> Self {
         Self { everyone: false, people: vec![user.clone()], rooms: rooms.into_iter().collect() }
     }
 
-    /// About as many bytes as it takes in memory.
+    /// Returns the approximate size in memory, in bytes.
     pub fn length(&self) -> usize {
         let people = self.people.iter().map(|user| user.as_str().len());
         let rooms = self.rooms.iter().map(|room| room.as_str().len());
         people.chain(rooms).map(|id| id + size_of::<UserId>()).sum()
     }
 
-    /// With those of another.
+    /// Returns the union of both audiences, without duplicates.
     pub fn and(mut self, other: Self) -> Self {
         self.everyone |= other.everyone;
         self.people.extend(other.people);
@@ -54,15 +56,15 @@ impl EventAudience {
 mod tests {
     use super::*;
 
-    fn circle(everyone: bool, people: &[&str], rooms: &[&str]) -> EventAudience {
+    fn audience(everyone: bool, people: &[&str], rooms: &[&str]) -> EventAudience {
         let people = people.iter().map(|user| UserId::stored(*user)).collect();
         EventAudience { everyone, people, rooms: rooms.iter().map(|room| RoomId::stored(*room)).collect() }
     }
 
     #[test]
-    fn who_knew_before_is_told_too_and_everyone_once() {
+    fn the_union_of_two_audiences_has_each_user_and_room_once() {
         let (before, after) =
-            (circle(false, &["ann", "bob"], &["lobby"]), circle(true, &["ann"], &["lobby"]));
-        assert_eq!(before.and(after), circle(true, &["ann", "bob"], &["lobby"]));
+            (audience(false, &["ann", "bob"], &["lobby"]), audience(true, &["ann"], &["lobby"]));
+        assert_eq!(before.and(after), audience(true, &["ann", "bob"], &["lobby"]));
     }
 }

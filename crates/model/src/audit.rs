@@ -1,12 +1,13 @@
-//! Who did what to whom: sign-ins, accounts, roles, memberships, keys, settings, and what agents were allowed.
+//! Audit log entries: sign-ins, accounts, roles, memberships, keys, settings, backups and approvals.
 //!
-//! No secret, no token and nothing that was said in a room is ever part of it.
+//! An entry never contains a secret, a token or the text of a message.
 
 use crate::{KeyId, Time, UserId};
 use std::net::IpAddr;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+/// Defines an enum whose variants have fixed string forms, as stored and as sent to clients.
+macro_rules! string_enum {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name { $($variant),+ }
@@ -15,17 +16,17 @@ macro_rules! words {
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
+                match self { $(Self::$variant => $text),+ }
             }
 
             pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text)
+                Self::ALL.iter().copied().find(|value| value.as_str() == text)
             }
         }
     };
 }
 
-words!(Action {
+string_enum!(Action {
     SignedIn = "signed_in",
     SignInFailed = "sign_in_failed",
     AccountLocked = "account_locked",
@@ -71,7 +72,7 @@ words!(Action {
     Restored = "restored",
 });
 
-words!(SubjectKind {
+string_enum!(SubjectKind {
     User = "user",
     Agent = "agent",
     Room = "room",
@@ -80,34 +81,28 @@ words!(SubjectKind {
     Router = "router",
 });
 
-/// Who did it, with the name of that day.
+/// Originator of an audited action, with their name at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// Nobody who was signed in.
+    /// An unauthenticated caller.
     Nobody,
-    /// Whoever runs the hub.
+    /// The operator of the hub, at start-up or on the command line.
     Operator,
-    Person {
-        id: UserId,
-        name: Box<str>,
-    },
-    /// A program of this person's.
-    Program {
-        id: UserId,
-        name: Box<str>,
-        key: KeyId,
-    },
+    /// A user session.
+    Person { id: UserId, name: Box<str> },
+    /// An API key of this user.
+    Program { id: UserId, name: Box<str>, key: KeyId },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     pub kind: SubjectKind,
     pub id: Box<str>,
-    /// Rooms have none here: what they are called is their members' affair.
+    /// `None` for rooms: only members may know the name of a room.
     pub name: Option<Box<str>>,
 }
 
-/// What is noted once it is decided.
+/// An audit entry before it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditEntry {
     pub at: Time,
@@ -118,7 +113,7 @@ pub struct NewAuditEntry {
     pub address: Option<IpAddr>,
 }
 
-/// A note as it is kept. Repeats of one kind are counted instead of written again.
+/// A stored audit entry. Repeated failures of one sign-in increment `count` instead of adding entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
     pub id: u64,
@@ -127,18 +122,19 @@ pub struct AuditRecord {
     pub last_at: Time,
 }
 
-/// Newest first.
+/// Filter for the audit log, which is returned newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditFilter {
     pub limit: usize,
-    /// Older than this one.
+    /// Returns only entries with a smaller id.
     pub before: Option<u64>,
     pub action: Option<Action>,
-    /// An id or a name.
+    /// Id or name of the actor.
     pub actor: Option<Box<str>>,
-    /// An id or a name.
+    /// Id or name of the subject.
     pub subject: Option<Box<str>>,
-    /// Both included.
+    /// Inclusive.
     pub from: Option<Time>,
+    /// Inclusive.
     pub to: Option<Time>,
 }

@@ -1,25 +1,28 @@
-//! Who asks. A caller only says who it claims to be by a checked credential; whether that account, sign-in
-//! or key still exists, and what it may do, is looked up when the decision is made.
+//! Caller: the origin of a command or query.
+//!
+//! A caller holds the identity proved by a verified credential, nothing else. Whether the account, sign-in or
+//! key still exists, and what it may do, is read in the transaction that decides the command.
 
 use crate::{KeyId, SignInId, UserId};
 use std::net::IpAddr;
 
+/// Identity that a credential proved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// Nobody has said who they are.
+    /// No credential.
     Anonymous,
-    /// A person on a signed-in device.
+    /// A user with a sign-in.
     Person { user: UserId, sign_in: SignInId },
-    /// A program with an API key; acts for the key's owner, within its scopes.
+    /// A program with an API key. It acts as the owner of the key, within the key's scopes.
     Program { user: UserId, key: KeyId },
-    /// Whoever runs the hub: start-up and the command line, never the network.
+    /// The operator: start-up and the command line. Not reachable over the network.
     Operator,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     pub principal: Principal,
-    /// Where the request came from; decides nothing.
+    /// Remote address of the request, for logs and the audit log. No permission depends on it.
     pub address: Option<IpAddr>,
 }
 
@@ -39,7 +42,7 @@ impl Caller {
         Self { address: Some(address), ..self }
     }
 
-    /// The person on whose account the caller acts.
+    /// Returns the user that the caller acts as; `None` for an anonymous caller and the operator.
     pub fn user(&self) -> Option<&UserId> {
         match &self.principal {
             Principal::Person { user, .. } | Principal::Program { user, .. } => Some(user),

@@ -1,13 +1,14 @@
-//! Which characters of a text hide themselves, or turn what stands beside them.
+//! Classification of characters that are invisible or that change how the surrounding text is displayed.
 
-/// Control characters, ends of lines, and the marks that turn the direction of a text.
+/// Returns whether `c` is a control character, a line separator or a bidirectional text control.
 pub fn is_deceptive(c: char) -> bool {
-    let turns =
+    let bidi_control =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+    c.is_control() || bidi_control || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character leaves a trace by itself. Joiners and the like belong in words, but make no name alone.
+/// Returns whether `c` is visible on its own. Joiners and similar characters are allowed within a name, but a
+/// name must not consist of them alone.
 pub fn is_visible(c: char) -> bool {
     let ignorable = matches!(
         c,

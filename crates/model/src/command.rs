@@ -1,6 +1,6 @@
-//! Everything that can be asked to change, and what is told to whoever asked.
+//! Commands: every state change that a caller can request, and the receipts that it gets after the commit.
 //!
-//! A command carries no secret in the clear: passwords arrive hashed, tokens as digests.
+//! A command carries no secret in clear text: passwords arrive hashed, tokens as digests, model keys sealed.
 
 use crate::run_event::PlanState;
 use crate::{
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    // The first admin.
+    // First-run setup: creates the first admin.
     OfferSetup {
         token: SecretHash,
         expires_at: Time,
@@ -27,7 +27,7 @@ pub enum Command {
         account: NewUser,
     },
 
-    // People.
+    // Accounts.
     CreateUser(NewUser),
     ChangeUser {
         user: UserId,
@@ -47,18 +47,18 @@ pub enum Command {
     RevokeInvitation {
         invitation: InvitationId,
     },
-    /// The role of the account is the invitation's.
+    /// Creates an account with an invitation. The invitation, not `account`, sets its role.
     Register {
         token: SecretHash,
         account: NewUser,
     },
 
-    /// In the place of the one before: a person has one code on offer.
+    /// Creates a pairing code for the caller. It replaces the caller's earlier code.
     OfferPairing {
         code: SecretHash,
         expires_at: Time,
     },
-    /// Gives a code for a key that can host agents and do nothing else.
+    /// Exchanges a pairing code for an API key with the scope `hosting` only.
     Pair {
         code: SecretHash,
         name: Box<str>,
@@ -67,12 +67,14 @@ pub enum Command {
 
     ChangeSettings(SettingChanges),
 
-    // Sign-in. The proof was made before; the command says against what.
+    // Sign-in. The server verifies passwords and codes before it submits the command. The command names the
+    // stored value that they were verified against, so that a change of that value in between voids the
+    // proof.
     SignIn(NewSignIn),
     SignInFailed {
-        /// `None` when there is no such account.
+        /// `None` if no account has the given name.
         user: Option<UserId>,
-        /// Whether the password was right, and the code was not.
+        /// Whether the password was correct and the second-factor code was not.
         second_factor: bool,
         lock_after: u32,
         lock_until: Time,
@@ -81,13 +83,13 @@ pub enum Command {
         token: SecretHash,
         next: SecretHash,
         expires_at: Time,
-        /// For so long after an exchange the token before it is taken once more.
+        /// Time after an exchange during which the previous refresh token is still accepted.
         grace: Duration,
     },
     OfferSecondFactor {
         sealed: Box<[u8]>,
     },
-    /// A code of this time step, made of the secret that was sealed so.
+    /// Confirms the second factor with a code of time step `step`, generated from the secret in `sealed`.
     ConfirmSecondFactor {
         sealed: Box<[u8]>,
         step: u64,
@@ -95,7 +97,8 @@ pub enum Command {
     },
     DropSecondFactor {
         user: UserId,
-        /// The hash against which the person proved their password; whoever runs the hub proves nothing.
+        /// Hash that the user's password was verified against. `None` for the operator, who needs no
+        /// password.
         verified_password_hash: Option<Box<str>>,
     },
     EndSignIn {
@@ -111,7 +114,7 @@ pub enum Command {
         key: KeyId,
     },
 
-    // Models that pick agents.
+    // Routers: models that select the agents that answer an unaddressed message.
     CreateRouter(NewRouter),
     ChangeRouter {
         router: RouterId,
@@ -121,13 +124,13 @@ pub enum Command {
         router: RouterId,
     },
 
-    // Models that answer as agents from within the hub.
+    // Services: models that answer as agents inside the hub.
     CreateService(NewService),
     ChangeService {
         agent: AgentId,
         changes: ServiceChanges,
     },
-    /// With the agent that it is.
+    /// Removes a service together with its agent.
     RemoveService {
         agent: AgentId,
     },
@@ -141,17 +144,17 @@ pub enum Command {
         room: RoomId,
         changes: RoomChanges,
     },
-    /// Says which folder it is about, or that it is about none.
+    /// Sets the project root of a room; `None` clears it.
     SetProjectRoot {
         room: RoomId,
         root: Option<Box<str>>,
-        /// Whether there is such a folder.
+        /// Whether the folder exists. The server checks this, since a decision does no I/O.
         there: bool,
     },
     DeleteRoom {
         room: RoomId,
     },
-    /// Silences every agent in a room until it is thawed.
+    /// Freezes a room: agents post nothing and run nothing there until the room is thawed.
     Freeze {
         room: RoomId,
     },
@@ -164,26 +167,26 @@ pub enum Command {
         role: RoomRole,
         description: Option<Box<str>>,
     },
-    /// What is absent stays as it is.
+    /// Changes the membership fields that are `Some`.
     ChangeMember {
         room: RoomId,
         member: MemberId,
         role: Option<RoomRole>,
-        /// `Some(None)` takes the description away.
+        /// `Some(None)` removes the description.
         description: Option<Option<Box<str>>>,
     },
     RemoveMember {
         room: RoomId,
         member: MemberId,
     },
-    /// Changes how the caller keeps a room, and nothing for anybody else.
+    /// Changes the caller's own preferences for a room. Other members are not affected.
     ChangeRoomPreferences {
         room: RoomId,
         how: RoomPreferenceChange,
     },
 
-    // What agents are to pursue by themselves.
-    /// In the place of the one before.
+    // Missions.
+    /// Starts a mission in the mission scope of `room`. It replaces the active mission of that scope.
     SetMission {
         room: RoomId,
         text: Box<str>,
@@ -192,13 +195,14 @@ pub enum Command {
     EndMission {
         room: RoomId,
     },
-    /// How an agent is prompted when it is idle: in the realm of a room, or anywhere. `None` takes it back.
+    /// Sets the idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
+    /// `idle: None` removes it.
     SetIdlePrompt {
         agent: AgentId,
         room: Option<RoomId>,
         idle: Option<IdlePrompt>,
     },
-    /// The hub itself finds that an agent has been idle for long enough.
+    /// Prompts an idle agent for its mission. Submitted by the hub after the idle interval.
     PromptIdle {
         mission: MissionId,
         agent: AgentId,
@@ -213,7 +217,7 @@ pub enum Command {
     RemoveTask {
         task: TaskId,
     },
-    /// What an agent says of a task that it was given.
+    /// Sets status and result of a task. Submitted for the agent that the task is assigned to.
     ReportTask {
         task: TaskId,
         agent: AgentId,
@@ -222,8 +226,8 @@ pub enum Command {
     },
 
     // Messages.
-    /// Begins a conversation with an agent in a room of its own, with the first thing said; the room of the post is
-    /// yet to be made.
+    /// Creates a room with the caller and `agent`, and posts the first message there. `post.room` is ignored,
+    /// because the room does not exist yet.
     Chat {
         agent: AgentId,
         post: Post,
@@ -236,23 +240,22 @@ pub enum Command {
     Delete {
         message: MessageId,
     },
-    /// All of them, or none.
+    /// Deletes several messages atomically: if one cannot be deleted, none is.
     DeleteMany {
         messages: Vec<MessageId>,
     },
-    /// Takes back everything that was said from one's own message on, as if it had not been said: also what agents are
-    /// about to say.
+    /// Deletes one of the caller's messages and every later message of the room, and cancels open runs there.
     Rewind {
         room: RoomId,
         message: MessageId,
     },
-    /// Says the same in another room, with whose words they are.
+    /// Posts a copy of a message to another room, with its original sender and time.
     Forward {
         message: MessageId,
         room: RoomId,
         client_message_id: Option<Box<str>>,
     },
-    /// Puts an emoji under a message, or takes one's own away.
+    /// Toggles the caller's reaction with `emoji` on a message.
     React {
         message: MessageId,
         emoji: Box<str>,
@@ -274,17 +277,18 @@ pub enum Command {
     },
     MarkAllRead,
 
-    // Files. The content is on disk before the command is given.
+    // Files. The content is stored before the command is submitted.
     Upload(NewUpload),
-    /// Asks which contents nothing refers to any more; each is told once, and then nobody's concern but the asker's.
+    /// Takes up to `limit` digests of unreferenced file contents. Each digest is returned once; the caller
+    /// then deletes the content.
     TakeUnreferencedBlobs {
         limit: usize,
     },
-    /// A backup was made, with everything up to this place.
+    /// Records in the audit log that a backup was made, complete up to and including `through`.
     NoteBackup {
         through: Seq,
     },
-    /// Takes a place in the log and says nothing, so that signals are numbered higher from here on.
+    /// Appends an event without content. Later signals get higher ordinals than all earlier ones.
     AppendNoop,
 
     // Agents.
@@ -297,24 +301,24 @@ pub enum Command {
         id: AgentId,
         profile: AgentProfile,
     },
-    /// With every agent below it.
+    /// Removes an agent and every agent whose id lies below its id.
     RemoveAgent {
         id: AgentId,
     },
 
-    // What hosts agents.
-    /// Makes the gateway known, or says that it is there again.
+    // Gateways.
+    /// Creates a gateway, or marks a known gateway as online.
     ConnectGateway(NewGateway),
     DisconnectGateway {
         gateway: GatewayId,
     },
-    /// With the agents it hosts.
+    /// Removes a gateway together with the agents that it hosts.
     RemoveGateway {
         gateway: GatewayId,
     },
-    /// Makes the agent, or says what hosts it now.
+    /// Creates an agent, or updates the gateway and the properties of an existing agent.
     RegisterAgent(AgentRegistration),
-    /// An agent that lives in the hub itself is made, or becomes what it is now.
+    /// Creates or updates an agent that is hosted by the hub itself.
     HostAgent {
         owner: UserId,
         new: AgentRegistration,
@@ -330,7 +334,8 @@ pub enum Command {
         pattern: Pattern,
     },
     Route(Route),
-    /// Takes pending mail; with a lease, until it is acknowledged or the lease has run out.
+    /// Takes pending mail. With a lease, mail that is not acknowledged before the lease expires is pending
+    /// again.
     Receive {
         mailbox: Mailbox,
         limit: usize,
@@ -342,28 +347,29 @@ pub enum Command {
     },
     ClearDeadLetters,
 
-    // Turns. Those that address an agent make them; the hub itself starts them.
+    // Runs. Messages and tasks that address an agent create them; the scheduler starts them.
     StartRun {
         run: RunId,
     },
-    /// A turn that waits became part of one that runs: the agent took what was said to it meanwhile.
+    /// Merges a queued run into an active run of the same agent and room, after its message was injected
+    /// there.
     MergeRun {
         run: RunId,
         into: RunId,
     },
-    /// An agent speaks up without having been asked.
+    /// Starts a run for an agent that sends a reply without a trigger.
     StartUnpromptedRun {
         agent: AgentId,
         room: RoomId,
     },
-    /// Ends a turn, one that waits too, with what was said in it.
+    /// Ends a queued or active run, and posts its reply.
     FinishRun(RunFinish),
-    /// What an agent had to say after its turn was given up.
+    /// Posts the reply of an agent whose run ended before the reply arrived.
     PostLateReply {
         agent: AgentId,
         room: RoomId,
         said: AgentReply,
-        /// Which turn that was, where its host knows it by name.
+        /// The ended run, if the gateway names runs.
         run: Option<RunId>,
     },
     ReportUsage {
@@ -371,26 +377,28 @@ pub enum Command {
         usage: Usage,
     },
 
-    /// The plan of a turn as it stands.
+    /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
         plan: Payload,
         state: PlanState,
     },
-    /// Decides about a plan that nobody decided about yet.
+    /// Approves, rejects or edits a plan that is not decided yet.
     DecidePlan {
         room: RoomId,
         agent: AgentId,
-        /// Of what was looked at.
+        /// Revision of the plan that the caller saw. A different current revision is a conflict.
         rev: u64,
         verdict: PlanDecision,
     },
 
-    // Questions of agents. The hub itself asks them, and says when nobody answered in time.
+    // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
     AskApproval(NewApproval),
-    /// Through `Hub::decide`, which knows how long it was open.
+    /// Decides a tool approval. Submit it through `Hub::decide_approval`, which first expires an overdue
+    /// approval.
     DecideApproval(ApprovalDecision),
-    /// Through `Hub::answer`, for the same reason.
+    /// Answers a question set. Submit it through `Hub::answer_questions`, which first expires an overdue
+    /// approval.
     AnswerQuestions {
         approval: ApprovalId,
         answers: Payload,
@@ -405,7 +413,7 @@ pub enum Command {
     },
 }
 
-/// An agent wants to use a tool in its turn, or to know something from people.
+/// Permission request or question set that an agent sends during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewApproval {
     pub run: RunId,
@@ -420,22 +428,22 @@ pub struct NewApproval {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanDecision {
-    /// With what is said to the agent, so that it begins.
+    /// Approves the plan and posts a message to the agent, which starts a run.
     Approve(Post),
     Reject,
-    /// In other words; still to be decided.
+    /// Replaces the text of the plan. The plan stays undecided.
     Edit(Box<str>),
 }
 
-/// What somebody answers to an agent's question.
+/// A user's decision on a tool approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalDecision {
     pub approval: ApprovalId,
     pub allow: bool,
-    /// Also for every later question about this tool of this agent in this room.
+    /// Also create a rule that allows every later request of this agent for this tool in this room.
     pub always: bool,
     pub reason: Option<Box<str>>,
-    /// Of what was looked at.
+    /// Digest of the input that the user saw. If present, it must match the approval.
     pub digest: Option<InputDigest>,
 }
 
@@ -446,16 +454,16 @@ pub struct RunFinish {
     pub said: Option<AgentReply>,
 }
 
-/// What an agent said in a turn.
+/// Reply of an agent in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentReply {
-    /// What its side calls the message, so that a retry is the same one.
+    /// Message id chosen by the gateway. Makes a retry idempotent.
     pub message: Option<MessageId>,
     pub text: Arc<str>,
     pub chunks: Vec<Chunk>,
-    /// An agent it wants to hear it, besides those that the text mentions.
+    /// Name or id of a member to mention, in addition to the mentions in the text.
     pub target: Option<Box<str>>,
-    /// How deep its side believes the chain of agents to be.
+    /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
     pub claimed_depth: u32,
 }
 
@@ -465,14 +473,14 @@ impl AgentReply {
     }
 }
 
-/// What is said about an agent; absent leaves it as it is.
+/// Changes to an agent. `None` leaves a field unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentProfile {
     pub name: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub settings: Vec<(Box<str>, Payload)>,
     pub visibility: Option<Visibility>,
-    /// What it is, until a gateway says so.
+    /// Kind of the agent; overwritten when a gateway registers it.
     pub kind: Option<Box<str>>,
 }
 
@@ -483,7 +491,7 @@ pub struct NewGateway {
     pub ephemeral: bool,
 }
 
-/// An agent as its gateway presents it.
+/// Properties of an agent as sent by its gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRegistration {
     pub gateway: GatewayId,
@@ -510,8 +518,9 @@ pub struct UserChanges {
     pub display_name: Option<Box<str>>,
     pub role: Option<SiteRole>,
     pub password_hash: Option<Box<str>>,
-    /// `Some(None)` takes the override away.
+    /// `Some(None)` removes the override, so that the hub-wide limit applies.
     pub max_connections: Option<Option<u32>>,
+    /// See [`User::source_patterns`].
     pub hears: Option<Vec<Pattern>>,
 }
 
@@ -524,18 +533,18 @@ pub struct NewInvitation {
     pub secret: SecretHash,
 }
 
-/// What people change about themselves.
+/// Changes that users make to their own profile.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileChanges {
     pub display_name: Option<Box<str>>,
-    /// `Some(None)` takes the picture away.
+    /// `Some(None)` removes the avatar.
     pub avatar_url: Option<Option<Box<str>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSignIn {
     pub user: UserId,
-    /// The hash the password was proven against; if it changed meanwhile, the proof is void.
+    /// Hash that the password was verified against. The sign-in fails if the stored hash has changed since.
     pub verified_password_hash: Box<str>,
     pub second: Option<SecondProof>,
     pub refresh: SecretHash,
@@ -549,11 +558,11 @@ pub struct RoomChanges {
     pub name: Option<Box<str>>,
     pub kind: Option<RoomKind>,
     pub policy: Option<AnswerPolicy>,
-    /// `Some(None)` takes the prompt away.
+    /// `Some(None)` removes the prompt.
     pub system_prompt: Option<Option<Box<str>>>,
     pub agent_command_role: Option<RoomRole>,
     pub approve_role: Option<RoomRole>,
-    /// `Some(None)` takes the router away.
+    /// `Some(None)` removes the router.
     pub router: Option<Option<RouterId>>,
 }
 
@@ -564,7 +573,7 @@ pub struct NewRouter {
     pub model: ModelAccess,
 }
 
-/// What is absent stays as it is.
+/// Changes to a router. `None` leaves a field unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouterChanges {
     pub name: Option<Box<str>>,
@@ -572,14 +581,14 @@ pub struct RouterChanges {
     pub model: ModelChanges,
 }
 
-/// What is absent stays as it is.
+/// Changes to the access of a model. `None` leaves a field unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelChanges {
     pub api: Option<ModelApi>,
-    /// With its key, or without any: a key is good for one address.
+    /// New base URL. Requires `key` to be set or removed as well, because a key is sealed for one URL.
     pub base_url: Option<Box<str>>,
     pub model: Option<Box<str>>,
-    /// `Some(None)` takes the key away.
+    /// `Some(None)` removes the key.
     pub key: Option<Option<SealedKey>>,
 }
 
@@ -594,7 +603,7 @@ pub struct NewService {
     pub most_tokens: Option<u32>,
 }
 
-/// What is absent stays as it is; `Some(None)` takes away.
+/// Changes to a service. `None` leaves a field unchanged, `Some(None)` removes its value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceChanges {
     pub name: Option<Box<str>>,
@@ -609,7 +618,7 @@ pub struct ServiceChanges {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     pub room: RoomId,
-    /// The caller's agent that wants it, if it is not the caller.
+    /// Agent of the caller that creates the task; `None` if the caller does.
     pub by: Option<AgentId>,
     pub title: Box<str>,
     pub description: Option<Box<str>>,
@@ -617,7 +626,7 @@ pub struct NewTask {
     pub assignee: Option<MemberId>,
 }
 
-/// What is absent stays as it is; `Some(None)` takes it away.
+/// Changes to a task. `None` leaves a field unchanged, `Some(None)` removes its value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskChanges {
     pub title: Option<Box<str>>,
@@ -629,7 +638,7 @@ pub struct TaskChanges {
 }
 
 impl TaskChanges {
-    /// Whether it only says how far the task is.
+    /// Returns whether nothing but the status changes.
     pub fn is_status_alone(&self) -> bool {
         *self == Self { status: self.status, ..Self::default() }
     }
@@ -637,11 +646,11 @@ impl TaskChanges {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomPreferenceChange {
-    /// Puts it above the others, or back among them.
+    /// Toggles whether the room is pinned to the top of the caller's room list.
     Pin,
-    /// Puts it away, or takes it out again.
+    /// Toggles whether the room is archived for the caller.
     Archive,
-    /// Shows nothing any more of what was said so far.
+    /// Hides all current messages of the room from the caller only.
     Clear,
     Notify(Notifications),
 }
@@ -650,7 +659,7 @@ pub enum RoomPreferenceChange {
 pub struct Post {
     pub room: RoomId,
     pub text: Arc<str>,
-    /// Names or ids; what the text mentions is added.
+    /// Names or ids of members to mention, in addition to the mentions in the text.
     pub mentions: Vec<Box<str>>,
     pub reply_to: Option<MessageId>,
     pub attachments: Vec<Box<str>>,
@@ -661,24 +670,24 @@ pub struct Post {
 pub struct NewUpload {
     pub file: File,
     pub digest: BlobDigest,
-    /// A picture of the caller, not something to put on a message.
+    /// Whether the file is the caller's avatar and not a message attachment.
     pub avatar: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// An agent of the caller, or the name of a source.
+    /// Sender: the id of one of the caller's agents, or the name of an external source.
     pub from: Box<str>,
     pub path: Path,
     pub command: Box<str>,
     pub payload: Payload,
-    /// The readable text of the payload, where it has one: what a room shows.
+    /// Readable text of the payload, which a room shows; `None` if the payload has none.
     pub text: Option<Arc<str>>,
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
 }
 
-/// What the caller is told once the change is on disk.
+/// Value returned to the caller after the commit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Receipt {
     Done,
@@ -687,7 +696,7 @@ pub enum Receipt {
         user: Arc<User>,
         sign_in: Arc<SignIn>,
     },
-    /// A spent refresh token was shown: its whole family has been ended.
+    /// A spent refresh token was reused. The sign-in and all its tokens were revoked.
     FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
@@ -708,7 +717,7 @@ pub enum Receipt {
     Bookmarked {
         bookmark: Bookmark,
         message: Arc<Message>,
-        /// It was there before.
+        /// Whether the caller had bookmarked the message before.
         repeated: bool,
     },
     Agent {
@@ -716,14 +725,15 @@ pub enum Receipt {
         subscriptions: Vec<Subscription>,
     },
     Gateway(Arc<Gateway>),
-    /// The agent was removed while its gateway was away.
+    /// The agent was removed while its gateway was offline, and the gateway must not register it again.
     Dismissed(AgentId),
     Task(Arc<Task>),
     Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
+    /// Unreferenced file contents that the caller must delete.
     Released(Vec<BlobDigest>),
-    /// How many were waiting for it.
+    /// Number of pending or leased messages that were acknowledged.
     Acknowledged(usize),
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
@@ -734,22 +744,22 @@ pub enum Receipt {
     Rewound(Box<RewindResult>),
 }
 
-/// What was taken back.
+/// Result of a rewind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewindResult {
-    /// From which on.
+    /// Oldest deleted message: the target of the rewind.
     pub message: Arc<Message>,
-    /// With that one, the oldest first.
+    /// Ids of all deleted messages, including the target, oldest first.
     pub removed: Vec<MessageId>,
-    /// Turns that ended so.
+    /// Runs that the rewind cancelled.
     pub ended: Vec<Arc<Run>>,
-    /// Who is to forget it.
+    /// Agents that must discard the deleted part of the conversation.
     pub agents: Vec<AgentId>,
-    /// Up to where it is told.
+    /// Sequence number of the last event of the rewind.
     pub through: crate::Seq,
 }
 
-/// A turn that began, with what its agent needs to know.
+/// A started run with the context that its agent needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartedRun {
     pub run: Arc<Run>,
@@ -758,24 +768,25 @@ pub struct StartedRun {
     pub members: Arc<[crate::Member]>,
 }
 
-/// What sets a turn off.
+/// Cause of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunTrigger {
     Message(Arc<Message>),
     Task(Arc<Task>),
-    /// Somebody came.
+    /// A user joined the room and is to be greeted.
     Arrival {
         name: Box<str>,
     },
 }
 
-/// A message went in, now or at the first of several tries.
+/// A posted message, or the first receipt of a repeated post.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posted {
     pub id: MessageId,
     pub position: Position,
-    /// Absent when a repeated message was deleted meanwhile.
+    /// `None` if the post is a repetition and the message was deleted since.
     pub message: Option<Arc<Message>>,
     pub deliveries: Arc<[Delivery]>,
+    /// Whether an earlier post with the same idempotency key had already stored the message.
     pub repeated: bool,
 }

@@ -1,4 +1,4 @@
-//! Mailboxes: what was put in front of an agent, or one of its sessions.
+//! Mailboxes of agents and their sessions, the deliveries in them, and dead letters.
 
 use crate::{AgentId, Message, MessageId, SessionId, Time};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mailbox {
     pub agent: AgentId,
-    /// `None` is the agent's own mailbox.
+    /// `None` for the agent's own mailbox.
     pub session: Option<SessionId>,
 }
 
@@ -25,12 +25,12 @@ pub struct SessionRef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryState {
     Pending,
-    /// Handed out; pending again after this time unless it is acknowledged.
+    /// Taken by a consumer. Pending again after `until` unless it is acknowledged before.
     Leased {
         until: Time,
     },
     Delivered,
-    /// Handed out again and again and never acknowledged; it lies with the dead letters.
+    /// Leased the maximum number of times without an acknowledgement; now a dead letter.
     Dead,
 }
 
@@ -50,17 +50,17 @@ pub struct Delivery {
     pub message: MessageId,
     pub mailbox: Mailbox,
     pub state: DeliveryState,
-    /// How often it was handed out on a lease.
+    /// Number of leases so far.
     pub attempts: u32,
-    /// The sessions that took the message; only an agent's own copy names them.
+    /// Sessions that received the message. Set only on the copy in the agent's own mailbox.
     pub handled_by: Vec<SessionRef>,
 }
 
-/// A message that reached nobody, or that nobody acknowledged.
+/// A message that matched no mailbox, or that no consumer acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     pub message: Arc<Message>,
     pub reason: Box<str>,
-    /// The mailbox that gave it up, if it had reached one.
+    /// Mailbox whose consumers did not acknowledge the message; `None` if it matched no mailbox.
     pub mailbox: Option<Mailbox>,
 }

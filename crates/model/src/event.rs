@@ -1,4 +1,4 @@
-//! What happened, once it is committed. Every event has a `Seq` and survives a crash.
+//! Events: committed changes. Every event has a `Seq` in the log and survives a crash.
 
 use crate::{
     Agent, AgentId, Approval, CurrentPlan, Delivery, EventAudience, KeyId, Member, MemberId, Message,
@@ -15,7 +15,7 @@ pub struct LoggedEvent {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Said in a room or on a path, with the mailboxes it was put in.
+    /// A message was posted to a room or a path and delivered to these mailboxes.
     MessagePosted {
         message: Arc<Message>,
         deliveries: Arc<[Delivery]>,
@@ -25,7 +25,7 @@ pub enum Event {
         room: RoomId,
         message: MessageId,
     },
-    /// With all of them, as they are now.
+    /// Carries all current reactions of the message.
     ReactionsChanged {
         room: RoomId,
         message: MessageId,
@@ -36,20 +36,21 @@ pub enum Event {
         room: RoomId,
         message: MessageId,
     },
-    /// Somebody keeps a message in mind, or no longer, and is told alone.
+    /// A user added or removed a bookmark. Published to that user only.
     BookmarkChanged {
         room: RoomId,
         user: UserId,
         message: MessageId,
+        /// Whether the bookmark was added.
         kept: bool,
     },
     RoomChanged(Arc<Room>),
-    /// With the people who were in it; read from the log later, they are no longer known.
+    /// Carries the users that were members. The list is empty when the event is read from the log.
     RoomRemoved {
         room: RoomId,
         people: Arc<[UserId]>,
     },
-    /// Somebody came, left or changed role; with the members as they are now, unless they are many.
+    /// A member was added, changed or removed. Carries all current members, or none if the room has too many.
     MembersChanged {
         room: Arc<Room>,
         change: MemberChange,
@@ -61,8 +62,9 @@ pub enum Event {
         username: Box<str>,
         at: Time,
     },
-    /// Somebody keeps a room in another way, and is told alone.
+    /// A user changed their preferences for a room. Published to that user only.
     RoomPreferencesChanged(Arc<Member>),
+    /// A user cleared a room's history for themselves. Published to that user only.
     RoomCleared {
         room: RoomId,
         user: UserId,
@@ -73,14 +75,14 @@ pub enum Event {
         room: RoomId,
         task: TaskId,
     },
-    /// With who sees them, where it is something that others see.
+    /// An account changed. The audience includes other users only if a visible property changed.
     UserChanged {
         user: Arc<User>,
-        circle: Arc<EventAudience>,
+        audience: Arc<EventAudience>,
     },
-    /// The account is gone, and everything that acted for it.
+    /// The account was deleted, together with its sign-ins, keys and agents.
     UserRemoved(UserId),
-    /// Every device of this person is signed out.
+    /// All sign-ins of this user were revoked.
     SignInsEnded(UserId),
     SignInEnded {
         user: UserId,
@@ -90,28 +92,30 @@ pub enum Event {
         user: UserId,
         key: KeyId,
     },
-    /// With who may know of it, or could before.
+    /// An agent changed. The audience includes users that could see it before the change.
     AgentChanged {
         agent: Arc<Agent>,
-        circle: Arc<EventAudience>,
+        audience: Arc<EventAudience>,
     },
-    /// With who knew of it without sharing a room with it; read from the log later, that is not known any more.
+    /// An agent was removed. The audience holds the users that could see it without sharing a room with it.
+    /// It is not stored: an event read from the log has all users as its audience.
     AgentRemoved {
         agent: AgentId,
-        circle: Arc<EventAudience>,
+        audience: Arc<EventAudience>,
     },
-    /// What can be changed while the hub runs.
+    /// An admin changed the runtime settings of the hub.
     SettingsChanged,
-    /// A turn was asked for, began or ended.
+    /// A run was queued, started or ended.
     RunChanged(Arc<Run>),
-    /// An agent waits for an answer.
+    /// An agent requested an approval.
     ApprovalAsked(Arc<Approval>),
-    /// It has one, or none will come.
+    /// An approval was decided, expired or withdrawn.
     ApprovalDecided(Arc<Approval>),
-    /// What an agent is going to do, or what somebody decided about it.
+    /// An agent updated its plan, or a user decided or edited it.
     PlanChanged(Arc<CurrentPlan>),
-    /// Something older than its own deletion, read from the log: its content is gone. Also what only takes a place
-    /// in the log.
+    /// Log entry without content: its content was deleted later, or [`Command::AppendNoop`] wrote it.
+    ///
+    /// [`Command::AppendNoop`]: crate::Command::AppendNoop
     Tombstone,
 }
 
@@ -125,7 +129,7 @@ pub enum MemberChange {
 }
 
 impl Event {
-    /// The room it happened in; its members may see it, unless it is for one `only_user` alone.
+    /// Returns the room of the event. Its members may receive the event, unless `only_user` names one user.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.destination.room(),
@@ -156,18 +160,18 @@ impl Event {
         }
     }
 
-    /// Who may know of what happened in no room.
+    /// Returns the audience of an event that belongs to no room.
     pub fn audience(&self) -> Option<&EventAudience> {
         match self {
-            Self::UserChanged { circle: event_audience, .. }
-            | Self::AgentChanged { circle: event_audience, .. }
-            | Self::AgentRemoved { circle: event_audience, .. } => Some(event_audience),
+            Self::UserChanged { audience, .. }
+            | Self::AgentChanged { audience, .. }
+            | Self::AgentRemoved { audience, .. } => Some(audience),
             Self::SettingsChanged => Some(&EVERYONE),
             _ => None,
         }
     }
 
-    /// The one person who is told, where it is nobody else's business.
+    /// Returns the only user that may receive the event, if it is private to one user.
     pub fn only_user(&self) -> Option<&UserId> {
         match self {
             Self::RoomPreferencesChanged(member) => member.member.user(),

@@ -1,11 +1,12 @@
-//! Ids as types, so that a room can never be passed where a user is meant.
+//! A separate type for each kind of id, so that a room id cannot be passed where a user id is expected.
 //!
-//! A segment is `[A-Za-z0-9_-]{1,64}`: nothing in an id can climb a directory, end a line or split a key.
+//! An id segment matches `[A-Za-z0-9_-]{1,64}`. An id therefore cannot traverse directories, break a line or
+//! contain a key separator.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The text is not an id of the wanted kind.
+/// The text is not a valid id of the requested kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidId;
 
@@ -26,7 +27,7 @@ macro_rules! id {
                 if valid(text) { Ok(Self(text.into())) } else { Err(InvalidId) }
             }
 
-            /// Takes text that was an id when it was stored.
+            /// Wraps text from the store without validation. The text was validated before it was stored.
             pub fn stored(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
@@ -50,48 +51,48 @@ macro_rules! id {
     };
 }
 
-id!(/// A person's account.
+id!(/// Id of a user account.
     UserId, is_segment);
-id!(/// A room: one conversation, whatever a door calls it.
+id!(/// Id of a room, the same in every protocol.
     RoomId, is_segment);
-id!(/// A message, on whichever path it lives.
+id!(/// Id of a message in a room or on a path.
     MessageId, is_segment);
-id!(/// One signed-in device of a person.
+id!(/// Id of a user's sign-in.
     SignInId, is_segment);
-id!(/// An API key; not its secret.
+id!(/// Id of an API key, not its secret.
     KeyId, is_segment);
-id!(/// A file that somebody sent.
+id!(/// Id of an uploaded file.
     UploadId, is_segment);
-id!(/// An invitation; not its secret.
+id!(/// Id of an invitation, not its secret.
     InvitationId, is_segment);
-id!(/// A model that picks which agents answer.
+id!(/// Id of a router: a model that selects which agents answer.
     RouterId, is_segment);
-id!(/// What agents are to pursue by themselves.
+id!(/// Id of a mission.
     MissionId, is_segment);
-id!(/// A session of an agent, such as `main`.
+id!(/// Id of an agent's session, such as `main`.
     SessionId, is_segment);
-id!(/// One turn of an agent.
+id!(/// Id of a run of an agent.
     RunId, is_segment);
-id!(/// What one message set off, through however many agents.
+id!(/// Id shared by all runs that one trigger caused, directly or through other agents.
     ConversationId, is_segment);
-id!(/// A question to people that an agent waits for.
+id!(/// Id of an approval.
     ApprovalId, is_segment);
-id!(/// Something to be done, by a person or an agent.
+id!(/// Id of a task.
     TaskId, is_segment);
-id!(/// A program that hosts agents on some machine.
+id!(/// Id of a gateway.
     GatewayId, is_segment);
-id!(/// An agent: up to eight segments joined by `/`, such as `researcher/analyzer`.
+id!(/// Id of an agent: up to eight segments joined by `/`, such as `researcher/analyzer`.
     AgentId, |text| { let segments = text.split('/'); segments.clone().count() <= 8 && segments.clone().all(is_segment) });
 
 impl SessionId {
-    /// The session every agent has.
+    /// Returns the id of the session that every agent has.
     pub fn main() -> Self {
         Self("main".into())
     }
 }
 
 impl AgentId {
-    /// The ids that this one lies below, nearest first.
+    /// Returns the ids of all ancestors, nearest first: `a/b`, then `a` for `a/b/c`.
     pub fn ancestors(&self) -> impl Iterator<Item = AgentId> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || {
@@ -101,7 +102,7 @@ impl AgentId {
     }
 }
 
-/// Who can be a member of a room.
+/// Id of a member of a room: a user or an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemberId {
     User(UserId),
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_cannot_climb_split_or_end_a_line() {
+    fn an_id_has_no_separators_line_breaks_or_dots() {
         for bad in ["", ".", "..", "a/b", "a:b", "a\nb", "é", "a b", &"x".repeat(65)] {
             assert_eq!(RoomId::parse(bad), Err(InvalidId), "{bad:?}");
         }

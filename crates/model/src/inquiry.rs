@@ -1,11 +1,11 @@
-//! What people ask of agents and of the gateways that host them. The hub hands on both question and answer.
+//! Requests of users to agents (inquiries) and to gateways. The hub relays each request and its answer.
 
 use crate::{AgentId, AgentStatus, GatewayId, Payload};
 
-/// What somebody in a room asks of an agent there.
+/// Request of a room member that is relayed to an agent of the room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inquiry {
-    /// A command of the agent itself, such as `/clear`.
+    /// A command that the agent itself implements, such as `/clear`.
     Command {
         command: Box<str>,
         args: Box<str>,
@@ -15,6 +15,7 @@ pub enum Inquiry {
 }
 
 impl Inquiry {
+    /// Returns the kind of answer that the agent must send.
     pub fn answer(&self) -> AnswerKind {
         match self {
             Self::Command { .. } => AnswerKind::AgentCommand,
@@ -24,7 +25,7 @@ impl Inquiry {
     }
 }
 
-/// What is to be seen of the folder an agent works in.
+/// Request to view the working directory of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkspaceRequest {
     Status,
@@ -42,18 +43,19 @@ impl WorkspaceRequest {
     }
 }
 
-/// What the owner of a gateway asks of it.
+/// Request of a gateway's owner that is relayed to the gateway.
 #[derive(Clone, PartialEq, Eq)]
 pub enum GatewayRequest {
     Spawn(Spawn),
-    /// In the words of whoever asks. It may hold a secret, so nobody is shown it by mistake.
+    /// Operation on the credentials stored by the gateway. `body` is the owner's JSON, relayed unchanged. It
+    /// may contain a secret, so this type does not implement `Debug`.
     Credential {
         what: CredentialAction,
         body: Payload,
     },
 }
 
-/// An agent that is to be started on the gateway's machine.
+/// Request to start an agent on the gateway's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spawn {
     pub kind: Box<str>,
@@ -84,12 +86,12 @@ pub enum AnswerKind {
     Rewind,
 }
 
-/// What was answered, for who asked alone.
+/// Answer to an inquiry or gateway request, delivered only to the user that sent the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InquiryAnswer {
     pub kind: AnswerKind,
     pub by: Answerer,
-    /// In the words of the gateway.
+    /// JSON from the gateway, relayed unchanged.
     pub body: Payload,
 }
 
@@ -99,24 +101,24 @@ pub enum Answerer {
     Gateway(GatewayId),
 }
 
-/// Whether a path that somebody names lies in a folder, whatever machine that is on. Only names are looked at: where links
-/// in the folder lead is known there alone.
+/// Returns whether `path` lies in `folder`, for Unix and Windows paths. Compares path components only and
+/// does not resolve symbolic links, because the folder may be on another machine.
 pub fn is_within_folder(folder: Option<&str>, path: &str) -> bool {
-    let separates = |c: char| c == '/' || c == '\\';
-    let climbs = path.split(separates).any(|name| name.trim() == "..");
-    if climbs || path.chars().any(char::is_control) {
+    let is_separator = |c: char| c == '/' || c == '\\';
+    let has_parent_component = path.split(is_separator).any(|name| name.trim() == "..");
+    if has_parent_component || path.chars().any(char::is_control) {
         return false;
     }
     let drive = path.as_bytes().get(1) == Some(&b':');
-    if !path.starts_with(separates) && !drive {
-        // Not somebody's home either.
+    if !path.starts_with(is_separator) && !drive {
+        // A relative path lies in the folder, but a shell would expand `~` to a home directory.
         return !path.starts_with('~');
     }
     let parts = |path: &'_ str| -> Vec<String> {
-        path.split(separates).filter(|name| !name.is_empty() && *name != ".").map(Into::into).collect()
+        path.split(is_separator).filter(|name| !name.is_empty() && *name != ".").map(Into::into).collect()
     };
     let Some(folder) = folder else { return false };
-    let root = folder.starts_with(separates) == path.starts_with(separates);
+    let root = folder.starts_with(is_separator) == path.starts_with(is_separator);
     root && parts(path).starts_with(&parts(folder))
 }
 
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_below_lies_within() {
+    fn a_path_below_the_folder_lies_within_it() {
         for path in
             ["", ".", "src", "src/main.rs", "./a", "a..b", "...", "a/~b", "/desk/x", "/desk", "/desk/./a"]
         {
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_beside_above_or_elsewhere_does_not() {
+    fn a_path_outside_the_folder_does_not_lie_within_it() {
         for path in [
             "..",
             "../x",

@@ -1,17 +1,18 @@
-//! Links with which people make their own accounts.
+//! Invitations: links with which new users create their own accounts.
 
 use crate::{InvitationId, SiteRole, Time, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
     pub id: InvitationId,
-    /// What whoever takes it becomes.
+    /// Role of accounts created with the invitation.
     pub role: SiteRole,
-    /// For whom it is, in the words of who made it.
+    /// Free-text note of its creator, such as the name of the invited person.
     pub note: Option<Box<str>>,
+    /// Number of accounts that the invitation can create in total.
     pub uses: u32,
     pub uses_left: u32,
-    /// `None` when whoever runs the hub made it.
+    /// `None` if the operator created it.
     pub created_by: Option<UserId>,
     pub created_at: Time,
     pub expires_at: Time,

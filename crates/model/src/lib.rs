@@ -1,6 +1,7 @@
-//! The nouns and the shared words of Parlor: what exists, what can be asked for, what happened.
+//! Domain types shared by every crate: entities, commands, queries, events, signals and refusals.
 //!
-//! No I/O, no async, no clock, no serialisation: every other crate speaks in these types.
+//! Contains no I/O, no async code, no clock and no serialisation. The engine decides with these types, the
+//! backends store them, and the protocol adapters translate them to and from wire formats.
 
 pub mod account;
 pub mod agent;

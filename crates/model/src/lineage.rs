@@ -1,46 +1,47 @@
-//! How far a conversation between agents has gone.
+//! Lineage: the chain of agents that leads from a person to a run.
 //!
-//! Owns: depth is bounded, and no agent stands twice in a chain. The hub keeps it; what a client claims can only
-//! make it stricter.
+//! Owns: the depth limit, and the rule that no agent appears twice in a chain. The hub computes the lineage;
+//! a depth claimed by a client can only raise it.
 
 use crate::{AgentId, ConversationId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
+    /// Shared by all runs that one trigger caused.
     pub conversation: ConversationId,
-    /// How many agents stand between a person and this turn.
+    /// Number of agents between the person and this run; 0 if a person addressed the agent.
     pub depth: u32,
-    /// Those agents, and at the end the one whose turn it is.
+    /// Agents from the first one addressed to the agent of this run, which is last.
     pub chain: Vec<AgentId>,
 }
 
-/// Why a chain goes no further.
+/// Reason why a chain of agents cannot be extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineageLimit {
     TooDeep,
-    /// The agent has answered in this chain already.
+    /// The agent is already part of the chain.
     Twice,
 }
 
 impl Lineage {
-    /// A person, or somebody outside, addresses an agent.
+    /// Starts a chain: a person or an external source addresses `agent`.
     pub fn start(conversation: ConversationId, agent: AgentId) -> Self {
         Self { conversation, depth: 0, chain: vec![agent] }
     }
 
-    /// The agent whose turn this is addresses another one.
-    pub fn extend_to(&self, agent: &AgentId, deepest: u32) -> Result<Self, LineageLimit> {
+    /// Extends the chain: the agent of this run addresses `agent`. The depth may reach `max_depth`.
+    pub fn extend_to(&self, agent: &AgentId, max_depth: u32) -> Result<Self, LineageLimit> {
         if self.chain.contains(agent) {
             return Err(LineageLimit::Twice);
         }
-        if self.depth >= deepest {
+        if self.depth >= max_depth {
             return Err(LineageLimit::TooDeep);
         }
         let chain = self.chain.iter().chain([agent]).cloned().collect();
         Ok(Self { conversation: self.conversation.clone(), depth: self.depth + 1, chain })
     }
 
-    /// A claim from outside: taken where it is stricter than what the hub knows.
+    /// Raises the depth to a value claimed by a client. A lower claim has no effect.
     pub fn at_least(self, claimed_depth: u32) -> Self {
         Self { depth: self.depth.max(claimed_depth), ..self }
     }
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_never_comes_back_to_an_agent() {
+    fn an_agent_appears_in_a_chain_only_once() {
         let second = start().extend_to(&agent("b"), 3).unwrap();
         assert_eq!(start().extend_to(&agent("a"), 3), Err(LineageLimit::Twice));
         assert_eq!(second.extend_to(&agent("a"), 3), Err(LineageLimit::Twice));
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_ends_at_the_deepest_level() {
+    fn a_chain_ends_at_the_maximum_depth() {
         let mut lineage = start();
         for next in ["b", "c", "d"] {
             lineage = lineage.extend_to(&agent(next), 3).unwrap();
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_only_makes_it_stricter() {
+    fn a_claimed_depth_can_only_raise_the_depth() {
         assert_eq!(start().at_least(2).extend_to(&agent("b"), 2), Err(LineageLimit::TooDeep));
         let second = start().extend_to(&agent("b"), 3).unwrap();
         assert_eq!(second.clone().at_least(0), second);

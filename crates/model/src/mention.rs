@@ -1,28 +1,30 @@
-//! Finds who a text addresses.
+//! Resolves the members that a message mentions.
 //!
-//! `@name` matches members without regard to case, the longest name first, names of several words
-//! allowed; not right after a word character, not before one, and not inside code.
+//! `@name` matches the name or handle of a member, ignoring case. The longest match wins, and a name may
+//! contain spaces. A mention must not touch a word character on either side, and `@` in Markdown code is
+//! ignored.
 
 use crate::{Member, Mention};
 use std::collections::HashMap;
 
-/// The members that `text` or `given` (names or ids) mention, each once, in the order of the members.
+/// Returns the members mentioned in `text` or listed in `given` (names or ids), each once, in the order of
+/// `members`.
 pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
-    let ats = if members.is_empty() { Vec::new() } else { ats(text) };
-    if ats.is_empty() && given.is_empty() {
+    let positions = if members.is_empty() { Vec::new() } else { at_positions(text) };
+    if positions.is_empty() && given.is_empty() {
         return Vec::new();
     }
     let names = Names::of(members);
     let mut found = vec![false; members.len()];
-    for wanted in given {
-        let wanted = wanted.strip_prefix('@').unwrap_or(wanted);
-        let by_id = members.iter().position(|m| m.member.as_str() == wanted);
-        if let Some(index) = by_id.into_iter().chain(names.called(wanted)).min() {
+    for requested in given {
+        let requested = requested.strip_prefix('@').unwrap_or(requested);
+        let by_id = members.iter().position(|m| m.member.as_str() == requested);
+        if let Some(index) = by_id.into_iter().chain(names.exact(requested)).min() {
             found[index] = true;
         }
     }
-    for at in ats {
-        if let Some(index) = names.beginning(&text[at + 1..]) {
+    for at in positions {
+        if let Some(index) = names.longest_prefix(&text[at + 1..]) {
             found[index] = true;
         }
     }
@@ -34,8 +36,9 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
         .collect()
 }
 
-/// Names by their length in bytes, without regard to case, each with the first who has it: what follows an `@` is read
-/// once, however many members there are and however alike their names.
+/// Case-folded names grouped by their length in bytes, each with the index of the first member that has it.
+/// A lookup reads the text after an `@` once, regardless of the number of members and the similarity of their
+/// names.
 struct Names(HashMap<usize, HashMap<String, usize>>);
 
 impl Names {
@@ -43,19 +46,19 @@ impl Names {
         let mut by_length: HashMap<usize, HashMap<String, usize>> = HashMap::new();
         let names = members.iter().enumerate().flat_map(|(i, m)| [(&*m.name, i), (&*m.handle, i)]);
         for (name, index) in names.filter(|(name, _)| !name.is_empty()) {
-            by_length.entry(name.len()).or_default().entry(folded(name)).or_insert(index);
+            by_length.entry(name.len()).or_default().entry(fold_case(name)).or_insert(index);
         }
         Self(by_length)
     }
 
-    /// Who has just this name.
-    fn called(&self, name: &str) -> Option<usize> {
-        let name = folded(name);
+    /// Returns the index of the first member with exactly this name.
+    fn exact(&self, name: &str) -> Option<usize> {
+        let name = fold_case(name);
         self.0.values().filter_map(|names| names.get(&name)).min().copied()
     }
 
-    /// Who has the longest name that this text begins with.
-    fn beginning(&self, text: &str) -> Option<usize> {
+    /// Returns the index of the member with the longest name that `text` starts with.
+    fn longest_prefix(&self, text: &str) -> Option<usize> {
         let longest = self.0.keys().max().copied().unwrap_or_default();
         let mut found = None;
         let mut read = String::new();
@@ -71,19 +74,19 @@ impl Names {
     }
 }
 
-fn folded(name: &str) -> String {
+fn fold_case(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// How many `@` are looked at: a message addresses people, and the work stays bounded.
+/// Maximum number of `@` characters examined in one message. Bounds the work for hostile texts.
 const MAX_MENTIONS: usize = 200;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The places of every `@` that may open a mention.
-fn ats(text: &str) -> Vec<usize> {
+/// Returns the byte offsets of every `@` that may start a mention.
+fn at_positions(text: &str) -> Vec<usize> {
     let mut places = Vec::new();
     let closings = last_fences(text);
     let mut code: Option<usize> = None;
@@ -101,7 +104,8 @@ fn ats(text: &str) -> Vec<usize> {
             code = match code {
                 Some(open) if open == run => None,
                 Some(open) => Some(open),
-                // An opening without its closing is plain text, not code to the end of the message.
+                // Backticks without a matching closing run are plain text, not code up to the end of the
+                // message.
                 None if closings[&run] > at => Some(run),
                 None => None,
             };
@@ -113,8 +117,8 @@ fn ats(text: &str) -> Vec<usize> {
     places
 }
 
-/// Where the last row of so many backticks begins. Looked up once: to search the rest of a long text for the closing of
-/// each opening takes as long as the text squared.
+/// Returns the byte offset of the last backtick run of each length. Computed once, because searching the rest
+/// of the text for the closing run of each opening run takes quadratic time.
 fn last_fences(text: &str) -> HashMap<usize, usize> {
     let mut last = HashMap::new();
     let (mut run, mut from) = (0, 0);
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_is_found_whatever_its_case() {
+    fn mentions_ignore_case() {
         check("hello @BOB, and @zoë!", &["bob", "Zoë"]);
     }
 
@@ -175,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_also_found_by_the_name_they_sign_in_with() {
+    fn a_user_can_be_mentioned_by_their_sign_in_name() {
         check("@ann.lee, are you there?", &["Ann Lee"]);
     }
 
     #[test]
-    fn neither_addresses_nor_longer_words_nor_code_mention_anyone() {
+    fn email_addresses_longer_words_and_code_contain_no_mention() {
         check("mail@bob.example", &[]);
         check("@bobby @bob_ @bob-2", &[]);
         check("`@bob` and ```\n@ann\n```", &[]);
@@ -191,24 +195,24 @@ mod tests {
     }
 
     #[test]
-    fn given_names_and_ids_count_and_unknown_ones_do_not() {
+    fn given_names_and_ids_are_mentions_and_unknown_ones_are_ignored() {
         let members = [member("ann"), member("bob")];
         let found = resolve("", &["id-ann".into(), "@Bob".into(), "ghost".into()], &members);
         assert_eq!(found.len(), 2);
     }
 
     #[test]
-    fn openings_without_a_closing_cost_no_more_than_their_length() {
-        // Each row is shorter than the one before, so none of them closes another: to look for each closing anew would
-        // read five hundred million characters.
-        let rows = (1..1400).rev().map(|length| "`".repeat(length));
-        check(&format!("@bob {}", rows.collect::<Vec<_>>().join(" ")), &["bob"]);
+    fn unclosed_backtick_runs_take_linear_time() {
+        // Each run is shorter than the previous one, so no run closes another. A separate search for the
+        // closing run of each would read five hundred million characters.
+        let runs = (1..1400).rev().map(|length| "`".repeat(length));
+        check(&format!("@bob {}", runs.collect::<Vec<_>>().join(" ")), &["bob"]);
     }
 
     #[test]
-    fn names_that_are_alike_cost_no_more_than_others() {
-        // A thousand names with one beginning, addressed two hundred times by it: looked at one by one, that is twenty
-        // million characters to compare for one message.
+    fn similar_names_do_not_slow_down_the_lookup() {
+        // A thousand names share a prefix that the text mentions two hundred times. Comparing each name in
+        // turn would compare twenty million characters for one message.
         let alike = |number: usize| format!("{}{number:04}", "a".repeat(90));
         let members: Vec<_> = (0..1000).map(|number| member(&alike(number))).collect();
         let text = format!("@{} ", alike(9999)).repeat(199) + &format!("@{}", alike(7).to_uppercase());
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_with_one_name_the_first_is_meant() {
+    fn of_two_members_with_one_name_the_first_is_mentioned() {
         let members = [member("Ann"), member("bob"), Member { handle: "other".into(), ..member("ANN") }];
         for (text, given) in [("@ann", None), ("", Some("aNN".into()))] {
             let found = resolve(text, given.as_slice(), &members);

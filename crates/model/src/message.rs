@@ -1,9 +1,9 @@
-//! What was said, and where.
+//! Messages in rooms and on paths, with their reactions, pins, bookmarks and revisions.
 
 use crate::{AgentId, Attachment, Chunk, MemberId, MessageId, Path, RoomId, RunOutput, Seq, Time, UserId};
 use std::sync::Arc;
 
-/// Where a message lives.
+/// Where a message is posted: a room, or a path outside rooms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     Room(RoomId),
@@ -18,6 +18,7 @@ impl Destination {
         }
     }
 
+    /// Returns the path of the destination; a room has the path `room/<id>`.
     pub fn path(&self) -> Path {
         match self {
             Self::Room(room) => Path::of_room(room),
@@ -30,7 +31,7 @@ impl Destination {
 pub enum Sender {
     User(UserId),
     Agent(AgentId),
-    /// An outside system, by the name an admin or a key with that scope gave it.
+    /// An external system, named by an admin or by an API key with the scope `sources`.
     Source(Box<str>),
 }
 
@@ -93,11 +94,11 @@ impl MessageKind {
     }
 }
 
-/// A JSON text that passes through the hub as it came; checked for form at the door.
+/// JSON text that the hub relays unchanged. The protocol adapter has checked that it is well-formed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload(pub Arc<str>);
 
-/// A member whom a message addresses, with the name it was addressed by.
+/// A member that a message addresses, with the name that the member had at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     pub member: MemberId,
@@ -116,24 +117,24 @@ pub struct Message {
     pub text: Arc<str>,
     pub mentions: Vec<Mention>,
     pub reply_to: Option<MessageId>,
-    /// What the thread of a reply began with.
+    /// First message of the thread, if this message is a reply.
     pub thread: Option<MessageId>,
     pub reactions: Vec<Reaction>,
-    /// Present when it passes on what was said elsewhere.
+    /// Origin of the text, if this message forwards another message.
     pub forwarded: Option<Box<Forwarded>>,
     pub attachments: Vec<Attachment>,
-    /// What the sender called it, so that a retry is the same message.
+    /// Idempotency key of the sender: a retry with the same key does not post a second message.
     pub client_message_id: Option<Box<str>>,
     pub command: Option<Box<str>>,
     pub payload: Option<Payload>,
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
     pub edited_at: Option<Time>,
-    /// Present when an agent said it in a turn.
+    /// Outcome and chunks of the run, if an agent sent this message in a run.
     pub run_output: Option<Arc<RunOutput>>,
 }
 
-/// One emoji under a message, and who put it there, in the order in which they did.
+/// An emoji on a message, with the users that added it, in the order in which they did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reaction {
     pub emoji: Box<str>,
@@ -141,7 +142,7 @@ pub struct Reaction {
 }
 
 impl Reaction {
-    /// Bytes of the names in it.
+    /// Returns the size of the ids and names of its users, in bytes.
     pub fn length(&self) -> usize {
         self.people.iter().map(|person| person.user.as_str().len() + person.username.len()).sum()
     }
@@ -153,7 +154,7 @@ pub struct Reactor {
     pub username: Box<str>,
 }
 
-/// Who said first what a message passes on, and when.
+/// Original sender and time of a forwarded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forwarded {
     pub message: MessageId,
@@ -162,7 +163,7 @@ pub struct Forwarded {
     pub at: Time,
 }
 
-/// A message that a room keeps in sight.
+/// A message that is pinned in its room for all members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     pub room: RoomId,
@@ -172,7 +173,7 @@ pub struct Pin {
     pub at: Time,
 }
 
-/// A message that somebody wants to find again; nobody else knows.
+/// A user's private bookmark of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bookmark {
     pub user: UserId,
@@ -182,11 +183,11 @@ pub struct Bookmark {
 }
 
 impl Message {
-    /// Bytes of what it says, of what is on it, and of who reacted.
+    /// Returns the approximate size in bytes: text, payload, chunks, attachments and reactions.
     pub fn length(&self) -> usize {
         let reactions: usize = self.reactions.iter().map(Reaction::length).sum();
         let files: usize = self.attachments.iter().map(|attachment| attachment.file.name.len() + 200).sum();
-        let chunks = self.run_output.iter().flat_map(|turn| &turn.chunks);
+        let chunks = self.run_output.iter().flat_map(|output| &output.chunks);
         let chunks: usize = chunks.map(Chunk::length).sum();
         chunks
             + self.text.len()
@@ -196,7 +197,7 @@ impl Message {
     }
 }
 
-/// What a message said before an edit.
+/// Text of a message before an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
     pub message: MessageId,

@@ -1,19 +1,22 @@
-//! What agents are to pursue by themselves, and how they are prompted when they are idle.
+//! Missions: goals that agents pursue without further messages, and the prompts that idle agents get.
+//!
+//! Owns: which idle prompt applies to an agent, and the text of the prompt.
 
 use crate::{AgentId, Message, MissionId, Room, RoomId, Time, UserId};
 
-/// Where something about idle agents holds.
+/// Scope in which a mission or an idle prompt applies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MissionScope {
-    /// In one room, which is about no folder.
+    /// One room that has no project root.
     Room(RoomId),
-    /// In every room that is about this folder.
+    /// Every room with this project root.
     Root(Box<str>),
-    /// Wherever an agent is: what it says of itself.
+    /// All rooms; used for the agent's own idle prompt.
     Global,
 }
 
 impl MissionScope {
+    /// Returns the scope of a room: its project root if it has one, else the room itself.
     pub fn of(room: &Room) -> Self {
         match &room.project_root {
             Some(root) => Self::Root(root.clone()),
@@ -22,21 +25,20 @@ impl MissionScope {
     }
 }
 
-/// How an idle agent is prompted; what is absent is left to others.
+/// Text and interval for prompting an idle agent. A field that is `None` is filled from a wider scope.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdlePrompt {
     pub prompt: Option<Box<str>>,
-    /// In seconds.
+    /// Idle time before each prompt, in seconds.
     pub interval: Option<u32>,
 }
 
 impl IdlePrompt {
-    /// In seconds.
     pub const MIN_INTERVAL_SECS: u32 = 30;
     pub const MAX_INTERVAL_SECS: u32 = 86_400;
     pub const DEFAULT_INTERVAL_SECS: u32 = 60;
 
-    /// With what another says, where this says nothing.
+    /// Fills unset fields from `other`.
     pub fn or(&self, other: Option<&IdlePrompt>) -> Self {
         Self {
             prompt: self.prompt.clone().or_else(|| other.and_then(|other| other.prompt.clone())),
@@ -44,7 +46,7 @@ impl IdlePrompt {
         }
     }
 
-    /// After so many seconds without anything to do, and never sooner than is allowed.
+    /// Returns the idle time before a prompt: the interval or its default, limited to the allowed range.
     pub fn idle_timeout(&self) -> std::time::Duration {
         let seconds = self
             .interval
@@ -58,33 +60,34 @@ impl IdlePrompt {
 pub struct Mission {
     pub id: MissionId,
     pub mission_scope: MissionScope,
-    /// Where agents are prompted.
+    /// Room in which prompts are posted.
     pub room: RoomId,
     pub text: Box<str>,
-    /// By id.
+    /// Sorted by agent id.
     pub agents: Vec<MissionAgent>,
-    /// In whose name agents are prompted.
+    /// User that set the mission, and sender of its prompts.
     pub created_by: UserId,
     pub created_at: Time,
     pub ended_at: Option<Time>,
-    /// How often agents were prompted for it.
+    /// Number of prompts posted for the mission.
     pub prompts: u32,
 }
 
-/// What a mission says of one agent, or has of it.
+/// State of an agent in a mission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissionAgent {
     pub agent: AgentId,
-    /// Whether the mission names it; else it was prompted because others say how.
+    /// Whether the mission lists the agent. If not, it was prompted because an idle prompt of a wider scope
+    /// applies to it.
     pub named: bool,
     pub idle: IdlePrompt,
     pub prompted_at: Option<Time>,
 }
 
 impl Mission {
-    /// So often agents are prompted for one mission; then somebody has to want it again.
-    pub const MOST_PROMPTS: u32 = 100;
-    pub const MOST_AGENTS: usize = 50;
+    /// Maximum number of prompts for one mission. After that, a user must set the mission again.
+    pub const MAX_PROMPTS: u32 = 100;
+    pub const MAX_AGENTS: usize = 50;
 
     pub fn is_on(&self) -> bool {
         self.ended_at.is_none()
@@ -94,8 +97,9 @@ impl Mission {
         self.agents.iter().find(|known| known.agent == *agent)
     }
 
-    /// How an agent is prompted for it; `None` where nobody says anything of it. The mission's word comes before that
-    /// of its realm, and this before the agent's own.
+    /// Returns the idle prompt that applies to `agent`: fields of the mission first, then of `overridden`
+    /// (the mission scope), then of `own` (the agent). `None` if the mission does not list the agent and no
+    /// prompt text is set.
     pub fn idle(
         &self,
         agent: &AgentId,
@@ -107,13 +111,14 @@ impl Mission {
         (named.is_some() || idle.prompt.is_some()).then_some(idle)
     }
 
-    /// How long its texts are together.
+    /// Returns the total size of its texts, in bytes.
     pub fn length(&self) -> usize {
         let prompts = self.agents.iter().filter_map(|known| known.idle.prompt.as_deref());
         self.text.len() + prompts.map(str::len).sum::<usize>()
     }
 
-    /// What is said to an agent, in the name of who set the mission: what others wrote is marked as theirs.
+    /// Returns the text of the prompt message. It is sent in the name of the mission's creator, so a prompt
+    /// text from another source is quoted.
     pub fn prompt(&self, agent: &AgentId, idle: &IdlePrompt) -> String {
         let by_mission = self.agent(agent).is_some_and(|known| known.named && known.idle.prompt.is_some());
         let mission = &self.text;
@@ -127,31 +132,32 @@ impl Mission {
         }
     }
 
-    /// An agent was prompted.
+    /// Returns the mission after a prompt to `agent` at `now`.
     pub fn prompted(&self, agent: &AgentId, now: Time) -> Self {
         let mut after = self.clone();
         after.prompts += 1;
         match after.agents.binary_search_by(|known| known.agent.cmp(agent)) {
-            Ok(place) => after.agents[place].prompted_at = Some(now),
-            Err(place) => {
+            Ok(index) => after.agents[index].prompted_at = Some(now),
+            Err(index) => {
                 let (idle, prompted_at) = (IdlePrompt::default(), Some(now));
                 after
                     .agents
-                    .insert(place, MissionAgent { agent: agent.clone(), named: false, idle, prompted_at });
+                    .insert(index, MissionAgent { agent: agent.clone(), named: false, idle, prompted_at });
             }
         }
         after
     }
 }
 
-/// Where a message says of itself that it was said for a mission.
+/// Value of [`Message::source`] for prompts that the hub posts for a mission.
 pub const SOURCE: &str = "mission";
 
-/// The agent that was prompted by a message and for which mission, if it was said for one. Only the hub says such: what
-/// comes from elsewhere is no person's.
+/// Returns the prompted agent and the mission id, if `message` is a mission prompt. Only the hub posts
+/// messages with this source and a user as sender; a routed message with the same source has an external
+/// sender.
 pub fn of(message: &Message) -> Option<(&AgentId, &str)> {
-    let hubs = &*message.source == SOURCE && message.sender.user().is_some();
-    let agent = message.mentions.first().filter(|_| hubs)?.member.agent()?;
+    let from_hub = &*message.source == SOURCE && message.sender.user().is_some();
+    let agent = message.mentions.first().filter(|_| from_hub)?.member.agent()?;
     Some((agent, message.external_id.as_deref()?))
 }
 
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mission_comes_before_the_override_and_this_before_the_agents_own() {
+    fn the_mission_overrides_the_scope_and_the_scope_overrides_the_agents_own_prompt() {
         let coder = AgentId::stored("coder");
         let (own, over) = (idle(Some("own"), Some(40)), idle(Some("over"), None));
         let named = mission(Some(idle(None, Some(50))));
@@ -188,18 +194,18 @@ mod tests {
         assert_eq!(
             named.idle(&coder, None, None),
             Some(idle(None, Some(50))),
-            "the mission is prompt enough"
+            "a listed agent needs no prompt text"
         );
         let full = mission(Some(idle(Some("mission"), None)));
         assert_eq!(full.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("mission"), Some(40))));
         let unnamed = mission(None);
         assert_eq!(unnamed.idle(&coder, Some(&over), Some(&own)), Some(idle(Some("over"), Some(40))));
-        assert_eq!(unnamed.idle(&coder, Some(&idle(None, Some(40))), None), None, "nobody says what to do");
+        assert_eq!(unnamed.idle(&coder, Some(&idle(None, Some(40))), None), None, "no prompt text is set");
         assert_eq!(unnamed.idle(&coder, None, None), None);
     }
 
     #[test]
-    fn what_others_wrote_is_not_said_as_if_the_mission_did() {
+    fn a_prompt_text_from_outside_the_mission_is_quoted() {
         let coder = AgentId::stored("coder");
         let mine = mission(Some(idle(Some("look at CI"), None)));
         assert_eq!(mine.prompt(&coder, &idle(Some("look at CI"), None)), "Mission: Tea\n\nlook at CI");
@@ -208,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_prompted_more_often_than_is_allowed() {
+    fn the_idle_interval_is_limited_to_the_allowed_range() {
         let seconds = |interval| idle(None, interval).idle_timeout().as_secs();
         assert_eq!([None, Some(1), Some(90), Some(u32::MAX)].map(seconds), [60, 30, 90, 86_400]);
     }

@@ -1,7 +1,7 @@
-//! The one address space: `/`-separated paths, and patterns over them.
+//! Paths and path patterns: the address space of rooms, agents and external sources.
 //!
-//! Owns: normal form; `*` is one segment, `**` any number; the work of a match is at most
-//! pattern × path, whatever the pattern.
+//! Owns: the normal form and the matching rules. `*` matches one segment, `**` any number of segments. A
+//! match takes at most (pattern segments × path segments) steps for every pattern.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const MAX_SEGMENTS: usize = 32;
 const MAX_BYTES: usize = 1024;
 
-/// The text cannot be a path or a pattern.
+/// Reason why a text is not a valid path or pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidPath {
     Empty,
@@ -53,7 +53,7 @@ impl Path {
         normalise(text).map(Self)
     }
 
-    /// Takes text that was a path when it was stored.
+    /// Wraps text from the store without validation. The text was validated before it was stored.
     pub fn stored(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
@@ -74,7 +74,7 @@ impl Path {
         self.0.split('/')
     }
 
-    /// What follows `domain/`, if the path lies in that domain.
+    /// Returns the part after `domain/`, or `None` if the path does not start with it.
     pub fn strip_domain(&self, domain: &str) -> Option<&str> {
         self.0.strip_prefix(domain)?.strip_prefix('/')
     }
@@ -90,19 +90,20 @@ impl fmt::Display for Path {
     }
 }
 
-/// A subscription: a path in which a whole segment may be `*` or `**`.
+/// A normalised path pattern, as used in subscriptions. A segment may be `*` or `**`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pattern(Arc<str>);
 
 impl Pattern {
     pub fn parse(text: &str) -> Result<Self, InvalidPath> {
-        let normal = normalise(text)?;
-        if normal.split('/').filter(|segment| *segment == "**").count() > 2 {
+        let normalised = normalise(text)?;
+        if normalised.split('/').filter(|segment| *segment == "**").count() > 2 {
             return Err(InvalidPath::TooManyWildcards);
         }
-        Ok(Self(normal))
+        Ok(Self(normalised))
     }
 
+    /// Wraps text from the store without validation. The text was validated before it was stored.
     pub fn stored(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
@@ -115,7 +116,7 @@ impl Pattern {
         self.0.split('/')
     }
 
-    /// Whether `**` stands before its end: what follows can then begin anywhere.
+    /// Returns whether the pattern has `**` before its last segment, so that the rest can match at any depth.
     pub fn has_inner_globstar(&self) -> bool {
         self.0.starts_with("**/") || self.0.contains("/**/")
     }
@@ -131,10 +132,10 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Whether `pattern` matches `path`; wildcards on the path's side are plain text.
+/// Returns whether `pattern` matches `path`. Wildcards in `path` are plain text.
 ///
-/// One row of a table: `reached[i]` says whether the pattern read so far can end just before
-/// segment `i` of the path. Reading a pattern segment turns one row into the next.
+/// Dynamic programming with one row: `reached[i]` is true if the pattern segments processed so far match the
+/// first `i` segments of the path. Each pattern segment updates the row in place.
 pub fn matches(pattern: &str, path: &str) -> bool {
     let path: Vec<&str> = path.split('/').collect();
     let mut reached = vec![false; path.len() + 1];
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_a_double_star_before_the_end() {
+    fn an_inner_globstar_is_a_double_star_before_the_end() {
         for (pattern, expected) in [
             ("**/a", true),
             ("a/**/b", true),

@@ -1,4 +1,4 @@
-//! The plan of an agent in a room, as it stands: what people approve, reject, or put in other words.
+//! Current plan of an agent in a room, which users approve, reject or edit.
 
 use crate::run_event::PlanState;
 use crate::{AgentId, Payload, RoomId, RunId, Time};
@@ -7,14 +7,14 @@ use crate::{AgentId, Payload, RoomId, RunId, Time};
 pub struct CurrentPlan {
     pub room: RoomId,
     pub agent: AgentId,
-    /// In which turn it was told.
+    /// Run in which the agent published the plan.
     pub run: RunId,
-    /// As the agent told it.
+    /// JSON of the plan as sent by the agent.
     pub plan: Payload,
     pub state: PlanState,
-    /// What somebody made of its text.
+    /// Text of the plan after an edit by a user; `None` if it was not edited.
     pub text: Option<Box<str>>,
-    /// How often it was told or changed in that turn.
+    /// Revision: number of updates, edits and decisions within the run.
     pub rev: u64,
     pub at: Time,
 }

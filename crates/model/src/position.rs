@@ -1,9 +1,9 @@
-//! Where in the one order something stands, and since when that order is unbroken.
+//! Sequence numbers, epochs and positions in the event log, and ordinals on the chat-events stream.
 
 use crate::Time;
 use std::fmt;
 
-/// The place of an event in the log; assigned inside the commit, without holes.
+/// Sequence number of an event in the log. Assigned inside the commit, without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Seq(pub u64);
 
@@ -19,7 +19,7 @@ impl fmt::Display for Seq {
     }
 }
 
-/// Names one unbroken history; a restored backup gets another.
+/// Identifies one unbroken history of the log. A restored backup gets a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u32);
 
@@ -29,7 +29,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// What every cursor and every resume carries: `<epoch>-<seq>`.
+/// Position in the log, written `<epoch>-<seq>`. Used by cursors and by resuming clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub epoch: Epoch,
@@ -37,11 +37,11 @@ pub struct Position {
 }
 
 impl Position {
-    /// Reads `<epoch>-<seq>`; a bare number means the current epoch.
+    /// Parses `<epoch>-<seq>`. A number without an epoch refers to the current epoch.
     pub fn parse(text: &str, current: Epoch) -> Option<Self> {
         let number = |digits: &str| {
-            let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            plain.then(|| digits.parse().ok()).flatten().map(Seq)
+            let only_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            only_digits.then(|| digits.parse().ok()).flatten().map(Seq)
         };
         match text.split_once('-') {
             None => number(text).map(|seq| Self { epoch: current, seq }),
@@ -60,27 +60,28 @@ impl fmt::Display for Position {
     }
 }
 
-/// Where something stands among everything that is told, whether it is logged or not: the same for whoever hears
-/// it, and always higher than what was told before.
+/// Number of an item (part of an event, or signal) on the chat-events stream. Equal for all subscribers, and
+/// higher than that of every earlier item.
 ///
-/// It follows from the `Seq`, so that what is told again out of the log has the number that it had the first time:
-/// an event has [`Ordinal::MAX_PARTS`] numbers for what it is told as, and the signals that follow it those after, up
-/// to the next event.
+/// Derived from `Seq`, so that a replayed event has the ordinal of its first publication. Each event owns a
+/// range of ordinals: the first [`Ordinal::MAX_PARTS`] are for its parts, the rest for the signals up to the
+/// next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ordinal(pub u64);
 
 impl Ordinal {
-    /// Into how many pieces a door may take an event apart.
+    /// Maximum number of items into which a protocol adapter may split one event.
     pub const MAX_PARTS: u64 = 16;
-    /// Numbers from one event to the next. Exact in a browser for eight thousand million events.
+    /// Number of ordinals per event. Ordinals of the first 8 × 10⁹ events are exact in JavaScript (below
+    /// 2⁵³).
     const STRIDE: u64 = 1 << 20;
 
-    /// The first number of an event.
+    /// Returns the first ordinal of an event.
     pub fn of(seq: Seq) -> Self {
         Self(seq.0.saturating_mul(Self::STRIDE))
     }
 
-    /// Where the signals that follow an event begin.
+    /// Returns the first ordinal for signals that follow an event.
     pub fn after(seq: Seq) -> Self {
         Self::of(seq).part(Self::MAX_PARTS)
     }
@@ -89,18 +90,18 @@ impl Ordinal {
         Self(self.0 + part)
     }
 
-    /// So many numbers further on, if that is before the next event.
+    /// Returns the ordinal `numbers` further on, but at most the last one before the next event.
     pub fn plus(self, numbers: u64) -> Self {
         Self((self.0 + numbers).min(self.0 | (Self::STRIDE - 1)))
     }
 
-    /// Whether half of the numbers up to the next event are given.
+    /// Returns whether half of the ordinals up to the next event are used.
     pub fn is_half_used(self) -> bool {
         self.0 % Self::STRIDE >= Self::STRIDE / 2
     }
 }
 
-/// What a signal is told with: its number, and when it was given.
+/// Ordinal of a signal, and the time at which it was assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignalStamp {
     pub ordinal: Ordinal,
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_reads_back_what_it_writes() {
+    fn a_position_parses_its_own_display_form() {
         let position = Position { epoch: Epoch(0x0a1b2c3d), seq: Seq(42) };
         assert_eq!(position.to_string(), "0a1b2c3d-42");
         assert_eq!(Position::parse("0a1b2c3d-42", Epoch(1)), Some(position));
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_position() {
+    fn malformed_positions_are_rejected() {
         for bad in [
             "",
             "-",
@@ -138,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_has_a_higher_number_also_where_there_are_too_many() {
+    fn ordinals_increase_and_stay_below_the_next_event_even_if_signals_exceed_the_range() {
         let event = Ordinal::of(Seq(7));
         let first = Ordinal::after(Seq(7));
         assert!(event.part(Ordinal::MAX_PARTS - 1) < first);
         assert!(first < first.plus(1) && first.plus(1) < Ordinal::of(Seq(8)));
         assert!(first.plus(u64::from(u32::MAX)) < Ordinal::of(Seq(8)));
         assert!(!first.is_half_used() && first.plus(1 << 19).is_half_used());
-        assert!(Ordinal::after(Seq(8_000_000_000)).0 < 1 << 53, "exact in a browser");
+        assert!(Ordinal::after(Seq(8_000_000_000)).0 < 1 << 53, "exact in JavaScript");
     }
 }

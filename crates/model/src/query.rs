@@ -1,4 +1,4 @@
-//! Everything that can be read, and the answers.
+//! Queries: every read that a caller can request, and the answers. Queries change nothing.
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
@@ -23,36 +23,36 @@ pub enum Query {
     SignIns,
     Keys,
     Invitations,
-    /// The caller's own, and those for everybody.
+    /// Routers of the caller, and shared routers.
     Routers,
-    /// Whether the caller may make one, for everybody or for themselves.
+    /// Checks whether the caller may create a router, shared or private.
     MayMakeRouter {
         shared: bool,
     },
-    /// One of them, which the caller may change.
+    /// A router that the caller may change.
     OwnRouter {
         router: RouterId,
     },
-    /// Models that answer from within the hub.
+    /// Services: models that answer as agents inside the hub.
     Services,
     Service {
         agent: AgentId,
     },
     Settings,
     Audit(AuditFilter),
-    /// Whether this invitation can be taken now.
+    /// Checks whether an account can be created with this invitation now.
     MayRegister {
         token: SecretHash,
     },
     Rooms,
-    /// The folders that rooms may be about.
+    /// Folders that the setting `project_roots` allows as project roots.
     ProjectRoots,
-    /// The caller's rooms that are about a folder, or the one that is named.
+    /// The caller's rooms with this project root, or only `room` if it is given.
     RoomsAt {
         root: Box<str>,
         room: Option<RoomId>,
     },
-    /// The folder that a room is about, for who looks at its files.
+    /// Project root of a room, for reading its files.
     Workspace {
         room: RoomId,
     },
@@ -70,13 +70,13 @@ pub enum Query {
         limit: usize,
     },
     Recent,
-    /// In the rooms the caller is a member of now.
+    /// Searches messages in the rooms of which the caller is a member now.
     Search(Box<Search>),
     Revisions {
         message: MessageId,
     },
-    /// What answers a message, oldest first and after a place: the whole thread that it began, or the direct
-    /// answers to a reply.
+    /// Replies to a message with a higher `Seq` than `after`, oldest first: the whole thread if the message
+    /// started one, or the direct replies if it is itself a reply.
     Thread {
         message: MessageId,
         after: Seq,
@@ -85,49 +85,49 @@ pub enum Query {
     ReplyCount {
         message: MessageId,
     },
-    /// The newest first.
+    /// Pinned messages of a room, newest pin first.
     Pins {
         room: RoomId,
     },
-    /// The caller's own, newest first, of what they may see now.
+    /// The caller's bookmarks of messages that they may see now, newest first.
     Bookmarks {
         before: Option<Seq>,
         limit: usize,
     },
-    /// One file, to be read.
+    /// An uploaded file that the caller may read.
     Upload {
         id: UploadId,
     },
-    /// Whether the caller may send files.
+    /// Checks whether the caller may upload files.
     MayUpload,
-    /// The caller's own agents, those shared with them, and those in a common room.
+    /// Agents of the caller, agents shared with the caller, and agents in rooms of the caller.
     Agents,
-    /// One of these.
+    /// An agent that the caller may see, as in [`Query::Agents`].
     Agent {
         id: AgentId,
     },
-    /// Of one room, oldest first.
+    /// Tasks of a room, oldest first.
     Tasks {
         room: RoomId,
     },
-    /// Those that the caller made or was given, in rooms they are in, newest first.
+    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
     OwnTasks {
         limit: usize,
         offset: usize,
     },
-    /// Of the realm of a room, the newest first.
+    /// Missions of the room's mission scope, newest first.
     Missions {
         room: RoomId,
         limit: usize,
     },
-    /// How an agent is prompted when it is idle: in the realm of a room, or anywhere.
+    /// Idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
     Idle {
         agent: AgentId,
         room: Option<RoomId>,
     },
-    /// Agents as people look at them.
+    /// Agents with owner name and gateway, for display to users.
     AgentCards(AgentCards),
-    /// The caller's own, by id; everybody's for whoever runs the hub.
+    /// Gateways of the caller, sorted by id; all gateways for the operator.
     Gateways,
     Subscriptions {
         mailbox: Mailbox,
@@ -139,102 +139,102 @@ pub enum Query {
     DeadLetters {
         page: MailPage,
     },
-    /// Whether the caller may follow a room live.
+    /// Checks whether the caller may subscribe to the events of a room.
     MayFollow {
         room: RoomId,
     },
-    /// Whether the caller may listen to an agent's mailbox.
+    /// Checks whether the caller may subscribe to an agent's mailbox.
     MayListen {
         agent: AgentId,
     },
-    /// Whether the caller may stop what agents do in a room.
+    /// Checks whether the caller may cancel runs in a room.
     MayStop {
         room: RoomId,
     },
-    /// Whether the caller may ask this of an agent, in a room or about itself.
+    /// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.
     MayInquire {
         agent: AgentId,
         room: Option<RoomId>,
         inquiry: Inquiry,
     },
-    /// Whether the caller may have agents started on a gateway's machine.
+    /// Checks whether the caller may start agents on a gateway.
     MaySpawn {
         gateway: GatewayId,
     },
-    /// Whether the caller may look after the credentials that a gateway keeps.
+    /// Checks whether the caller may manage the credentials stored by a gateway.
     MayManageCredentials {
         gateway: GatewayId,
     },
-    /// One turn, also when it is over.
+    /// A run, active or ended.
     Run {
         run: RunId,
         what: RunDetail,
     },
-    /// The newest turns of a room, or of all rooms that the caller is in.
+    /// Newest runs of a room, or of all rooms of the caller.
     Runs {
         room: Option<RoomId>,
         limit: usize,
     },
-    /// The turns that a message set off, also those that were refused.
+    /// Runs triggered by a message, including refused runs.
     RunsOf {
         message: MessageId,
     },
-    /// The turns of an agent in the caller's rooms: those that wait or run, then those that ended last.
+    /// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
     RunsBy {
         agent: AgentId,
         limit: usize,
     },
-    /// The caller's rooms that an agent is in.
+    /// Rooms of which both the caller and the agent are members.
     RoomsWith {
         agent: AgentId,
     },
-    /// What agents wait for an answer to in a room, the oldest first.
+    /// Open approvals of a room, oldest first.
     Approvals {
         room: RoomId,
     },
-    /// What is always allowed there.
-    /// One question, for who may answer it.
+    /// An approval that the caller may decide.
     Question {
         approval: ApprovalId,
     },
-    /// The plans of agents as they stand, in a room or in all of one's rooms.
+    /// Current plans of agents in a room, or in all rooms of the caller.
     Plans {
         room: Option<RoomId>,
     },
-    /// Questions that are open in all of one's rooms.
+    /// Open question sets in all rooms of the caller.
     Questions,
+    /// Approval rules of a room: tools that agents may use there without asking.
     ApprovalRules {
         room: RoomId,
     },
-    /// Whether the caller may see how the hub is doing, in numbers.
+    /// Checks whether the caller may read the hub's metrics.
     MayReadMetrics,
-    /// Whether the caller may see how much of everything the hub lets others have.
+    /// Checks whether the caller may read the hub's limits.
     MaySeeLimits,
 }
 
-/// What is asked of a turn.
+/// Part of a run that a query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunDetail {
     Itself,
-    /// The turns that it set off, the oldest first.
+    /// Runs that this run triggered, oldest first.
     Children,
-    /// What it answers, and what was said in it.
+    /// Message that triggered the run, and the reply of the run.
     Messages,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentCards {
     Own,
-    /// Those of others that are shared with the caller, by id.
+    /// Agents of other users that are shared with the caller, sorted by id.
     Shared {
         limit: usize,
         offset: usize,
     },
-    /// One's own, one that is shared, or one in a common room.
+    /// One agent that the caller owns, that is shared with the caller, or that is in a room of the caller.
     One(AgentId),
 }
 
-/// Newest first, within these times, both included.
+/// Page of mail between two times (inclusive), newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MailPage {
     pub limit: usize,
@@ -242,23 +242,24 @@ pub struct MailPage {
     pub to: Option<Time>,
 }
 
-/// What to look for in what was said. Everything given must hold.
+/// Search query over messages. A message must meet every given condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// `some words "a phrase" begin* -without`
+    /// Search terms: `some words "a phrase" prefix* -excluded`.
     pub text: Box<str>,
     pub room: Option<RoomId>,
     pub sender: Option<Box<str>>,
     pub sender_kind: Option<SenderKind>,
     pub kind: Option<MessageKind>,
-    /// Both included.
+    /// Inclusive.
     pub from: Option<Time>,
+    /// Inclusive.
     pub to: Option<Time>,
     pub from_place: SearchCursor,
     pub limit: usize,
 }
 
-/// Where an answer begins: among what was said before this, after so many of the best.
+/// Start of a page of search results: among messages before `before`, skip the best `skip` hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SearchCursor {
     pub before: Option<Seq>,
@@ -267,11 +268,11 @@ pub struct SearchCursor {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Page {
-    /// Newest first, older than this.
+    /// Newest first, older than the given message; `None` starts at the newest message.
     Before(Option<Seq>),
-    /// Oldest first, strictly after.
+    /// Oldest first, newer than the given `Seq`.
     After(Seq),
-    /// Oldest first, after the last message that is not later than this.
+    /// Oldest first, starting after the last message that is not later than the given time.
     AfterTime(Time),
 }
 
@@ -288,7 +289,7 @@ pub enum Answer {
     Invitations(Vec<Invitation>),
     Routers(Vec<Router>),
     Router(Router),
-    /// In the order in which they were made.
+    /// Services in the order of their creation.
     Services(Vec<(Agent, Service)>),
     Service(Agent, Service),
     Settings(HubSettings),
@@ -322,7 +323,7 @@ pub enum Answer {
     },
     Upload(Arc<Upload>),
     Agents(Vec<Agent>),
-    /// Somebody else's, of which no more is told than among `Agents`.
+    /// An agent of another user, with the properties that are visible to others.
     VisibleAgent(Agent),
     Agent {
         agent: Arc<Agent>,
@@ -345,38 +346,39 @@ pub enum Answer {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCard {
-    /// Of another's agent no more than others may see.
+    /// For an agent of another user, only the properties that are visible to others.
     pub agent: Agent,
     pub owner_name: Box<str>,
-    /// Where one's own agent was registered last.
+    /// Gateway of the latest registration; set only for agents of the caller.
     pub gateway: Option<Gateway>,
 }
 
-/// The newest message of a room, and how many the reader has not seen.
+/// Newest message of a room, and the caller's unread counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent {
     pub message: Arc<Message>,
+    /// Number of messages that the caller has not read.
     pub unread: u64,
-    /// How many of these mention the reader.
+    /// Number of unread messages that mention the caller.
     pub mentions: u64,
 }
 
-/// The best first; among equals the newest.
+/// A page of search results, best score first. Of equal scores, the newest message is first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchResults {
     pub hits: Vec<Hit>,
-    /// Where to go on; `None` when that was all.
+    /// Start of the next page; `None` after the last page.
     pub next: Option<SearchCursor>,
-    /// There was more to look at than time.
+    /// Whether the search stopped at its timeout, so that results may be missing.
     pub partial: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     pub message: Arc<Message>,
-    /// The part of the text that shows why it was found.
+    /// Excerpt of the message text around the matches.
     pub snippet: Box<str>,
-    /// What of the snippet was looked for, in bytes, in order and apart from each other.
+    /// Byte ranges of the matches within `snippet`, ordered and non-overlapping.
     pub highlights: Vec<Range<usize>>,
     pub score: u32,
 }

@@ -1,6 +1,7 @@
-//! Why a caller did not get what it asked for, in terms it can act on.
+//! Refusals: errors that the caller can act on.
 //!
-//! Closed, data not sentences: each door has one table that turns a refusal into its own code and words.
+//! A closed enum that holds data instead of messages. Each protocol adapter has one table that maps a refusal
+//! to its error code and message.
 
 use crate::{MessageId, Position, RoomId};
 use std::time::Duration;
@@ -35,7 +36,8 @@ pub enum EntityKind {
     Override,
 }
 
-/// One field that broke one rule. The rule is a stable word; doors may translate it.
+/// Violation of a validation rule by one field. `rule` is a stable text that a protocol adapter may
+/// translate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     pub field: &'static str,
@@ -44,33 +46,33 @@ pub struct FieldError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody is signed in, or no longer: the account, sign-in or key behind the caller is gone.
+    /// The caller is not authenticated, or its account, sign-in or key no longer exists.
     NotSignedIn,
-    /// Signed in, and not allowed.
+    /// The caller is authenticated but lacks the permission.
     Forbidden,
-    /// There is no such thing, or none that the caller may know of.
+    /// The entity does not exist, or the caller may not know that it exists.
     NotFound(EntityKind),
     NotAMember {
         room: RoomId,
     },
     AlreadyExists(EntityKind),
-    /// The id is somebody else's.
+    /// The id is used by an entity of another user.
     BelongsToAnother(EntityKind),
     Invalid(Vec<FieldError>),
     TooLarge {
         limit: usize,
         got: usize,
     },
-    /// The same `clientMessageId` was used for another message.
+    /// The caller already used this `clientMessageId` for a different message.
     Conflict {
         first: MessageId,
     },
-    /// What hosts the agent is not there, so nobody can be asked.
+    /// The gateway that hosts the agent is offline, so the request cannot be relayed.
     GatewayOffline,
     WrongCredentials,
     /// A refresh token that is unknown, expired, or was already exchanged.
     TokenRevoked,
-    /// So many files of this person wait for a message already.
+    /// The user already has the maximum number of files that are not attached to a message.
     TooManyUploads {
         limit: usize,
     },
@@ -79,15 +81,16 @@ pub enum Refusal {
     },
     TooManyConnections,
     AtCapacity,
-    /// It is over, and cannot go on from there.
+    /// The entity has ended and cannot change any more.
     HasEnded(EntityKind),
-    /// The last admin, the owner of a room: somebody must remain.
+    /// The operation would remove the last site admin or the last owner of a room.
     LastOneRequired(EntityKind),
-    /// The position is older than the log or of another history; start over from here.
+    /// A resume is impossible: the position is older than the log or belongs to another epoch. The client
+    /// must reload its state and continue from `now`.
     Resync {
         now: Position,
     },
-    /// The store cannot take writes now; nothing was changed.
+    /// The store cannot accept writes at present. Nothing was changed.
     Unavailable,
 }
 

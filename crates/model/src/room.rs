@@ -1,4 +1,4 @@
-//! Rooms and who is in them.
+//! Rooms, their members, and each member's room preferences.
 
 use crate::{MemberId, RoomId, RouterId, Seq, Time, UserId};
 
@@ -21,7 +21,7 @@ impl RoomKind {
     }
 }
 
-/// Ordered by power.
+/// Role of a member in a room, ordered from the fewest to the most permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoomRole {
     Member,
@@ -43,14 +43,15 @@ impl RoomRole {
     }
 }
 
-/// Which agents answer what was said to none of them by name.
+/// Policy that selects the agents that answer an unaddressed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnswerPolicy {
-    /// None.
+    /// No agent answers; only a mention starts a run.
     #[default]
     Mention,
-    /// Those that somebody picks.
+    /// Agents selected by triage answer.
     Triage,
+    /// All agents of the room answer.
     All,
 }
 
@@ -70,7 +71,7 @@ impl AnswerPolicy {
     }
 }
 
-/// Since when agents are silent in a room, and by whom; by whoever runs the hub, if by no member.
+/// Time at which a room was frozen, and the user that did so. `by` is `None` if the operator froze it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frozen {
     pub by: Option<UserId>,
@@ -84,15 +85,15 @@ pub struct Room {
     pub kind: RoomKind,
     pub policy: AnswerPolicy,
     pub system_prompt: Option<Box<str>>,
-    /// The least role that may address agents.
+    /// Minimum role for addressing agents.
     pub agent_command_role: RoomRole,
-    /// The least role that may let an agent use a tool.
+    /// Minimum role for deciding approvals.
     pub approve_role: RoomRole,
-    /// Who picks the agents that answer, where somebody picks them; else whoever does so for the whole hub.
+    /// Router that performs triage in this room; `None` uses the router of the hub.
     pub router: Option<RouterId>,
-    /// While it is, no agent says or does anything in it.
+    /// Present while the room is frozen: its agents post nothing and run nothing.
     pub frozen: Option<Frozen>,
-    /// The folder on the hub's machine that it is about, without any link in its way.
+    /// Project root: canonical path (without symbolic links) of a folder on the hub's machine.
     pub project_root: Option<Box<str>>,
     pub created_by: UserId,
     pub created_at: Time,
@@ -100,12 +101,11 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether somebody is asked which agents answer what was said to none of them by name.
+    /// Returns whether triage selects the agents that answer unaddressed messages.
     pub fn uses_triage(&self) -> bool {
         self.policy == AnswerPolicy::Triage
     }
 
-    /// Whether agents are to be silent in it.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
@@ -116,21 +116,21 @@ pub struct Member {
     pub room: RoomId,
     pub member: MemberId,
     pub role: RoomRole,
-    /// What they are there for, in the words of the room's admins.
+    /// Purpose of the member in the room, written by a room admin.
     pub role_description: Option<Box<str>>,
-    /// The name shown and mentioned: the user's or the agent's own, not stored with the membership.
+    /// Display name of the user or agent, used in mentions. Not stored with the membership.
     pub name: Box<str>,
-    /// What else they can be mentioned by: the user's sign-in name or the agent's id. Not stored either.
+    /// Second name for mentions: the user's sign-in name or the agent's id. Not stored with the membership.
     pub handle: Box<str>,
     pub joined_at: Time,
     pub read_through: Seq,
     pub read_at: Option<Time>,
-    /// How they keep the room for themselves; nobody else is told.
+    /// The member's own preferences. Never sent to other members.
     pub room_preferences: RoomPreferences,
 }
 
 impl Member {
-    /// As the others in the room see them.
+    /// Returns a copy for other members, without the room preferences.
     pub fn seen_by_others(&self) -> Self {
         Self { room_preferences: RoomPreferences::default(), ..self.clone() }
     }
@@ -141,12 +141,12 @@ pub struct RoomPreferences {
     pub pinned_at: Option<Time>,
     pub archived_at: Option<Time>,
     pub cleared_at: Option<Time>,
-    /// What was said up to here is no longer shown to them.
+    /// Messages up to and including this `Seq` are hidden from the member.
     pub cleared_through: Seq,
     pub notifications: Notifications,
 }
 
-/// What somebody wants to be called for.
+/// Messages of a room for which a member is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Notifications {
     #[default]
@@ -165,6 +165,6 @@ impl Notifications {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::All, Self::Mentions, Self::None].into_iter().find(|wanted| wanted.as_str() == text)
+        [Self::All, Self::Mentions, Self::None].into_iter().find(|level| level.as_str() == text)
     }
 }

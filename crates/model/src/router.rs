@@ -1,4 +1,4 @@
-//! Models that the hub asks which agents should answer, and how models are reached.
+//! Routers (models that perform triage) and the access data of models in general.
 
 use crate::command::ModelChanges;
 use crate::{RouterId, Time, UserId};
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Router {
     pub id: RouterId,
     pub name: Box<str>,
-    /// Whether everybody may have it pick in their rooms, or only who made it.
+    /// Whether all users may use the router in their rooms, or only its creator.
     pub shared: bool,
     pub model: ModelAccess,
     pub created_by: UserId,
@@ -16,17 +16,18 @@ pub struct Router {
     pub updated_at: Time,
 }
 
-/// How a model is reached.
+/// Address, protocol and API key of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAccess {
     pub api: ModelApi,
     pub base_url: Box<str>,
     pub model: Box<str>,
-    /// Sealed for this very address: it does not open for another.
+    /// Encrypted for this `base_url`: it cannot be decrypted for another URL.
     pub key: Option<SealedKey>,
 }
 
 impl ModelAccess {
+    /// Applies the changes that are set.
     pub fn change(&mut self, changes: &ModelChanges) {
         self.api = changes.api.unwrap_or(self.api);
         if let Some(url) = &changes.base_url {
@@ -41,6 +42,7 @@ impl ModelAccess {
     }
 }
 
+/// Encrypted API key of a model provider. `Debug` does not print its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedKey(pub Box<[u8]>);
 
@@ -50,7 +52,7 @@ impl fmt::Debug for SealedKey {
     }
 }
 
-/// How a model is spoken to.
+/// HTTP API of a model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelApi {
     #[default]

@@ -1,6 +1,6 @@
-//! One turn of an agent, from the message that set it off to its outcome.
+//! Runs: one execution of an agent, from its trigger to its outcome.
 //!
-//! Owns: only legal transitions; what has ended stays ended.
+//! Owns: the legal state transitions. An ended run never changes its state again.
 
 use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time, UserId};
 use std::sync::Arc;
@@ -10,20 +10,21 @@ pub struct Run {
     pub id: RunId,
     pub agent: AgentId,
     pub room: RoomId,
-    /// What it answers; absent when the agent spoke up by itself.
+    /// Message that triggered the run; `None` for runs triggered by a task or an arrival, and for unprompted
+    /// runs.
     pub trigger: Option<MessageId>,
-    /// What it is to do, where it was set off by a task.
+    /// Task that triggered the run.
     pub task: Option<TaskId>,
-    /// The agent that addressed it, if it was one.
+    /// Agent that addressed this agent; `None` if a user or an external source did.
     pub asked_by: Option<AgentId>,
-    /// Who came and is to be greeted, where that set it off.
+    /// User that joined the room and is to be greeted, if that triggered the run.
     pub arrival: Option<UserId>,
     pub addressed: AddressedBy,
     pub lineage: Lineage,
-    /// The turn in which it was addressed.
+    /// Run in which another agent triggered this run, or active run into which this run was merged.
     pub parent: Option<RunId>,
     pub state: RunState,
-    /// What it said, once that is stored.
+    /// Message with the reply, once it is stored.
     pub reply: Option<MessageId>,
     pub usage: Usage,
     pub queued_at: Time,
@@ -33,9 +34,9 @@ pub struct Run {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
-    /// Waits for the agent to be free, or to be there at all.
+    /// Waits until the agent is online and idle.
     Queued,
-    /// Handed to the agent.
+    /// Sent to the agent.
     Running,
     Ended(RunOutcome),
 }
@@ -43,13 +44,13 @@ pub enum RunState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
     Complete,
-    /// It could not be kept or told, for this reason.
+    /// The agent failed or its reply could not be stored, for this reason.
     Failed(Box<str>),
-    /// A person said stop, or froze the room.
+    /// A user cancelled the run or froze the room.
     Cancelled,
-    /// The agent was lost while it spoke.
+    /// The agent or its gateway went offline during the run, and the run was not resumed.
     Interrupted,
-    /// It never began, for this reason.
+    /// The run was never started, for this reason.
     Refused(Box<str>),
 }
 
@@ -66,7 +67,7 @@ impl RunOutcome {
 }
 
 impl RunOutcome {
-    /// Why there was no turn, or no reply that could be kept.
+    /// Returns the reason of a refused or failed run.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Refused(reason) | Self::Failed(reason) => Some(reason),
@@ -75,14 +76,14 @@ impl RunOutcome {
     }
 }
 
-/// How the agent came to be asked.
+/// How the trigger selected the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressedBy {
-    /// By name.
+    /// The trigger names the agent.
     Directly,
-    /// By the policy of the room.
+    /// The answer policy of the room selected the agent.
     ByPolicy,
-    /// Not at all.
+    /// The agent started the run without a trigger.
     Unasked,
 }
 
@@ -90,20 +91,20 @@ pub enum AddressedBy {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// Millionths of a dollar, if the agent says so.
+    /// Cost in millionths of a US dollar; `None` if the agent does not report it.
     pub cost: Option<u64>,
 }
 
-/// How a message came about that an agent said in a turn.
+/// Run, outcome and chunks of a message that an agent sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOutput {
     pub run: RunId,
     pub outcome: RunOutcome,
-    /// Empty where they would only repeat the text.
+    /// Chunks of the reply. Empty if they contain only the message text.
     pub chunks: Vec<Chunk>,
 }
 
-/// The run is not in a state from which this can happen.
+/// The requested state transition is not legal in the current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IllegalTransition;
 
@@ -119,11 +120,12 @@ impl Run {
         }
     }
 
-    /// What it answers was taken up in another turn of the same agent, and is answered there.
+    /// Merges this queued run into `into`, a started run of the same agent and room whose reply covers both
+    /// triggers.
     pub fn joined(&self, into: &Run, now: Time) -> Result<Self, IllegalTransition> {
-        let together = self.agent == into.agent && self.room == into.room && self.id != into.id;
+        let mergeable = self.agent == into.agent && self.room == into.room && self.id != into.id;
         match self.state {
-            RunState::Queued if together && into.started_at.is_some() => Ok(Self {
+            RunState::Queued if mergeable && into.started_at.is_some() => Ok(Self {
                 state: RunState::Ended(RunOutcome::Complete),
                 parent: Some(into.id.clone()),
                 started_at: Some(now),
@@ -134,14 +136,14 @@ impl Run {
         }
     }
 
-    /// Whether it never was a turn of its own: what it was about was taken into another while that ran. An agent does not
-    /// set itself off.
+    /// Returns whether this run was merged into `other` and never executed on its own. An agent cannot
+    /// trigger itself, so a parent run of the same agent implies a merge.
     pub fn is_part_of(&self, other: &Run) -> bool {
         let into = self.parent.as_ref() == Some(&other.id) && self.agent == other.agent;
         into && self.asked_by.is_none() && self.task.is_none()
     }
 
-    /// A turn that never began cannot have been completed, and one that began cannot be refused.
+    /// Ends the run. A run that never started cannot complete, and a started run cannot be refused.
     pub fn ended(
         &self,
         outcome: RunOutcome,
@@ -161,16 +163,17 @@ impl Run {
     }
 }
 
-/// A piece of what an agent says while it says it.
+/// Part of a streaming reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     pub kind: ChunkKind,
     pub content: Arc<str>,
-    /// A JSON object that passes through as it came.
+    /// JSON object, relayed unchanged.
     pub metadata: Option<Payload>,
 }
 
 impl Chunk {
+    /// Returns the size of content and metadata, in bytes.
     pub fn length(&self) -> usize {
         self.content.len() + self.metadata.as_ref().map_or(0, |metadata| metadata.0.len())
     }
@@ -205,7 +208,7 @@ impl ChunkKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Whether neighbours of this kind are one text that came in pieces.
+    /// Returns whether adjacent chunks of this kind are concatenated to one chunk.
     pub fn is_mergeable(self) -> bool {
         matches!(self, Self::Text | Self::Thinking)
     }
@@ -249,8 +252,8 @@ mod tests {
         ]
     }
 
-    /// Which outcomes a run can have from where it stands.
-    fn possible(run: &Run) -> Vec<&'static str> {
+    /// Outcomes that are legal in the current state of the run.
+    fn legal_outcomes(run: &Run) -> Vec<&'static str> {
         let legal =
             outcomes().into_iter().filter(|outcome| run.ended(outcome.clone(), None, Time(3)).is_ok());
         legal.map(|outcome| outcome.as_str()).collect()
@@ -259,13 +262,13 @@ mod tests {
     #[test]
     fn a_run_is_queued_then_runs_then_ends() {
         let running = queued().started(Time(2)).unwrap();
-        assert_eq!(possible(&queued()), ["cancelled", "refused"]);
-        assert_eq!(possible(&running), ["complete", "failed", "cancelled", "interrupted"]);
+        assert_eq!(legal_outcomes(&queued()), ["cancelled", "refused"]);
+        assert_eq!(legal_outcomes(&running), ["complete", "failed", "cancelled", "interrupted"]);
         assert_eq!(running.started(Time(3)), Err(IllegalTransition));
     }
 
     #[test]
-    fn what_waits_is_taken_up_by_a_turn_of_the_same_agent_in_the_same_room_once() {
+    fn a_queued_run_merges_once_into_a_run_of_the_same_agent_and_room() {
         let running = queued().started(Time(2)).unwrap();
         let waiting = Run { id: RunId::stored("next"), ..queued() };
         let joined = waiting.joined(&running, Time(3)).unwrap();
@@ -273,9 +276,13 @@ mod tests {
             (&joined.state, joined.parent.as_ref()),
             (&RunState::Ended(RunOutcome::Complete), Some(&running.id))
         );
-        assert_eq!(joined.joined(&running, Time(4)), Err(IllegalTransition), "it is over");
-        assert_eq!(running.joined(&running, Time(4)), Err(IllegalTransition), "it runs by itself");
-        assert_eq!(waiting.joined(&queued(), Time(4)), Err(IllegalTransition), "that one has not begun");
+        assert_eq!(joined.joined(&running, Time(4)), Err(IllegalTransition), "the run has ended");
+        assert_eq!(
+            running.joined(&running, Time(4)),
+            Err(IllegalTransition),
+            "a run cannot merge into itself"
+        );
+        assert_eq!(waiting.joined(&queued(), Time(4)), Err(IllegalTransition), "the target has not started");
         let elsewhere = Run { room: RoomId::stored("other"), ..running.clone() };
         assert_eq!(waiting.joined(&elsewhere, Time(4)), Err(IllegalTransition));
         let another = Run { agent: AgentId::stored("another"), ..running };
@@ -283,12 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_stays_ended() {
+    fn an_ended_run_stays_ended() {
         let running = queued().started(Time(2)).unwrap();
         for outcome in outcomes() {
             let Ok(ended) = running.ended(outcome, None, Time(3)) else { continue };
             assert!(ended.has_ended());
-            assert_eq!(possible(&ended), [""; 0]);
+            assert_eq!(legal_outcomes(&ended), [""; 0]);
             assert_eq!(ended.started(Time(4)), Err(IllegalTransition));
         }
     }

@@ -1,48 +1,49 @@
-//! What an agent tells of its turn beside what it says in it: plans, questions, what it costs, what it changed.
+//! Run events: structured reports of an agent during a run, such as plans, questions, usage and file changes.
 //!
-//! Shown live and drawn as cards; never read out of an agent's text.
+//! Clients show them live as cards. Gateways send them as separate frames; they are never parsed from reply
+//! text.
 
 use crate::Usage;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
-    /// The plan as it stands now, whole.
+    /// The complete current plan.
     Plan(Plan),
     Questions(Questions),
     Usage(UsageReport),
     Subagent(Subagent),
     Changes(ChangeReport),
-    /// A line that a tool printed.
+    /// A line of output of a tool.
     ToolProgress {
         tool: Box<str>,
         line: Box<str>,
         stream: Stream,
     },
-    /// Another model answers than the one that was wanted.
+    /// The agent uses another model than the preferred one.
     ModelFallback {
         preferred: Box<str>,
         actual: Box<str>,
         reason: Box<str>,
     },
-    /// Something to be done, which the agent wants on the room's list.
+    /// Request to add a task to the room.
     Task {
         title: Box<str>,
         description: Option<Box<str>>,
-        /// A member of the room, by name or id.
+        /// Name or id of a member of the room.
         assignee: Option<Box<str>>,
     },
     Status {
         activity: Activity,
-        /// Such as the file being read.
+        /// Detail of the activity, such as the file being read.
         detail: Option<Box<str>>,
-        /// Whose it is, if not the agent's own.
+        /// Subagent that performs the activity; `None` for the agent itself.
         subagent: Option<Box<str>>,
     },
 }
 
-/// States that have one word each, the same through every door.
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? })+) => {$(
+/// Defines enums whose variants have fixed string forms, the same in every protocol.
+macro_rules! string_enums {
+    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? })+) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name {
@@ -54,18 +55,18 @@ macro_rules! words {
 
             pub fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word),+
+                    $(Self::$variant => $text),+
                 }
             }
 
             pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == text)
+                Self::ALL.iter().copied().find(|value| value.as_str() == text)
             }
         }
     )+};
 }
 
-words! {
+string_enums! {
     PlanState {
         Planned = "planned",
         Approved = "approved",
@@ -75,9 +76,9 @@ words! {
     }
     StepState { Pending = "pending", InProgress = "in_progress", Done = "done", Skipped = "skipped" }
     SubagentOutcome { Complete = "complete", Failed = "failed", Cancelled = "cancelled" }
-    /// Where a tool printed.
+    /// Output stream of a tool.
     Stream { Stdout = "stdout", Stderr = "stderr" }
-    /// What an agent is at, in whatever order it really goes.
+    /// Current activity of an agent. Activities may follow each other in any order.
     Activity {
         ModelLoading = "model_loading",
         Thinking = "thinking",
@@ -103,10 +104,10 @@ pub struct PlanStep {
     pub state: StepState,
 }
 
-/// One to four questions to people, asked and answered together.
+/// Set of one to four questions to users, asked and answered together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Questions {
-    /// What the agent's own side calls them.
+    /// Id of the question set, chosen by the gateway.
     pub id: Box<str>,
     pub questions: Vec<Question>,
 }
@@ -114,10 +115,11 @@ pub struct Questions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub text: Box<str>,
-    /// A word or two to know it by.
+    /// Short label of one or two words.
     pub header: Box<str>,
-    /// Two to four; an answer in one's own words is always possible too.
+    /// Two to four options. A free-text answer is always possible as well.
     pub options: Vec<Choice>,
+    /// Whether several options may be selected.
     pub several: bool,
 }
 
@@ -128,25 +130,26 @@ pub struct Choice {
     pub preview: Option<Box<str>>,
 }
 
-/// At least one of the two.
+/// Usage of a run so far. At least one of the two fields is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageReport {
-    /// Of the whole turn until now, so that a report that is lost or repeated does no harm.
+    /// Total of the run so far, not a difference, so that a lost or repeated report does no harm.
     pub spent: Option<Usage>,
     pub context: Option<ContextUsage>,
 }
 
-/// How full the model's window is.
+/// Usage of the model's context window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextUsage {
-    /// At which point of a step it was taken, such as `pre`.
+    /// Point within a step at which it was measured, such as `pre`.
     pub stage: Box<str>,
     pub messages: u64,
     pub characters: u64,
     pub estimated_tokens: u64,
     pub token_limit: Option<u64>,
-    /// As the model itself counted them in its last answer.
+    /// Prompt tokens as counted by the model in its last response.
     pub prompt_tokens: Option<u64>,
+    /// Completion tokens as counted by the model in its last response.
     pub completion_tokens: Option<u64>,
     pub compressed: bool,
     pub summaries: u64,
@@ -155,7 +158,7 @@ pub struct ContextUsage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subagent {
     pub id: Box<str>,
-    /// The subagent that called it, if it was not the agent itself.
+    /// Subagent that started this subagent; `None` if the agent itself did.
     pub parent: Option<Box<str>>,
     pub change: SubagentChange,
 }
@@ -166,11 +169,11 @@ pub enum SubagentChange {
     Returned { outcome: SubagentOutcome, result: Option<Box<str>> },
 }
 
-/// The files that a turn changed.
+/// Files that a run changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeReport {
     pub files: Vec<ChangedFile>,
-    /// How many more there were.
+    /// Number of further changed files that are not listed.
     pub left_out: u32,
 }
 

@@ -1,22 +1,24 @@
-//! What somebody has besides a password: a secret in a device that makes codes, and codes on paper.
+//! Second factor of an account: a shared secret for time-based codes, and backup codes.
 
 use crate::{SecretHash, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
     pub user: UserId,
-    /// The secret, sealed with a key that is not in the store.
+    /// Shared secret, encrypted with a key that is not in the store.
     pub sealed: Box<[u8]>,
-    /// Whether a first code has proven that the device has it; before, it decides nothing.
+    /// Whether the user confirmed the setup with a first code. An unconfirmed second factor is not required
+    /// at sign-in.
     pub confirmed: bool,
-    /// The last time step whose code was taken: no code is taken twice, and none older.
+    /// Time step of the last accepted code. Codes of this and earlier steps are rejected, which prevents
+    /// reuse.
     pub last_step: u64,
 }
 
-/// What was shown besides the password.
+/// Verified second factor of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecondProof {
-    /// The code of a time step, made of the secret that was sealed so.
+    /// Code of time step `step`, generated from the secret in `sealed`.
     Code {
         sealed: Box<[u8]>,
         step: u64,

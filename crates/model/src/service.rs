@@ -1,19 +1,19 @@
-//! Models that answer as agents from within the hub, without a gateway.
+//! Services: models that answer as agents inside the hub, without a gateway.
 
 use crate::{AgentId, ModelAccess, Time};
 
-/// What there is to say of such an agent besides what there is to say of every agent.
+/// Properties of a service agent, in addition to its [`Agent`](crate::Agent).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
     pub agent: AgentId,
-    /// Whether it answers; one that does not keeps its place in its rooms.
+    /// Whether the agent answers. An inactive service stays a member of its rooms.
     pub active: bool,
     pub model: ModelAccess,
-    /// Another model of the same server, asked when the first does not answer.
+    /// Name of another model of the same provider, used when the first model does not answer.
     pub fallback: Option<Box<str>>,
-    /// What it is to be, in the words of an admin.
+    /// System prompt written by an admin.
     pub instructions: Option<Box<str>>,
-    /// Of one answer.
+    /// Maximum tokens of one reply.
     pub most_tokens: Option<u32>,
     pub updated_at: Time,
 }

@@ -1,17 +1,18 @@
-//! What admins change while the hub runs.
+//! Settings that site admins change while the hub runs.
 
-/// What was changed; what is absent is as the hub was started.
+/// Runtime settings. `None` means that the value from start-up applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HubSettings {
-    /// What this hub calls itself.
+    /// Display name of the hub.
     pub name: Option<Box<str>>,
-    /// Whether invitations can be made and taken.
+    /// Whether invitations can be created and used.
     pub invitations: Option<bool>,
     pub lockout_failures: Option<u32>,
     pub lockout_seconds: Option<u32>,
 }
 
-/// For each setting: absent leaves it, `Some(None)` takes the change back.
+/// Changes to runtime settings. `None` leaves a setting unchanged, `Some(None)` restores the value from
+/// start-up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingChanges {
     pub name: Option<Option<Box<str>>>,
@@ -32,14 +33,14 @@ impl HubSettings {
     }
 
     pub fn with(&self, changes: &SettingChanges) -> Self {
-        fn one<T: Clone>(known: &Option<T>, change: &Option<Option<T>>) -> Option<T> {
-            change.as_ref().unwrap_or(known).clone()
+        fn apply<T: Clone>(current: &Option<T>, change: &Option<Option<T>>) -> Option<T> {
+            change.as_ref().unwrap_or(current).clone()
         }
         Self {
-            name: one(&self.name, &changes.name),
-            invitations: one(&self.invitations, &changes.invitations),
-            lockout_failures: one(&self.lockout_failures, &changes.lockout_failures),
-            lockout_seconds: one(&self.lockout_seconds, &changes.lockout_seconds),
+            name: apply(&self.name, &changes.name),
+            invitations: apply(&self.invitations, &changes.invitations),
+            lockout_failures: apply(&self.lockout_failures, &changes.lockout_failures),
+            lockout_seconds: apply(&self.lockout_seconds, &changes.lockout_seconds),
         }
     }
 }

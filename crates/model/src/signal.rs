@@ -1,4 +1,5 @@
-//! News that may be lost: no `Seq`, not in the log, dropped first when a reader falls behind.
+//! Signals: ephemeral notifications. They have no `Seq`, are not logged, and are dropped first for a slow
+//! consumer.
 
 use crate::run_event::Activity;
 use crate::{AgentId, Chunk, InquiryAnswer, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
@@ -16,17 +17,18 @@ pub enum Signal {
         username: Box<str>,
         online: bool,
     },
-    /// What an agent says while it says it. Pieces that waited for a slow reader come as one.
+    /// Part of a streaming reply. Chunks queued for a slow consumer are merged into one.
     Chunk {
         room: RoomId,
         agent: AgentId,
         agent_name: Box<str>,
         message: MessageId,
         chunk: Chunk,
-        /// Nothing of the reply comes before it: a reader who has some of it already begins anew.
+        /// Whether the chunk starts at the beginning of the reply. A client that already has part of the
+        /// reply discards it.
         first: bool,
     },
-    /// What the terminal of an agent shows, as it may be shown.
+    /// Output of an agent's terminal, sanitised for display.
     Terminal {
         room: RoomId,
         agent: AgentId,
@@ -36,47 +38,50 @@ pub enum Signal {
     AgentStatus {
         agent: AgentId,
         name: Box<str>,
-        /// Whatever its host calls it.
+        /// Kind of the agent as named by its gateway.
         kind: Box<str>,
         model: Option<Box<str>>,
         status: AgentStatus,
         queue_depth: u32,
     },
-    /// What happens in a turn besides its words: a plan, a question, usage.
+    /// Structured report of a run, such as a plan, a question set or usage.
     RunEvent {
         run: RunId,
         room: RoomId,
         agent: AgentId,
         event: Arc<RunEvent>,
-        /// How many of its kind the turn told of, with this one.
+        /// Number of run events of this type in the run so far, including this one.
         rev: u64,
     },
-    /// What an agent is at in a turn, as it says or as it shows.
+    /// Current activity of an agent in a run, reported by the agent or inferred from its chunks.
     Activity {
         run: RunId,
         room: RoomId,
         agent: AgentId,
         activity: Activity,
         detail: Option<Box<str>>,
-        /// Whose it is, if not the agent's own.
+        /// Subagent that performs the activity; `None` for the agent itself.
         subagent: Option<Box<str>>,
-        /// Names it from its beginning to its end.
+        /// Ordinal of the first signal of the activity; identifies the activity until it ends.
         began: Ordinal,
-        /// How often it was told, with this.
+        /// Number of signals of the activity so far, including this one.
         rev: u64,
+        /// Whether the activity has ended.
         done: bool,
     },
-    /// What waits for an agent in a room, all of it, in order.
+    /// The complete backlog of an agent in a room, in order.
     Queue {
         room: RoomId,
         agent: AgentId,
         items: Arc<[QueuedMessage]>,
         rev: u64,
     },
+    /// Answer to an inquiry or gateway request of the receiving user.
     Answered(Box<InquiryAnswer>),
-    /// Something may have changed that is not told by itself: look again.
+    /// State may have changed that no other item reports; the client should reload it.
     Refresh,
-    /// Everything from a message on was taken back; with what it said, so that it can be said otherwise.
+    /// A rewind deleted a message and all later ones. Carries the text of the message, so that the user can
+    /// post an edited version.
     Rewound {
         room: RoomId,
         message: MessageId,
@@ -86,7 +91,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Where it happens, if in a room.
+    /// Returns the room of the signal, if it has one.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::Typing { room, .. }
@@ -101,12 +106,12 @@ impl Signal {
     }
 }
 
-/// A message that waits for an agent to be free.
+/// A queued run in an agent's backlog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedMessage {
     pub run: RunId,
     pub message: Option<MessageId>,
-    /// How it begins.
+    /// Beginning of the text of its trigger.
     pub preview: Box<str>,
     pub at: Time,
 }

@@ -1,4 +1,4 @@
-//! Something to be done in a room, by a person or an agent.
+//! Tasks of a room, assigned to a user or an agent.
 
 use crate::{MemberId, RoomId, TaskId, Time};
 
@@ -9,10 +9,10 @@ pub struct Task {
     pub title: Box<str>,
     pub description: Option<Box<str>>,
     pub status: TaskStatus,
-    /// What came of it.
+    /// Result reported by the assignee or written by a user.
     pub result: Option<Box<str>>,
     pub due_at: Option<Time>,
-    /// Was a member of the room when it was given the task.
+    /// User or agent that the task is assigned to; a member of the room at the time of the assignment.
     pub assignee: Option<MemberId>,
     pub created_by: MemberId,
     pub created_at: Time,
@@ -54,7 +54,8 @@ impl TaskStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// What is done or given up does not just go on: somebody must open it again first.
+    /// Returns whether the status may change to `next`. A completed or cancelled task must be reopened before
+    /// it can be in progress.
     pub fn may_become(self, next: Self) -> bool {
         !(matches!(self, Self::Completed | Self::Cancelled) && next == Self::InProgress)
     }

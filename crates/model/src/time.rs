@@ -1,4 +1,5 @@
-//! Points in time as microseconds since 1970, so that no two messages of a room share one.
+//! Points in time, in microseconds since 1970-01-01 UTC. The resolution gives each message of a room its own
+//! time.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,11 +24,12 @@ impl Time {
         Self(self.0.saturating_sub(duration.as_micros().min(i64::MAX as u128) as i64))
     }
 
-    /// The time to write on the next message: later than `self`, the last one, unless the clock was set
-    /// back by more than a few seconds; then the new clock is believed, because order never rests on time.
+    /// Returns the time for the next message. It is later than `self`, the time of the previous message,
+    /// unless the clock was set back by more than 5 seconds. Then the new clock time is used, since order
+    /// depends on `Seq`, not on time.
     pub fn next_after(self, now: Time) -> Time {
-        const STEP_BACK: i64 = 5_000_000;
-        if now > self || self.0 - now.0 > STEP_BACK { now } else { Time(self.0 + 1) }
+        const MAX_STEP_BACK_US: i64 = 5_000_000;
+        if now > self || self.0 - now.0 > MAX_STEP_BACK_US { now } else { Time(self.0 + 1) }
     }
 }
 
@@ -49,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_by_hours_is_believed() {
+    fn a_clock_set_back_by_hours_is_followed() {
         let now = Time(7_200_000_000);
         assert_eq!(Time(2 * 7_200_000_000).next_after(now), now);
     }

@@ -1,8 +1,8 @@
-//! Files that people send, and what they are.
+//! Uploaded files: media types, content digests, and attachment to messages.
 
 use crate::{MessageId, Time, UploadId, UserId};
 
-/// The kinds of files that are taken. What a file is, its content says, and not its name or its sender.
+/// Accepted media types. The hub detects the type from the content, not from the file name or the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaType {
     Jpeg,
@@ -33,7 +33,7 @@ impl MediaType {
         Self::Json,
     ];
 
-    /// The name that the whole world has for it.
+    /// Returns the IANA media type.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Jpeg => "image/jpeg",
@@ -54,13 +54,13 @@ impl MediaType {
         Self::ALL.into_iter().find(|media| media.as_str() == text)
     }
 
-    /// Whether a browser may show it in place: pixels, and nothing that runs.
+    /// Returns whether a browser may display it inline: raster images only, which cannot contain scripts.
     pub fn is_image(self) -> bool {
         matches!(self, Self::Jpeg | Self::Png | Self::Gif | Self::Webp)
     }
 }
 
-/// The SHA-256 of a file's content, under which it is kept.
+/// SHA-256 of a file's content, used as its key in the blob store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobDigest(pub [u8; 32]);
 
@@ -89,14 +89,14 @@ impl BlobDigest {
     }
 }
 
-/// What an upload is for.
+/// Use of an uploaded file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadPurpose {
-    /// Nothing yet: its owner may put it on a message, for a while.
+    /// Not used yet. Its owner may attach it to a message until it expires.
     Unattached,
-    /// On this message, and on no other ever.
+    /// Attached to this message; cannot be attached to another.
     Message(MessageId),
-    /// A picture of its owner.
+    /// Avatar of its owner.
     Avatar,
 }
 
@@ -110,7 +110,7 @@ pub struct Upload {
     pub purpose: UploadPurpose,
 }
 
-/// What is told about a file.
+/// Properties of a file that clients see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     pub name: Box<str>,
@@ -118,7 +118,7 @@ pub struct File {
     pub size: u64,
 }
 
-/// A file on a message. It never changes while the message is there.
+/// A file attached to a message. It does not change while the message exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     pub id: UploadId,
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_read_as_it_is_written() {
+    fn a_digest_parses_its_own_display_form() {
         let digest = BlobDigest([0xa7; 32]);
         assert_eq!(BlobDigest::parse(&digest.to_string()), Some(digest));
         for bad in ["", "..", &"A7".repeat(32), &"é".repeat(32), &"a7".repeat(33)] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_found_by_its_name() {
+    fn each_media_type_is_parsed_from_its_name() {
         for media in MediaType::ALL {
             assert_eq!(MediaType::parse(media.as_str()), Some(media));
         }

@@ -1,17 +1,17 @@
-//! What an administrator on the hub's own machine can ask for, and the answers.
+//! Requests of the operator to a running hub over the control socket, and their replies.
 //!
-//! Owns: the shapes, which cross the control socket as one JSON line each way.
-//! Who may ask is decided by the file system: whoever can open the data directory.
+//! Owns: the types, which are sent as one JSON line in each direction. Access is controlled by the file
+//! system: every process that can open the data directory may send requests.
 
 use crate::agents::local::LocalAgent;
 use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
-/// One thing to do.
+/// A request of the operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", rename_all_fields = "snake_case")]
 pub enum AdminRequest {
-    /// How the hub is.
+    /// Returns version, store health and open-file limit of the hub.
     Status,
     AddUser {
         username: String,
@@ -44,17 +44,18 @@ pub enum AdminRequest {
     },
     AddToken {
         name: String,
-        /// The name of the user it acts for.
+        /// Username of the user on whose behalf the key acts.
         user: String,
         scopes: Vec<String>,
     },
-    /// Silences the agents in a room, or lets them speak again.
+    /// Freezes a room so that no agent responds in it, or thaws it.
     Freeze {
         room: String,
         frozen: bool,
     },
-    /// Has it noted that a backup was made, with everything up to this event.
+    /// Records in the audit log that a backup was made.
     NoteBackup {
+        /// Sequence number of the newest event in the backup.
         through: u64,
     },
     ListTokens,
@@ -70,7 +71,7 @@ pub enum AdminRequest {
     },
 }
 
-/// What came of it.
+/// Reply to an [`AdminRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AdminReply {
@@ -79,7 +80,7 @@ pub enum AdminReply {
         version: String,
         /// `ok`, `full` or `failed`.
         store: String,
-        /// How many files it may have open; absent if as many as it likes.
+        /// Maximum number of open files of the hub process; absent if unlimited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         open_files: Option<u64>,
     },
@@ -107,7 +108,7 @@ pub enum AdminReply {
     },
     TokenAdded {
         token: TokenRow,
-        /// The key itself; only its hash is kept.
+        /// Secret of the key. Only its hash is stored.
         #[serde(with = "crate::secret::exposed")]
         key: Secret,
     },
@@ -119,7 +120,7 @@ pub enum AdminReply {
     },
     AgentAdded {
         name: String,
-        /// Whether it is hosted from now on, or from the next start.
+        /// Whether the agent is online already. Otherwise the hub hosts it once it is started.
         running: bool,
     },
     Agents {
@@ -128,13 +129,13 @@ pub enum AdminReply {
     AgentRemoved {
         name: String,
     },
-    /// Nothing was done; the sentence says why and can be shown.
+    /// The request was refused and had no effect; `reason` is suitable for users.
     Refused {
         reason: String,
     },
 }
 
-/// What a person may do on the hub as a whole.
+/// Site-wide role of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -151,7 +152,7 @@ impl Role {
     }
 }
 
-/// A person as `user list` shows them. Times are ISO 8601 in UTC.
+/// A row of `admin user list`. Times are ISO 8601 in UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRow {
     pub id: String,
@@ -162,7 +163,7 @@ pub struct UserRow {
     pub created_at: String,
 }
 
-/// An entry as `audit` shows it.
+/// A row of `admin audit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRow {
     pub at: String,
@@ -174,7 +175,7 @@ pub struct AuditRow {
     pub count: u32,
 }
 
-/// An agent of the hub as `agent list` shows it.
+/// A row of `agent list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRow {
     pub name: String,
@@ -185,7 +186,7 @@ pub struct AgentRow {
     pub status: String,
 }
 
-/// An API key as `token list` shows it.
+/// A row of `admin token list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRow {
     pub id: String,
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logged_request_or_reply_shows_no_secret() {
+    fn debug_output_of_requests_and_replies_contains_no_secret() {
         let request = AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("canary") };
         let token = TokenRow {
             id: "1".into(),

@@ -1,6 +1,7 @@
-//! `parlor admin …`: arguments to a request, the reply to text.
+//! Implements `parlor admin …`: converts arguments to a request and renders the reply.
 //!
-//! Owns: the words. The running hub does the work, or the store itself when none is running.
+//! Owns: the printed text. The running hub executes the request; without a running hub, this process opens
+//! the store and executes it.
 
 use crate::{
     admin::{AdminReply, AdminRequest, AuditRow, TokenRow, UserRow},
@@ -16,55 +17,61 @@ use anyhow::{Context, bail};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Longer input is no password, and reading on would fill the memory.
-const LONGEST_PASSWORD_INPUT: u64 = 4096;
+/// Maximum bytes read from standard input for a password. It bounds the memory for wrong input.
+const MAX_PASSWORD_INPUT_BYTES: u64 = 4096;
 
-/// Performs the command and gives the text to print.
+/// Executes the command and returns the text to print.
 pub async fn run(settings: &Settings, command: AdminCommand) -> anyhow::Result<String> {
-    let Prepared { request, made } = prepare(command, &mut io::stdin())?;
-    ask(settings, request, made.as_ref()).await
+    let Prepared { request, generated } = prepare(command, &mut io::stdin())?;
+    execute(settings, request, generated.as_ref()).await
 }
 
-/// Silences the agents in a room, or lets them speak again.
+/// Freezes or thaws a room and returns the text to print.
 pub async fn freeze(settings: &Settings, room: String, thaw: bool) -> anyhow::Result<String> {
-    ask(settings, AdminRequest::Freeze { room, frozen: !thaw }, None).await
+    execute(settings, AdminRequest::Freeze { room, frozen: !thaw }, None).await
 }
 
-async fn ask(settings: &Settings, request: AdminRequest, made: Option<&Secret>) -> anyhow::Result<String> {
-    ask_with(settings, None, request, made).await
+async fn execute(
+    settings: &Settings,
+    request: AdminRequest,
+    generated: Option<&Secret>,
+) -> anyhow::Result<String> {
+    execute_with(settings, None, request, generated).await
 }
 
-/// Where it matters which agents are in the settings file.
-pub async fn ask_with(
+/// Executes the request in the running hub, or on the store if no hub is running. `config` is the settings
+/// file; requests about agents need it, because it can define agents too.
+pub async fn execute_with(
     settings: &Settings,
     config: Option<&Path>,
     request: AdminRequest,
-    made: Option<&Secret>,
+    generated: Option<&Secret>,
 ) -> anyhow::Result<String> {
     let reply = match control::ask(&settings.data, &request).await? {
         Some(reply) => reply,
         None => offline::perform(settings, config, request).await?,
     };
-    render(reply, made, TerminalStyle::for_stdout())
+    render(reply, generated, TerminalStyle::for_stdout())
 }
 
-/// A request, and the password that was made for it, to be shown once.
 #[derive(Debug)]
 struct Prepared {
     request: AdminRequest,
-    made: Option<Secret>,
+    /// Password generated for the request; printed once after it succeeded.
+    generated: Option<Secret>,
 }
 
 fn prepare(command: AdminCommand, input: &mut impl Read) -> anyhow::Result<Prepared> {
     let request = match command {
         AdminCommand::User { command: UserCommand::Add { name, role, display_name, password } } => {
-            let (password, made) = choose_password(&password, input)?;
+            let (password, generated) = choose_password(&password, input)?;
             let request = AdminRequest::AddUser { username: name, role, display_name, password };
-            return Ok(Prepared { request, made });
+            return Ok(Prepared { request, generated });
         }
         AdminCommand::User { command: UserCommand::ResetPassword { name, password } } => {
-            let (password, made) = choose_password(&password, input)?;
-            return Ok(Prepared { request: AdminRequest::ResetPassword { username: name, password }, made });
+            let (password, generated) = choose_password(&password, input)?;
+            let request = AdminRequest::ResetPassword { username: name, password };
+            return Ok(Prepared { request, generated });
         }
         AdminCommand::User { command: UserCommand::List } => AdminRequest::ListUsers,
         AdminCommand::User { command: UserCommand::DisableSecondFactor { name } } => {
@@ -82,7 +89,7 @@ fn prepare(command: AdminCommand, input: &mut impl Read) -> anyhow::Result<Prepa
         AdminCommand::Token { command: TokenCommand::List } => AdminRequest::ListTokens,
         AdminCommand::Token { command: TokenCommand::Revoke { id } } => AdminRequest::RevokeToken { id },
     };
-    Ok(Prepared { request, made: None })
+    Ok(Prepared { request, generated: None })
 }
 
 fn choose_password(
@@ -90,32 +97,36 @@ fn choose_password(
     input: &mut impl Read,
 ) -> anyhow::Result<(Secret, Option<Secret>)> {
     if !source.password_stdin {
-        let made = password::generate()?;
-        return Ok((made.clone(), Some(made)));
+        let generated = password::generate()?;
+        return Ok((generated.clone(), Some(generated)));
     }
     let mut text = String::new();
     input
-        .take(LONGEST_PASSWORD_INPUT)
+        .take(MAX_PASSWORD_INPUT_BYTES)
         .read_to_string(&mut text)
         .context("cannot read the password from standard input")?;
     match text.trim_end_matches(['\r', '\n']) {
         "" => bail!("there is no password on standard input"),
-        text if text.contains('\n') => bail!("a password is one line"),
+        text if text.contains('\n') => bail!("the password must be one line"),
         text => Ok((Secret::new(text), None)),
     }
 }
 
-fn render(reply: AdminReply, made: Option<&Secret>, terminal_style: TerminalStyle) -> anyhow::Result<String> {
+fn render(
+    reply: AdminReply,
+    generated: Option<&Secret>,
+    terminal_style: TerminalStyle,
+) -> anyhow::Result<String> {
     let once = |label: &str, secret: &Secret| {
         format!(
             "{label}: {}\n{}\n",
             terminal_style.bold(secret.expose()),
-            terminal_style.dim("It is shown this once.")
+            terminal_style.dim("It is shown only once.")
         )
     };
-    let password = made.map(|made| once("Password", made)).unwrap_or_default();
+    let password = generated.map(|generated| once("Password", generated)).unwrap_or_default();
     Ok(match reply {
-        AdminReply::Noted => "Noted.\n".into(),
+        AdminReply::Noted => "Recorded.\n".into(),
         reply @ (AdminReply::AgentAdded { .. }
         | AdminReply::Agents { .. }
         | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, terminal_style),
@@ -123,7 +134,7 @@ fn render(reply: AdminReply, made: Option<&Secret>, terminal_style: TerminalStyl
         AdminReply::UserAdded { user } => {
             format!("Added {} ({}).\n{password}", escape_control(&user.username), user.role.as_str())
         }
-        AdminReply::Users { users } if users.is_empty() => "There is nobody yet.\n".into(),
+        AdminReply::Users { users } if users.is_empty() => "There are no users yet.\n".into(),
         AdminReply::Users { users } => listing(
             ["NAME", "ROLE", "DISPLAY NAME", "SINCE", "ID"],
             &users.into_iter().map(user_cells).collect::<Vec<_>>(),
@@ -136,19 +147,19 @@ fn render(reply: AdminReply, made: Option<&Secret>, terminal_style: TerminalStyl
             )
         }
         AdminReply::SecondFactorDisabled { username } => {
-            format!("{} signs in with the password alone.\n", escape_control(&username))
+            format!("Disabled the second factor of {}.\n", escape_control(&username))
         }
         AdminReply::UserRemoved { username } => format!("Removed {}.\n", escape_control(&username)),
-        AdminReply::Audit { entries } if entries.is_empty() => "Nothing was noted.\n".into(),
+        AdminReply::Audit { entries } if entries.is_empty() => "There are no matching entries.\n".into(),
         AdminReply::Audit { entries } => listing(
-            ["WHEN", "WHO", "DID", "TO", "HOW", "FROM"],
+            ["TIME", "ACTOR", "ACTION", "SUBJECT", "DETAIL", "ADDRESS"],
             &entries.into_iter().map(audit_cells).collect::<Vec<_>>(),
             terminal_style,
         ),
         AdminReply::TokenAdded { token, key } => {
             let about = format!("{} for {}: {}", token.name, token.user, token.scopes.join(", "));
             format!(
-                "Made the key {} ({}).\n{}",
+                "Created the key {} ({}).\n{}",
                 escape_control(&token.id),
                 escape_control(&about),
                 once("Key", &key)
@@ -161,10 +172,13 @@ fn render(reply: AdminReply, made: Option<&Secret>, terminal_style: TerminalStyl
             terminal_style,
         ),
         AdminReply::RoomFrozen { room, frozen: true } => {
-            format!("The agents in {} are silent until it is thawed.\n", escape_control(&room))
+            format!(
+                "Froze the room {}: its agents do not respond until it is thawed.\n",
+                escape_control(&room)
+            )
         }
         AdminReply::RoomFrozen { room, .. } => {
-            format!("The agents in {} may speak.\n", escape_control(&room))
+            format!("Thawed the room {}: its agents respond again.\n", escape_control(&room))
         }
         AdminReply::TokenRevoked { id } => format!("Revoked the key {}.\n", escape_control(&id)),
         AdminReply::Refused { reason } => bail!("{}", escape_control(&reason)),
@@ -186,7 +200,7 @@ fn token_cells(token: TokenRow) -> [String; 5] {
     [token.id, token.name, token.user, token.scopes.join(" "), to_the_minute(&token.created_at)]
 }
 
-/// `2026-01-31T09:30:12.345Z` is read more easily as `2026-01-31 09:30`.
+/// Shortens `2026-01-31T09:30:12.345Z` to `2026-01-31 09:30`.
 fn to_the_minute(time: &str) -> String {
     match (time.get(..10), time.get(10..11), time.get(11..16)) {
         (Some(day), Some("T"), Some(minute)) => format!("{day} {minute}"),
@@ -204,19 +218,20 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn without_a_password_one_is_made_and_shown_once() {
+    fn without_a_password_one_is_generated_and_shown_once() {
         let prepared =
             prepare(parse("user add ada --role admin --display-name Ada"), &mut io::empty()).unwrap();
-        let made = prepared.made.expect("a password was made");
+        let generated = prepared.generated.expect("a password was generated");
         let AdminRequest::AddUser { username, role, display_name, password } = prepared.request else {
             panic!()
         };
         assert_eq!((username.as_str(), role, display_name.as_deref()), ("ada", Role::Admin, Some("Ada")));
-        assert_eq!(password, made);
-        let text = render(AdminReply::UserAdded { user: ada() }, Some(&made), TerminalStyle::PLAIN).unwrap();
+        assert_eq!(password, generated);
+        let reply = AdminReply::UserAdded { user: ada() };
+        let text = render(reply, Some(&generated), TerminalStyle::PLAIN).unwrap();
         assert_eq!(
             text,
-            format!("Added ada (admin).\nPassword: {}\nIt is shown this once.\n", made.expose())
+            format!("Added ada (admin).\nPassword: {}\nIt is shown only once.\n", generated.expose())
         );
     }
 
@@ -228,12 +243,12 @@ mod tests {
             AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("Correct horse 1") };
         assert_eq!(prepared.request, expected);
         let reply = AdminReply::PasswordReset { username: "ada".into() };
-        let text = render(reply, prepared.made.as_ref(), TerminalStyle::PLAIN).unwrap();
+        let text = render(reply, prepared.generated.as_ref(), TerminalStyle::PLAIN).unwrap();
         assert_eq!(text, "ada has a new password and is signed out everywhere.\n");
     }
 
     #[test]
-    fn an_empty_or_many_lined_password_is_refused() {
+    fn an_empty_password_or_one_with_several_lines_is_rejected() {
         for (input, reason) in [("", "no password"), ("\n", "no password"), ("a\nb\n", "one line")] {
             let error = prepare(parse("user add ada --password-stdin"), &mut input.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
@@ -241,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_listed_in_columns() {
+    fn users_are_listed_in_columns() {
         let grace = UserRow {
             id: "u2".into(),
             username: "grace".into(),
@@ -259,12 +274,12 @@ mod tests {
         );
         assert_eq!(
             render(AdminReply::Users { users: vec![] }, None, TerminalStyle::PLAIN).unwrap(),
-            "There is nobody yet.\n"
+            "There are no users yet.\n"
         );
     }
 
     #[test]
-    fn keys_are_listed_without_the_key() {
+    fn api_keys_are_listed_without_their_secrets() {
         let text = render(AdminReply::Tokens { tokens: vec![ci()] }, None, TerminalStyle::PLAIN).unwrap();
         assert_eq!(
             text,
@@ -277,11 +292,12 @@ mod tests {
     fn a_new_key_is_shown_once() {
         let reply = AdminReply::TokenAdded { token: ci(), key: Secret::new("pk_123") };
         let text = render(reply, None, TerminalStyle::PLAIN).unwrap();
-        assert_eq!(text, "Made the key k1 (ci for ada: read, write).\nKey: pk_123\nIt is shown this once.\n");
+        let expected = "Created the key k1 (ci for ada: read, write).\nKey: pk_123\nIt is shown only once.\n";
+        assert_eq!(text, expected);
     }
 
     #[test]
-    fn a_refusal_is_a_failure_and_cannot_steer_the_terminal() {
+    fn a_refusal_is_an_error_with_escaped_control_characters() {
         let reply = AdminReply::Refused { reason: "There is no \x1b[2J.".into() };
         let error = render(reply, None, TerminalStyle::PLAIN).unwrap_err();
         assert_eq!(error.to_string(), "There is no \\u{1b}[2J.");

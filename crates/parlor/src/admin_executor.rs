@@ -1,4 +1,4 @@
-//! What whoever runs the hub asks of it, as commands.
+//! Executes requests of the operator by submitting commands and queries to the hub.
 
 use crate::admin::{AdminReply, AdminRequest, AgentRow, AuditRow, Role, TokenRow, UserRow};
 use crate::agents::local::{self, LocalAgents};
@@ -25,66 +25,68 @@ const OPERATOR: Caller = Caller::OPERATOR;
 pub struct AdminExecutor {
     hub: Hub,
     passwords: Passwords,
-    roster: Arc<LocalAgents>,
-    /// Whether agents are hosted while this goes on.
+    local_agents: Arc<LocalAgents>,
+    /// Whether this process hosts agents; `false` when it only opened the store for one request.
     hosts: bool,
 }
 
 impl AdminExecutor {
     pub fn new(instance: &Instance, local_agents: Arc<LocalAgents>, hosts: bool) -> Self {
-        Self { hub: instance.hub.clone(), passwords: instance.passwords.clone(), roster: local_agents, hosts }
+        Self { hub: instance.hub.clone(), passwords: instance.passwords.clone(), local_agents, hosts }
     }
 
     pub async fn perform(&self, request: AdminRequest) -> AdminReply {
         match self.try_perform(request).await {
             Ok(reply) => reply,
-            Err(refusal) => AdminReply::Refused { reason: sentence(&refusal) },
+            Err(refusal) => AdminReply::Refused { reason: refusal_text(&refusal) },
         }
     }
 
-    pub async fn make_admin(&self, username: &str, password: &Secret) -> anyhow::Result<()> {
-        let made = self.add_user(username, Role::Admin, None, password).await;
-        match made {
+    pub async fn create_admin(&self, username: &str, password: &Secret) -> anyhow::Result<()> {
+        let created = self.add_user(username, Role::Admin, None, password).await;
+        match created {
             Ok(_) => Ok(()),
-            Err(refusal) => bail!("the first admin could not be made: {}", sentence(&refusal)),
+            Err(refusal) => bail!("cannot create the first admin: {}", refusal_text(&refusal)),
         }
     }
 
-    /// Agents that live here are in a file beside the database; what is wrong with one is a sentence already.
-    async fn about_agents(&self, request: AdminRequest) -> anyhow::Result<AdminReply> {
+    /// Adds, removes or lists the agents that the hub hosts itself. They are stored in a file next to the
+    /// database, so errors are plain messages instead of refusals.
+    async fn execute_agent_request(&self, request: AdminRequest) -> anyhow::Result<AdminReply> {
         Ok(match request {
             AdminRequest::AddAgent { agent } => {
                 let owner = local::owner(&self.hub, agent.owner.as_deref()).await;
                 if let (Err(refusal), true) = (owner, agent.owner.is_some()) {
-                    bail!("{}", sentence(&refusal));
+                    bail!("{}", refusal_text(&refusal));
                 }
                 let name = agent.entry.name.clone();
-                self.roster.add(agent)?;
-                let running = self.hosts && self.comes(&name).await;
+                self.local_agents.add(agent)?;
+                let running = self.hosts && self.comes_online(&name).await;
                 AdminReply::AgentAdded { name, running }
             }
             AdminRequest::RemoveAgent { name } => {
-                let id = self.roster.id(&name);
-                self.roster.remove(&name)?;
+                let id = self.local_agents.id(&name);
+                self.local_agents.remove(&name)?;
                 if let Some(id) = id {
                     let removed = self.hub.execute(&OPERATOR, Command::RemoveAgent { id }).await;
                     if let Err(refusal) = removed.map(drop)
                         && refusal != Refusal::NotFound(EntityKind::Agent)
                         && refusal != Refusal::NotSignedIn
                     {
-                        bail!("{}", sentence(&refusal));
+                        bail!("{}", refusal_text(&refusal));
                     }
                 }
                 AdminReply::AgentRemoved { name }
             }
             _ => {
                 let mut agents = Vec::new();
-                for local::LocalAgent { entry, .. } in self.roster.list()? {
-                    let status = self.roster.id(&entry.name).map(|id| self.hub.agent_status(&id).as_str());
+                for local::LocalAgent { entry, .. } in self.local_agents.list()? {
+                    let status =
+                        self.local_agents.id(&entry.name).map(|id| self.hub.agent_status(&id).as_str());
                     agents.push(AgentRow {
                         status: status.unwrap_or("offline").into(),
-                        kind: entry.recipe.kind,
-                        directory: entry.recipe.directory.map(|path| path.display().to_string()),
+                        kind: entry.config.kind,
+                        directory: entry.config.directory.map(|path| path.display().to_string()),
                         name: entry.name,
                     });
                 }
@@ -93,15 +95,16 @@ impl AdminExecutor {
         })
     }
 
-    /// Whether an agent that was added is there in a moment. Nobody waits for it but who added it, so this looks again.
-    async fn comes(&self, name: &str) -> bool {
-        let there = async {
-            let is_there = |id| self.hub.agent_status(&id) != AgentStatus::Offline;
-            while !self.roster.id(name).is_some_and(is_there) {
+    /// Returns whether a new agent comes online within 3 seconds. It polls, because only the CLI waits for
+    /// this.
+    async fn comes_online(&self, name: &str) -> bool {
+        let online = async {
+            let is_online = |id| self.hub.agent_status(&id) != AgentStatus::Offline;
+            while !self.local_agents.id(name).is_some_and(is_online) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(3), there).await.is_ok()
+        tokio::time::timeout(Duration::from_secs(3), online).await.is_ok()
     }
 
     async fn try_perform(&self, request: AdminRequest) -> Result<AdminReply, Refusal> {
@@ -123,29 +126,29 @@ impl AdminExecutor {
                 AdminReply::Users { users: self.users().await?.iter().map(user_row).collect() }
             }
             AdminRequest::ResetPassword { username, password } => {
-                let user = self.named(&username).await?;
+                let user = self.user_by_name(&username).await?;
                 let password_hash = Some(self.hash(&password).await?);
                 let changes = UserChanges { password_hash, ..UserChanges::default() };
                 self.hub.execute(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
                 AdminReply::PasswordReset { username: user.username.into() }
             }
             AdminRequest::DisableSecondFactor { username } => {
-                let user = self.named(&username).await?;
+                let user = self.user_by_name(&username).await?;
                 let command = Command::DropSecondFactor { user: user.id, verified_password_hash: None };
                 self.hub.execute(&OPERATOR, command).await?;
                 AdminReply::SecondFactorDisabled { username: user.username.into() }
             }
             AdminRequest::RemoveUser { username } => {
-                let user = self.named(&username).await?;
+                let user = self.user_by_name(&username).await?;
                 self.hub.execute(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
                 AdminReply::UserRemoved { username: user.username.into() }
             }
             AdminRequest::Audit { limit, action, actor, subject } => {
                 let action = match action {
                     Some(text) => {
-                        let known =
+                        let action =
                             Action::parse(&text).ok_or(Refusal::invalid("action", "is not an action"))?;
-                        Some(known)
+                        Some(action)
                     }
                     None => None,
                 };
@@ -177,7 +180,7 @@ impl AdminExecutor {
             }
             request @ (AdminRequest::AddAgent { .. }
             | AdminRequest::ListAgents
-            | AdminRequest::RemoveAgent { .. }) => match self.about_agents(request).await {
+            | AdminRequest::RemoveAgent { .. }) => match self.execute_agent_request(request).await {
                 Ok(reply) => reply,
                 Err(problem) => AdminReply::Refused { reason: format!("{problem:#}") },
             },
@@ -212,29 +215,29 @@ impl AdminExecutor {
     }
 
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
-        let user = self.named(user).await?;
+        let user = self.user_by_name(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
         let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::ALLOWED_VALUES))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
         match self.hub.execute(&OPERATOR, command).await? {
-            Receipt::Key(made) => {
-                Ok(AdminReply::TokenAdded { token: token_row(&made, &[user]), key: Secret::new(key) })
+            Receipt::Key(created) => {
+                Ok(AdminReply::TokenAdded { token: token_row(&created, &[user]), key: Secret::new(key) })
             }
             _ => Err(Refusal::Unavailable),
         }
     }
 
     async fn hash(&self, password: &Secret) -> Result<Box<str>, Refusal> {
-        let flaws = password_errors(password.expose());
-        if !flaws.is_empty() {
-            return Err(Refusal::Invalid(flaws));
+        let errors = password_errors(password.expose());
+        if !errors.is_empty() {
+            return Err(Refusal::Invalid(errors));
         }
         self.passwords.hash(password.expose()).await
     }
 
-    async fn named(&self, username: &str) -> Result<User, Refusal> {
+    async fn user_by_name(&self, username: &str) -> Result<User, Refusal> {
         self.hub.account(username).await?.ok_or(Refusal::NotFound(EntityKind::User))
     }
 
@@ -259,14 +262,14 @@ fn user_row(user: &User) -> UserRow {
     }
 }
 
-fn audit_row(noted: &AuditRecord) -> AuditRow {
-    let note = &noted.note;
+fn audit_row(record: &AuditRecord) -> AuditRow {
+    let note = &record.note;
     let subject = note.subject.as_ref().map(|subject| match &subject.name {
         Some(name) => format!("{} {name}", subject.kind.as_str()),
         None => format!("{} {}", subject.kind.as_str(), subject.id),
     });
     AuditRow {
-        at: iso(noted.last_at),
+        at: iso(record.last_at),
         actor: match &note.actor {
             Actor::Nobody => "-".into(),
             Actor::Operator => "operator".into(),
@@ -277,7 +280,7 @@ fn audit_row(noted: &AuditRecord) -> AuditRow {
         subject: subject.unwrap_or_default(),
         detail: note.detail.as_deref().unwrap_or_default().into(),
         address: note.address.map(|address| address.to_string()).unwrap_or_default(),
-        count: noted.count,
+        count: record.count,
     }
 }
 
@@ -292,12 +295,12 @@ fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
     }
 }
 
-/// The rules broken, or the sentence everyone else is told.
-fn sentence(refusal: &Refusal) -> String {
+/// Returns the violated rules, or for any other refusal the message of the REST API.
+fn refusal_text(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Invalid(flaws) => {
+        Refusal::Invalid(errors) => {
             let parts: Vec<String> =
-                flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+                errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
             parts.join("; ")
         }
         other => codes::status(other).1,

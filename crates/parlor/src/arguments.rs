@@ -1,7 +1,7 @@
-//! The command line.
+//! Command-line interface: commands, flags and their help texts.
 //!
-//! Owns: names and help texts. Never: checks a value that is also a setting; a flag is text
-//! here and is read by the setting's own form, so all ways of setting it agree.
+//! Owns: names and help texts. Never: validates a flag that is also a setting. Such a flag stays text here
+//! and is parsed by the setting's `SettingType`, so that flag, variable and file accept the same values.
 
 use crate::admin::Role;
 use crate::agents::gateway::GatewayArguments;
@@ -14,20 +14,20 @@ use std::{collections::BTreeMap, path::PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   parlor                                  start on http://127.0.0.1:7878
-  parlor --data /srv/parlor               keep the data elsewhere
-  parlor config example > parlor.toml     every setting, with its default
-  parlor admin user add ada               a person, with a password printed once
-  parlor agent add coder acp:claude       an agent, in this folder
-  parlor doctor                           is all well?
-  parlor backup /backups/parlor.tar       everything in one file, while the hub runs
+  parlor --data /srv/parlor               use another data directory
+  parlor config example > parlor.toml     write every setting with its default
+  parlor admin user add ada               add a user; the password is printed once
+  parlor agent add coder acp:claude       add an agent that works in this folder
+  parlor doctor                           check the installation
+  parlor backup /backups/parlor.tar       back up the hub while it runs
 
-Every setting is also a variable: PARLOR_LISTEN, PARLOR_DATA, …";
+Every setting is also an environment variable: PARLOR_LISTEN, PARLOR_DATA, …";
 
 const GATEWAY_DATA: &str =
-    "Directory for what a gateway must not forget [default: ~/.local/share/parlor/gateway]";
-const GATEWAY_CONFIG: &str = "File with the server and [[agent]]s, in TOML";
+    "Directory for the gateway's credentials and state [default: ~/.local/share/parlor/gateway]";
+const GATEWAY_CONFIG: &str = "TOML file with the server and the [[agent]] entries";
 
-/// One self-hosted hub where people and AI agents talk in the same rooms.
+/// Self-hosted hub where people and AI agents talk in the same rooms.
 #[derive(Debug, Parser)]
 #[command(name = "parlor", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Arguments {
@@ -36,22 +36,22 @@ pub struct Arguments {
     /// Address and port to listen on [default: 127.0.0.1:7878]
     #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<String>,
-    /// Directory for everything Parlor keeps [default: ./parlor-data]
+    /// Directory for all data that Parlor stores [default: ./parlor-data]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// Certificate chain, in PEM: Parlor then speaks HTTPS
+    /// Certificate chain in PEM format; enables HTTPS
     #[arg(long, global = true, value_name = "FILE")]
     tls_cert: Option<String>,
-    /// The certificate's private key, in PEM
+    /// Private key of the certificate, in PEM format
     #[arg(long, global = true, value_name = "FILE")]
     tls_key: Option<String>,
-    /// File with settings, in TOML
+    /// TOML file with settings
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
-/// What a command of this name has no use for of the flags that can stand with every command.
-fn idle_flags(command: &str) -> &'static [&'static str] {
+/// Global flags that the given top-level command does not use. They are hidden in its help and rejected.
+fn unused_flags(command: &str) -> &'static [&'static str] {
     match command {
         "serve" | "config" | "doctor" => &[],
         "gateway" => &["listen", "tls_cert", "tls_key"],
@@ -61,42 +61,42 @@ fn idle_flags(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// The command line, on which each command shows the flags that it uses.
+/// Builds the clap definition. The help of each command lists only the global flags that the command uses.
 pub fn command_line() -> clap::Command {
     let line = Arguments::command();
     let flags: Vec<clap::Arg> = line.get_arguments().cloned().collect();
     line.mut_subcommands(|command| {
-        let idle = idle_flags(command.get_name());
-        let of_gateway = matches!(command.get_name(), "gateway" | "join");
-        let shown = |flag: &clap::Arg| match flag.get_id().as_str() {
-            name if idle.contains(&name) => Some(flag.clone().hide(true)),
-            "data" if of_gateway => Some(flag.clone().help(GATEWAY_DATA)),
-            "config" if of_gateway => Some(flag.clone().help(GATEWAY_CONFIG)),
+        let unused = unused_flags(command.get_name());
+        let is_gateway = matches!(command.get_name(), "gateway" | "join");
+        let overridden = |flag: &clap::Arg| match flag.get_id().as_str() {
+            name if unused.contains(&name) => Some(flag.clone().hide(true)),
+            "data" if is_gateway => Some(flag.clone().help(GATEWAY_DATA)),
+            "config" if is_gateway => Some(flag.clone().help(GATEWAY_CONFIG)),
             _ => None,
         };
-        let flags: Vec<clap::Arg> = flags.iter().filter_map(shown).collect();
+        let flags: Vec<clap::Arg> = flags.iter().filter_map(overridden).collect();
         command.args(flags)
     })
 }
 
 impl Arguments {
-    /// Those of this process. Where they are not understood, it ends here with a sentence.
-    pub fn of_process() -> Self {
+    /// Parses the arguments of this process. Invalid arguments print an error and exit with code 2.
+    pub fn from_process() -> Self {
         let mut line = command_line();
         let matches = line.get_matches_mut();
-        let idle = matches.subcommand().and_then(|(command, _)| {
-            let given = |flag: &&&str| matches!(matches.try_contains_id(flag), Ok(true));
-            Some((command, idle_flags(command).iter().find(given)?))
+        let unused = matches.subcommand().and_then(|(command, _)| {
+            let is_set = |flag: &&&str| matches!(matches.try_contains_id(flag), Ok(true));
+            Some((command, unused_flags(command).iter().find(is_set)?))
         });
-        if let Some((command, flag)) = idle {
+        if let Some((command, flag)) = unused {
             let flag = flag.replace('_', "-");
-            let words = format!("`parlor {command}` has no use for --{flag}");
-            line.error(ErrorKind::ArgumentConflict, words).exit();
+            let message = format!("`parlor {command}` does not use --{flag}");
+            line.error(ErrorKind::ArgumentConflict, message).exit();
         }
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// The settings that were given as flags, by their keys.
+    /// Returns the settings given as flags, by setting key.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let flags = [
             ("listen", &self.listen),
@@ -110,58 +110,58 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the hub (what `parlor` alone does)
+    /// Run the hub (the default command)
     Serve,
-    /// Look at the settings
+    /// Print or check the settings
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Manage people and API keys, whether the hub is running or not
+    /// Manage users and API keys, whether the hub is running or not
     Admin {
         #[command(subcommand)]
         command: AdminCommand,
     },
-    /// Silence every agent in a room, or let them speak again
+    /// Freeze a room so that no agent responds in it, or thaw it
     Freeze {
-        /// The id of the room
+        /// ID of the room
         room: String,
-        /// Let them speak again
+        /// Thaw the room: allow its agents to respond again
         #[arg(long)]
         thaw: bool,
     },
-    /// Agents that the hub hosts itself, whether it is running or not
+    /// Manage the agents that the hub hosts itself, whether it is running or not
     Agent {
         #[command(subcommand)]
         command: AgentCommand,
     },
-    /// Host agents on this machine for a hub that may be anywhere
+    /// Host agents on this machine for a local or remote hub
     Gateway(GatewayArguments),
-    /// Pair this machine with a hub, by a code that the hub shows
+    /// Pair this machine with a hub, using a pairing code that the hub shows
     Join(JoinArguments),
-    /// Look at everything a hub needs, and say what to do where it is not well
+    /// Check everything that the hub depends on and print a fix for each problem
     Doctor,
-    /// Write everything the hub keeps into one file, while it runs or not
+    /// Write a backup of all data to one file, whether the hub is running or not
     Backup {
-        /// The file to write; an older one of that name is replaced when the new one is whole
+        /// File to write; an existing file is replaced once the new backup is complete
         file: PathBuf,
     },
-    /// Start over from a backup
+    /// Restore the data directory from a backup
     Restore {
-        /// A file that `parlor backup` wrote
+        /// Backup file written by `parlor backup`
         file: PathBuf,
-        /// Also when there is data already
+        /// Replace existing data
         #[arg(long)]
         replace: bool,
     },
-    /// Print what lets a shell complete these commands
+    /// Print a completion script for a shell
     Completions {
         #[arg(value_enum)]
         shell: Shell,
     },
-    /// Print the manual page, or write the pages of all commands into a directory
+    /// Print the manual page, or write the manual pages of all commands to a directory
     Man {
-        /// Where to write them; it must exist
+        /// Existing directory to write the pages to
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
@@ -169,64 +169,64 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Print a settings file with every default, commented out
+    /// Print a settings file that lists every default, commented out
     Example,
-    /// Say whether the settings are good, or everything that is wrong with them
+    /// Validate the settings and list every problem
     Check,
-    /// Print the settings that hold and where each came from; secrets are hidden
+    /// Print the effective settings and the source of each; secrets are masked
     Show,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
-    /// Add an agent; bring it into a room and mention it there
+    /// Add an agent; to use it, add it to a room and mention it there
     Add {
-        /// The name to mention it by
+        /// Name by which messages mention the agent
         name: String,
-        /// What it is: claude, acp:claude, acp:codex, acp:gemini, acp:opencode, acp, command or model
+        /// Kind of the agent: claude, acp:claude, acp:codex, acp:gemini, acp:opencode, acp, command or model
         kind: String,
-        /// The folder it works in [default: this one]
+        /// Working directory of the agent [default: the current directory]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
-        /// Whose it is [default: the first admin]
+        /// User who owns the agent [default: the first admin]
         #[arg(long, value_name = "NAME")]
         owner: Option<String>,
-        /// Something that only this kind knows, such as model=… (several allowed)
+        /// Setting specific to this kind, such as model=… (repeatable)
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
-        /// The program to run, for kinds that run one
+        /// Program to run and its arguments, for kinds that run a program
         #[arg(last = true, value_name = "PROGRAM")]
         program: Vec<String>,
     },
-    /// List them
+    /// List the agents that the hub hosts
     List,
-    /// Remove one; what it said stays
+    /// Remove an agent; its messages stay
     Rm { name: String },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
-    /// People who can sign in
+    /// Manage the users who can sign in
     User {
         #[command(subcommand)]
         command: UserCommand,
     },
-    /// Print who signed in and who changed what, newest first
+    /// Print the audit log (sign-ins and administrative changes), newest entry first
     Audit {
-        /// How many entries
+        /// Maximum number of entries
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
-        /// Only one kind, such as sign_in_failed
+        /// Print only entries with this action, such as sign_in_failed
         #[arg(long)]
         action: Option<String>,
-        /// Only what this person or key did (a name or an id)
+        /// Print only actions of this user or API key (name or ID)
         #[arg(long)]
         actor: Option<String>,
-        /// Only what was done to this person or thing (a name or an id)
+        /// Print only actions on this user or object (name or ID)
         #[arg(long)]
         subject: Option<String>,
     },
-    /// API keys for programs
+    /// Manage API keys
     Token {
         #[command(subcommand)]
         command: TokenCommand,
@@ -235,58 +235,58 @@ pub enum AdminCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
-    /// Add a person
+    /// Add a user
     Add {
-        /// The name to sign in with
+        /// Username for signing in
         name: String,
-        /// What the person may do
+        /// Role of the user
         #[arg(long, value_enum, default_value_t = Role::User)]
         role: Role,
-        /// The name others see
+        /// Name shown to other users
         #[arg(long, value_name = "TEXT")]
         display_name: Option<String>,
         #[command(flatten)]
         password: PasswordSource,
     },
-    /// List everyone
+    /// List all users
     List,
-    /// Give a person a new password and end their sessions
+    /// Set a new password for a user and end the user's sessions
     ResetPassword {
         name: String,
         #[command(flatten)]
         password: PasswordSource,
     },
-    /// Turn off the second factor of a person who lost it
+    /// Disable the second factor of a user who lost it
     DisableSecondFactor { name: String },
-    /// Remove a person and end their sessions
+    /// Remove a user and end the user's sessions
     Remove { name: String },
 }
 
 #[derive(Debug, Args)]
 pub struct PasswordSource {
-    /// Read the password from standard input; otherwise one is made and printed once
+    /// Read the password from standard input; otherwise a password is generated and printed once
     #[arg(long)]
     pub password_stdin: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make an API key; it is printed once
+    /// Create an API key; it is printed once
     Add {
-        /// What the key is for
+        /// Name that describes the purpose of the key
         name: String,
-        /// On whose behalf it acts
+        /// User on whose behalf the key acts
         #[arg(long)]
         user: String,
-        /// What it may be used for: read, write, agents, hosting, sources, dead-letters, metrics, admin (several allowed)
+        /// Scope of the key: read, write, agents, hosting, sources, dead-letters, metrics, admin (repeatable)
         #[arg(long = "scope", required = true, num_args = 1.., value_delimiter = ',')]
         scopes: Vec<String>,
     },
-    /// List the keys; the keys themselves are not kept
+    /// List the API keys; only their hashes are stored, so the secrets are not shown
     List,
-    /// Make a key useless
+    /// Revoke an API key
     Revoke {
-        /// The id that `token list` shows
+        /// ID of the key, as shown by `token list`
         id: String,
     },
 }
@@ -296,13 +296,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn the_clap_definition_is_valid() {
         command_line().debug_assert();
         assert_eq!(command_line().get_name(), "parlor");
     }
 
     #[test]
-    fn each_command_shows_the_flags_that_it_uses() {
+    fn the_help_of_each_command_shows_only_the_flags_it_uses() {
         let mut line = command_line();
         line.build();
         let mut help = |path: &str| {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_stand_before_or_after_the_command() {
+    fn flags_are_accepted_before_and_after_the_command() {
         for line in ["parlor --data d serve --listen l", "parlor serve --listen l --data d"] {
             let flags = parse(line).flags();
             assert_eq!(flags, BTreeMap::from([("listen", "l".to_owned()), ("data", "d".to_owned())]));
@@ -338,19 +338,19 @@ mod tests {
     }
 
     #[test]
-    fn no_command_means_serve() {
+    fn parsing_without_a_command_yields_none() {
         assert!(parse("parlor").command.is_none());
     }
 
     #[test]
-    fn scopes_can_be_given_in_every_way_people_try() {
+    fn scopes_are_accepted_as_separate_values_as_a_list_and_as_repeated_flags() {
         for scopes in ["--scope a b", "--scope a,b", "--scope a --scope b"] {
             let parsed = parse(&format!("parlor admin token add ci --user ada {scopes}"));
             let Some(Command::Admin {
                 command: AdminCommand::Token { command: TokenCommand::Add { scopes, .. } },
             }) = parsed.command
             else {
-                panic!("not understood as a token");
+                panic!("expected `admin token add`");
             };
             assert_eq!(scopes, ["a", "b"]);
         }

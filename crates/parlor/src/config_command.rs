@@ -1,11 +1,11 @@
-//! `parlor config check` and `parlor config show`.
+//! Implements `parlor config check` and `parlor config show`.
 
 use crate::settings::{self, Problem, Sources};
 use std::fmt::Write;
 
-/// Says that the settings are good, with what to know about them; an error lists the problems.
+/// Validates the settings and returns the text to print, warnings first. The error lists every problem.
 pub fn check(sources: &Sources) -> anyhow::Result<String> {
-    let loaded = settings::load(sources).map_err(|problems| complaint(&problems))?;
+    let loaded = settings::load(sources).map_err(|problems| combined_error(&problems))?;
     let mut text = String::new();
     for warning in loaded.settings.warnings() {
         let _ = writeln!(text, "Warning: {warning}");
@@ -14,14 +14,14 @@ pub fn check(sources: &Sources) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Gives the settings that hold.
+/// Returns the effective settings as printed by `parlor config show`.
 pub fn show(sources: &Sources) -> anyhow::Result<String> {
-    let loaded = settings::load(sources).map_err(|problems| complaint(&problems))?;
+    let loaded = settings::load(sources).map_err(|problems| combined_error(&problems))?;
     Ok(settings::show(&loaded.effective))
 }
 
-/// Puts all problems into one error, a line each.
-pub fn complaint(problems: &[Problem]) -> anyhow::Error {
+/// Combines all problems into one error with one line per problem.
+pub fn combined_error(problems: &[Problem]) -> anyhow::Error {
     let mut text = match problems.len() {
         1 => "There is a problem with the settings:".to_owned(),
         several => format!("There are {several} problems with the settings:"),
@@ -38,21 +38,21 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn good_settings_are_ok_and_warnings_are_told() {
+    fn valid_settings_are_ok_and_warnings_are_printed() {
         assert_eq!(check(&Sources::default()).unwrap(), "The settings are ok.\n");
         let text = check(&with("PARLOR_SYNCHRONOUS", "normal")).unwrap();
         assert!(text.starts_with("Warning: synchronous") && text.ends_with("ok.\n"), "{text}");
     }
 
     #[test]
-    fn each_problem_has_its_line() {
+    fn each_problem_is_printed_on_its_own_line() {
         let mut sources = with("PARLOR_AUTH_TIMEOUT", "0");
         sources.environment.insert("PARLOR_LISTN".into(), "x".into());
         let text = check(&sources).unwrap_err().to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "There are 2 problems with the settings:");
         assert_eq!(lines[1], "  PARLOR_LISTN: there is no such setting; did you mean PARLOR_LISTEN?");
-        assert_eq!(lines[2], "  PARLOR_AUTH_TIMEOUT: must lie between 1 and 300 seconds, not be 0");
+        assert_eq!(lines[2], "  PARLOR_AUTH_TIMEOUT: must be between 1 and 300 seconds, not 0");
         assert_eq!(show(&sources).unwrap_err().to_string(), text);
     }
 

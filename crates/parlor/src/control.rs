@@ -1,7 +1,7 @@
-//! The control socket: how `parlor admin` reaches a hub that is running.
+//! The control socket, through which `parlor admin` reaches a running hub.
 //!
-//! Owns: the path, its protection, and one JSON line each way for each connection.
-//! The socket has mode 0600 in the data directory, so it is as private as the data itself.
+//! Owns: the path of the socket, its permissions, and the exchange of one JSON line in each direction per
+//! connection. The socket has mode 0600 in the data directory, so it is as private as the data.
 
 mod client;
 mod path;
@@ -12,10 +12,10 @@ mod tests;
 pub use client::ask;
 pub use server::ControlSocket;
 
-/// The socket's name in the data directory.
+/// File name of the socket in the data directory.
 pub const SOCKET_NAME: &str = "control.sock";
 
-/// A line longer than this is no request of ours.
-const LONGEST_REQUEST: u64 = 64 * 1024;
-/// Room for the listing of a hub with many people.
-const LONGEST_REPLY: u64 = 64 * 1024 * 1024;
+/// Maximum bytes of a request line.
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+/// Maximum bytes of a reply line; large enough to list the users of a large hub.
+const MAX_REPLY_BYTES: u64 = 64 * 1024 * 1024;

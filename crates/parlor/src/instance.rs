@@ -1,4 +1,4 @@
-//! The hub with its store: the only place that names the concrete backends.
+//! An opened data directory with its hub. The only module that selects the concrete backends.
 
 use crate::backup;
 use crate::models::ModelClients;
@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clock, ids and costs that depend on where the hub runs. Tests replace them.
+/// Clock, ID generator and costs of the environment. Tests replace them.
 pub struct Platform {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdGenerator>,
     pub password_cost: PasswordCost,
-    /// How long a WebSocket waits for its peer to close.
+    /// Timeout for the peer of a WebSocket to complete the closing handshake.
     pub close_timeout: Duration,
 }
 
@@ -44,7 +44,7 @@ pub struct Instance {
     pub passwords: Passwords,
     pub blobs: Arc<dyn BlobStore>,
     pub models: Arc<ModelClients>,
-    /// Held while the store is open: two hubs on one directory would each believe to be the only writer.
+    /// Lock of the data directory, held while the store is open. The hub requires to be the only writer.
     _lock: File,
 }
 
@@ -53,7 +53,7 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
     let data = &settings.data;
     make_directory(data)?;
     let lock = lock(data)?;
-    // What a restore that was killed left is of no use to anybody.
+    // Remove the staging directory of an interrupted restore.
     let _ = fs::remove_dir_all(data.join(backup::STAGING_DIRECTORY));
     let options = Options {
         synchronous: match settings.synchronous {
@@ -83,7 +83,7 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
         room_tokens: settings.max_tokens_per_day,
         gateway_grace: settings.gateway_grace,
         project_roots: project_roots(&settings.project_roots),
-        // Who asks the model gives up first, and says why.
+        // Longer than the timeout of the model request, so that the request fails first and logs the reason.
         triage_timeout: settings.triage_timeout + Duration::from_secs(2),
         ..Limits::default()
     };
@@ -101,53 +101,55 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
     Ok(Instance { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
 }
 
-/// The folders themselves, whatever links lead to them. One that is not there is no reason not to start.
+/// Resolves symbolic links in the configured project roots. A missing folder is logged and skipped, so that
+/// the hub still starts.
 fn project_roots(settings: &[PathBuf]) -> Vec<Box<str>> {
     let real = |path: &PathBuf| {
         let real = fs::canonicalize(path).ok().filter(|real| real.is_dir());
         let real = real.and_then(|real| real.to_str().map(Into::into));
         if real.is_none() {
-            tracing::warn!(path = %path.display(), "project_roots: there is no such folder");
+            tracing::warn!(path = %path.display(), "project_roots: the folder does not exist");
         }
         real
     };
     settings.iter().filter_map(real).collect()
 }
 
-/// What signs access tokens: the setting, or a secret made once and kept beside the database.
+/// Returns the secret that signs access tokens: the setting, or a secret that is generated once and stored
+/// next to the database.
 pub fn token_secret(settings: &Settings) -> anyhow::Result<Vec<u8>> {
     if let Some(secret) = &settings.token_secret {
         return Ok(secret.expose().as_bytes().to_vec());
     }
     let file = settings.data.join("token.key");
-    let made = || -> anyhow::Result<Vec<u8>> {
+    let generate = || -> anyhow::Result<Vec<u8>> {
         let mut secret = vec![0; 32];
-        getrandom::fill(&mut secret).context("no random numbers")?;
+        getrandom::fill(&mut secret).context("the system provides no random numbers")?;
         let new = settings.data.join("token.key.new");
         let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         out.write_all(&secret)?;
         out.sync_all()?;
         fs::rename(&new, &file)?;
-        // Until the directory is on the disk the new name is not: a power loss would sign everyone out.
+        // Sync the directory too: without it, a power loss can lose the new file, which signs every user out.
         File::open(&settings.data)?.sync_all()?;
         Ok(secret)
     };
     match fs::read(&file) {
         Ok(secret) if secret.len() >= 32 => Ok(secret),
-        Ok(_) => bail!("{} is damaged; remove it, and everyone signs in again", file.display()),
+        Ok(_) => bail!("{} is damaged; remove it (all users must sign in again)", file.display()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            made().with_context(|| format!("cannot write {}", file.display()))
+            generate().with_context(|| format!("cannot write {}", file.display()))
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
 }
 
 pub fn make_directory(data: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
-    made.with_context(|| format!("cannot make the data directory {}", data.display()))
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(data);
+    created.with_context(|| format!("cannot create the data directory {}", data.display()))
 }
 
-/// Taken by whoever writes in the data directory, for as long as they do.
+/// Locks the data directory. Every process that writes to it holds this lock while it does.
 pub fn lock(data: &Path) -> anyhow::Result<File> {
     let file = data.join("parlor.lock");
     let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&file);

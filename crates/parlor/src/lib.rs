@@ -1,6 +1,6 @@
-//! The binary's parts: arguments, settings, composition, and what is printed.
+//! Implementation of the `parlor` binary: command line, settings, composition of the hub, and printed output.
 //!
-//! A library beside `main.rs`, so that tests reach everything the binary does.
+//! It is a library next to `main.rs` so that tests can call every part of the binary.
 
 pub mod admin;
 pub mod admin_command;

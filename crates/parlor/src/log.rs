@@ -1,4 +1,4 @@
-//! Where the log goes: standard error, or a file that another program may move away.
+//! Log output: to standard error, or to a file that can be rotated.
 
 use crate::settings::{LogFormat, LogLevel, Settings};
 use crate::traces;
@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The log that was started; whoever rotates its file has it opened anew.
+/// The running log. [`Log::reopen`] switches to a new file after a rotation.
 pub struct Log {
     file: Option<Arc<LogFile>>,
     traces: Option<traces::Traces>,
@@ -39,19 +39,19 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
         }
         None => (subscriber.with(None), None),
     };
-    subscriber.try_init().context("a log was started before")?;
+    subscriber.try_init().context("a log subscriber is already installed")?;
     Ok(Log { file, traces })
 }
 
-/// Formats what is logged and hands each line to `writer`. Crates of others are logged from `warn` on: they log what
-/// passes through them, which is messages and tokens.
+/// Creates the layer that formats log events and writes each line to `writer`. Third-party crates are logged
+/// at `warn` or above only, because their lower levels contain messages and tokens.
 pub fn lines<S>(settings: &Settings, writer: BoxMakeWriter, coloured: bool) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let others = if settings.log_level == LogLevel::Error { "error" } else { "warn" };
     let filter = format!("{others},parlor={}", settings.log_level.as_str());
-    let filter: Targets = filter.parse().expect("two levels are a filter");
+    let filter: Targets = filter.parse().expect("two log levels form a valid filter");
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match settings.log_format {
         LogFormat::Json => lines.json().boxed(),
@@ -61,19 +61,19 @@ where
 }
 
 impl Log {
-    /// The last words have been said.
+    /// Sends the remaining traces to the collector, if there is one.
     pub async fn finish(self) {
         if let Some(traces) = self.traces {
             traces.finish().await;
         }
     }
 
-    /// Goes on in a new file if the old one was moved away; keeps the old one if that cannot be had.
+    /// Reopens the log file by its path, after a rotation. If that fails, logging continues to the old file.
     pub fn reopen(&self) {
         let Some(file) = &self.file else { return };
         match open(&file.path) {
             Ok(new) => *file.open.lock() = new,
-            Err(error) => tracing::warn!(%error, "the log file could not be opened anew"),
+            Err(error) => tracing::warn!(%error, "cannot reopen the log file"),
         }
     }
 }
@@ -94,7 +94,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Takes whole lines: each is handed over by one write.
+/// Writes each log line to the current file. The formatter passes a whole line in one call.
 struct Line(Arc<LogFile>);
 
 impl Write for Line {

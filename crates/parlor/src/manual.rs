@@ -1,4 +1,4 @@
-//! What a package brings along: completions for shells and manual pages, made from the command line itself.
+//! Generates shell completions and manual pages from the command-line definition, for packages.
 
 use crate::arguments::command_line;
 use anyhow::Context;
@@ -11,13 +11,14 @@ pub fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The page of the program, or the pages of all its commands written into a directory.
+/// Returns the manual page of `parlor`, or writes the pages of all commands to `directory` and returns no
+/// text.
 pub fn manual(directory: Option<&Path>) -> anyhow::Result<String> {
     let command = command_line();
     match directory {
         Some(directory) => {
             let written = clap_mangen::generate_to(command, directory);
-            written.with_context(|| format!("cannot write into {}", directory.display()))?;
+            written.with_context(|| format!("cannot write to {}", directory.display()))?;
             Ok(String::new())
         }
         None => {
@@ -34,7 +35,7 @@ mod tests {
     use clap::ValueEnum;
 
     #[test]
-    fn every_shell_learns_every_command() {
+    fn the_completions_of_every_shell_contain_every_command() {
         for shell in Shell::value_variants() {
             let script = completions(*shell);
             for command in command_line().get_subcommands() {
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_page_for_the_program_and_for_each_command() {
+    fn manual_pages_exist_for_the_program_and_for_each_command() {
         let page = manual(None).unwrap();
         assert!(page.contains(".TH parlor 1") && page.contains("config example"), "{page}");
         let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! Models that the hub asks by itself: how it reaches them, and what it asks.
+//! HTTP clients for the models that the hub itself sends requests to: triage, routers and service agents.
 //!
-//! Owns: which addresses people may name. Those of the internet, and those that whoever runs the hub allows.
+//! Owns: the policy for endpoint addresses that users enter. Only public addresses are allowed, and those
+//! that the operator lists in `allowed_endpoints`.
 
 use crate::instance;
 use crate::settings::Settings;
@@ -14,20 +15,22 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use url::Url;
 
-/// For a word or two, where nobody waits for it in a room.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Timeout for the probe request of a model.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(8);
 
 pub struct ModelClients {
     keys: Seal,
-    /// `host:port`, as in an address.
+    /// Private endpoints that users may use, as `host:port` in the normalised form of a URL.
     allowed: Vec<String>,
-    /// Built when they are first used: reading the certificates of the system takes a while, and most hubs ask no model.
+    /// Client for public addresses only. Built on first use, because loading the system's certificates is
+    /// slow and most hubs use no model.
     public: LazyLock<Client>,
+    /// Client without address restrictions. Built on first use, like `public`.
     everywhere: LazyLock<Client>,
-    /// Who decides where a room has nobody of its own.
+    /// Triage model of the hub, used in rooms without a router.
     triage: Option<Arc<Endpoint>>,
-    /// For who decides.
-    pub patience: Duration,
+    /// Timeout for a triage decision.
+    pub triage_timeout: Duration,
 }
 
 impl ModelClients {
@@ -37,11 +40,11 @@ impl ModelClients {
             (Some(url), Some(model)) => {
                 let key = settings.triage_key.as_ref();
                 let key = key
-                    .map(|key| Key::new(key.expose()).context("triage_key cannot be a key"))
+                    .map(|key| Key::new(key.expose()).context("triage_key is not a valid key"))
                     .transpose()?;
-                // The word of whoever runs the hub: a model on the same machine is as good as any.
+                // The operator sets this address, so private addresses are allowed.
                 let base = outbound::address(url.as_str(), AddressPolicy::Everywhere)
-                    .context("triage_url cannot be used")?;
+                    .context("triage_url is not a valid address")?;
                 let dialect = settings.triage_api.dialect();
                 Some(Arc::new(Endpoint::through(Client::clone(&everywhere), dialect, base, key, model)))
             }
@@ -53,7 +56,7 @@ impl ModelClients {
             public: LazyLock::new(|| outbound::client(AddressPolicy::Public)),
             everywhere,
             triage,
-            patience: settings.triage_timeout,
+            triage_timeout: settings.triage_timeout,
         }))
     }
 
@@ -61,7 +64,8 @@ impl ModelClients {
         self.triage.as_ref()
     }
 
-    /// A model that somebody named. What was allowed then may not be any more.
+    /// Returns a client for a model that a user configured. Checks the address again, because
+    /// `allowed_endpoints` may have changed since.
     pub fn endpoint(&self, model: &ModelAccess) -> Result<Endpoint, &'static str> {
         let (base, address_policy) =
             self.checked(&model.base_url).map_err(|_| "its address is not allowed")?;
@@ -70,7 +74,7 @@ impl ModelClients {
             Some(sealed) => {
                 let opened = self.keys.open(&model.base_url, &sealed.0);
                 let key = opened.and_then(|key| Key::new(std::str::from_utf8(&key).ok()?));
-                Some(key.ok_or("its key cannot be read any more: give it again")?)
+                Some(key.ok_or("its stored key cannot be decrypted: enter the key again")?)
             }
         };
         let client = match address_policy {
@@ -84,7 +88,7 @@ impl ModelClients {
         Ok(Endpoint::through(Client::clone(client), dialect, base, key, &model.model))
     }
 
-    /// What answers as an agent.
+    /// Returns the model of a service agent, with its fallback model.
     pub fn model(&self, service: &Service) -> Result<Model, &'static str> {
         let mut first = self.endpoint(&service.model)?;
         first.most_tokens = service.most_tokens;
@@ -94,8 +98,9 @@ impl ModelClients {
 
     fn checked(&self, text: &str) -> Result<(Url, AddressPolicy), AddressRejected> {
         let url = outbound::address(text, AddressPolicy::Everywhere)?;
-        let place = url.host_str().zip(url.port_or_known_default());
-        let is_allowed = place.is_some_and(|(host, port)| self.allowed.contains(&format!("{host}:{port}")));
+        let authority = url.host_str().zip(url.port_or_known_default());
+        let is_allowed =
+            authority.is_some_and(|(host, port)| self.allowed.contains(&format!("{host}:{port}")));
         let address_policy = if is_allowed { AddressPolicy::Everywhere } else { AddressPolicy::Public };
         Ok((outbound::address(text, address_policy)?, address_policy))
     }
@@ -105,14 +110,15 @@ impl Models for ModelClients {
     fn address(&self, text: &str) -> Result<Box<str>, &'static str> {
         match self.checked(text) {
             Ok((url, _)) => Ok(url.as_str().into()),
-            Err(barred) => Err(barred.rule()),
+            Err(rejected) => Err(rejected.rule()),
         }
     }
 
     fn probe(&self, model: ModelAccess) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> {
         let endpoint = self.endpoint(&model);
         Box::pin(async move {
-            let answer = endpoint?.ask_briefly("Answer with the word YES.", "Are you there?", PATIENCE).await;
+            let answer =
+                endpoint?.ask_briefly("Answer with the word YES.", "Are you there?", PROBE_TIMEOUT).await;
             answer.map(drop).map_err(|endpoint_error| endpoint_error.to_string())
         })
     }

@@ -1,4 +1,5 @@
-//! Administration while no hub is running: opens the store, does one thing, closes it.
+//! Executes an operator's request while no hub is running: opens the store, executes it, and closes the
+//! store.
 
 use crate::admin::{AdminReply, AdminRequest};
 use crate::admin_executor::AdminExecutor;
@@ -8,7 +9,7 @@ use crate::settings::Settings;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Performs the request on the store in the data directory, whose lock it holds meanwhile.
+/// Executes the request on the store in the data directory. Holds the directory's lock until it is done.
 pub async fn perform(
     settings: &Settings,
     config: Option<&Path>,

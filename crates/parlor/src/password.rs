@@ -1,18 +1,19 @@
-//! Makes passwords for people who did not bring one.
+//! Generates passwords for new users and password resets.
 
 use crate::secret::Secret;
 use anyhow::Context;
 
-/// Letters and digits that cannot be taken for each other when read aloud or copied by hand.
+/// Letters and digits without lookalikes such as `0` and `O`, so that a password can be copied by hand.
 const ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const GROUPS: usize = 4;
 const GROUP_LENGTH: usize = 5;
 
-/// Makes a password of about 115 bits that satisfies the password rules.
+/// Generates a password with about 115 bits of entropy that satisfies the password rules.
 pub fn generate() -> anyhow::Result<Secret> {
     loop {
         let characters = draw(GROUPS * GROUP_LENGTH)?;
-        // The rules ask for one of each; redrawing keeps every such password equally likely.
+        // The rules require a lower-case letter, an upper-case letter and a digit. Redrawing the whole
+        // password keeps every valid password equally likely.
         let has = |kind: fn(&u8) -> bool| characters.iter().any(kind);
         if has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit) {
             let groups: Vec<_> = characters.chunks(GROUP_LENGTH).map(String::from_utf8_lossy).collect();
@@ -22,12 +23,13 @@ pub fn generate() -> anyhow::Result<Secret> {
 }
 
 fn draw(count: usize) -> anyhow::Result<Vec<u8>> {
-    // Bytes at and above the largest multiple of the alphabet would favour its first letters.
+    // Rejection sampling: bytes at or above the largest multiple of the alphabet's length would make its
+    // first letters more likely.
     let fair = 256 / ALPHABET.len() * ALPHABET.len();
     let mut drawn = Vec::with_capacity(count);
     let mut random = [0_u8; 64];
     while drawn.len() < count {
-        getrandom::fill(&mut random).context("the system gives no random numbers")?;
+        getrandom::fill(&mut random).context("the system provides no random numbers")?;
         let letters = random.iter().map(|byte| usize::from(*byte)).filter(|byte| *byte < fair);
         drawn.extend(letters.map(|byte| ALPHABET[byte % ALPHABET.len()]));
     }
@@ -41,7 +43,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_made_password_keeps_the_rules_and_never_repeats() {
+    fn generated_passwords_satisfy_the_rules_and_are_unique() {
         let mut seen = BTreeSet::new();
         for _ in 0..200 {
             let password = generate().unwrap().expose().to_owned();

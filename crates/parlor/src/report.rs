@@ -1,7 +1,7 @@
-//! What start-up prints: where to go, where the data is, what to do next, what to beware of.
+//! The start-up report: URL, data directory, next steps and warnings.
 //!
-//! Owns: the words and their layout. It is printed when the hub is serving, so whoever reads the
-//! URL in it can connect.
+//! Owns: its text and layout. It is printed only once the hub accepts connections, so that the printed URL
+//! works.
 
 use crate::{settings::Settings, style::TerminalStyle};
 use std::{
@@ -12,20 +12,20 @@ use std::{
 };
 use url::Url;
 
-/// What there is to tell.
+/// Contents of the start-up report.
 #[derive(Clone, Debug)]
 pub struct StartupReport {
-    /// The address the listener got, with the true port.
+    /// Bound address of the listener, with the actual port.
     pub listening: SocketAddr,
     pub tls: bool,
     pub public_url: Option<Url>,
     pub data: PathBuf,
-    /// Present while there is no admin.
+    /// Setup link for the first admin; present until an admin exists.
     pub setup: Option<SetupLink>,
     pub warnings: Vec<String>,
 }
 
-/// The token of the one-time link for the first admin.
+/// Token and lifetime of the one-time setup link for the first admin.
 #[derive(Clone, Debug)]
 pub struct SetupLink {
     pub token: crate::secret::Secret,
@@ -33,7 +33,7 @@ pub struct SetupLink {
 }
 
 impl StartupReport {
-    /// Takes from the settings what they know; the rest is known once the hub is running.
+    /// Combines the settings with the values that are known only once the hub is running.
     pub fn new(settings: &Settings, listening: SocketAddr, setup: Option<SetupLink>) -> Self {
         let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
         let warnings = settings.warnings();
@@ -41,9 +41,9 @@ impl StartupReport {
         Self { listening, tls: settings.speaks_tls(), public_url, data, setup, warnings }
     }
 
-    /// The URL that works on this machine.
+    /// Returns the URL that works on this machine.
     pub fn local_url(&self) -> String {
-        // One can listen on "every address", but not open it.
+        // The unspecified address is valid for listening, but not for connecting.
         let ip = match self.listening.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -54,11 +54,11 @@ impl StartupReport {
     }
 }
 
-/// Renders the report; it ends with an empty line, so the log below stands apart.
+/// Renders the report. It ends with an empty line that separates it from the log.
 pub fn render(facts: &StartupReport, terminal_style: TerminalStyle) -> String {
     let local = facts.local_url();
     let public = facts.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
-    let people_use = public.clone().unwrap_or_else(|| local.clone());
+    let user_url = public.clone().unwrap_or_else(|| local.clone());
     let mut text = String::new();
     let mut line = |line: String| {
         let _ = if line.is_empty() { writeln!(text) } else { writeln!(text, "  {line}") };
@@ -77,25 +77,25 @@ pub fn render(facts: &StartupReport, terminal_style: TerminalStyle) -> String {
     line(String::new());
     match &facts.setup {
         Some(setup) => {
-            line("Nobody is here yet. This link makes you the first admin:".into());
+            line("There is no admin yet. Open this link to create the first admin:".into());
             line(String::new());
             line(format!(
                 "  {}",
-                terminal_style.link(format!("{people_use}/setup#token={}", setup.token.expose()))
+                terminal_style.link(format!("{user_url}/setup#token={}", setup.token.expose()))
             ));
             line(String::new());
             let lifetime = in_words(setup.lifetime);
             line(
                 terminal_style.dim(format!(
-                    "It works once, for {lifetime}. Then make a room, add a friend, say hello."
+                    "It works once, for {lifetime}. Then create a room and invite other users."
                 )),
             );
         }
         None => {
             line(format!("{}  {}", terminal_style.dim("Try  "), "open the link above, or from a terminal:"));
-            // A certificate is for a name, not for this address.
-            let known = if facts.tls { &people_use } else { &local };
-            line(format!("       curl {known}/api/health"));
+            // A TLS certificate is issued for the public name, not for the local address.
+            let base = if facts.tls { &user_url } else { &local };
+            line(format!("       curl {base}/api/health"));
             line("       parlor admin user add ada".into());
         }
     }
@@ -111,7 +111,7 @@ pub fn render(facts: &StartupReport, terminal_style: TerminalStyle) -> String {
     text
 }
 
-/// `./parlor-data` under a working directory becomes a path without the dot.
+/// Removes `.` components, so that `/srv/./parlor-data` is printed as `/srv/parlor-data`.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
@@ -146,7 +146,7 @@ mod tests {
     use crate::secret::Secret;
 
     #[test]
-    fn the_url_bears_the_true_port() {
+    fn the_url_contains_the_actual_port() {
         let text = render(&facts("127.0.0.1:40123"), TerminalStyle::PLAIN);
         assert!(text.lines().any(|line| line.trim() == "Open   http://127.0.0.1:40123"), "{text}");
         assert!(text.contains("/srv/parlor"), "{text}");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_is_opened_as_loopback() {
+    fn the_local_url_of_an_unspecified_address_is_loopback() {
         assert_eq!(facts("0.0.0.0:80").local_url(), "http://127.0.0.1:80");
         assert_eq!(facts("[::]:80").local_url(), "http://[::1]:80");
         assert_eq!(facts("192.168.1.4:80").local_url(), "http://192.168.1.4:80");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_setup_link_is_there_while_there_is_no_admin() {
+    fn the_setup_link_is_printed_until_an_admin_exists() {
         let mut facts = facts("127.0.0.1:80");
         let lifetime = Duration::from_secs(86_400);
         facts.setup = Some(SetupLink { token: Secret::new("abc"), lifetime });
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_the_public_url_and_the_local_one_stays() {
+    fn the_public_url_and_the_local_url_are_printed() {
         let mut facts = facts("127.0.0.1:80");
         facts.public_url = Some(Url::parse("https://chat.example.org/").unwrap());
         let lifetime = Duration::from_secs(90);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_stand_out_and_fit_a_terminal() {
+    fn warnings_are_marked_and_wrapped_to_80_columns() {
         let mut facts = facts("0.0.0.0:80");
         facts.warnings = vec!["Beware of the ".to_owned() + &"dog ".repeat(40)];
         let text = render(&facts, TerminalStyle::PLAIN);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_painted_without_a_terminal() {
+    fn output_without_a_terminal_has_no_escape_codes() {
         let mut facts = facts("127.0.0.1:80");
         facts.warnings = vec!["Beware".into()];
         assert!(!render(&facts, TerminalStyle::PLAIN).contains('\x1b'));

@@ -1,6 +1,6 @@
-//! From the arguments to the command they name, and to the exit code.
+//! Runs the command given on the command line and maps its result to an exit code.
 //!
-//! Exit codes: 0 done, 1 refused or failed, 2 arguments not understood.
+//! Exit codes: 0 success, 1 refused or failed, 2 invalid arguments.
 
 use crate::{
     admin_command,
@@ -17,13 +17,13 @@ use std::{
     process::ExitCode,
 };
 
-/// Runs the command that the process was started with.
+/// Runs the command that the process was started with and returns the exit code.
 pub fn run() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(kept) = kept() {
-        return parlor_agents::supervisor::run(kept);
+    if let Some(arguments) = supervisor_arguments() {
+        return parlor_agents::supervisor::run(arguments);
     }
-    let arguments = Arguments::of_process();
+    let arguments = Arguments::from_process();
     let flags = arguments.flags();
     let data = flags.get("data").cloned();
     let data = data.as_deref();
@@ -79,11 +79,11 @@ pub fn run() -> ExitCode {
         Command::Man { directory } => manual::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
-        // The diagnosis said it all.
+        // The printed diagnosis already explains the failure.
         Ok(()) if failed => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to tell it to if even stderr is gone.
+            // A failed write to stderr is ignored: no other output is left to report it on.
             for line in format!("{error:#}").lines() {
                 let _ = writeln!(io::stderr(), "{}", escape_control(line));
             }
@@ -92,15 +92,15 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// What to keep, where this process was started by another Parlor to be the keeper of a program.
+/// Returns the supervisor's arguments if another Parlor process started this one as a process supervisor.
 #[cfg(target_os = "linux")]
-fn kept() -> Option<impl Iterator<Item = std::ffi::OsString>> {
+fn supervisor_arguments() -> Option<impl Iterator<Item = std::ffi::OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == parlor_agents::supervisor::SUPERVISE).then_some(arguments)
 }
 
 fn loaded(sources: &Sources) -> anyhow::Result<Loaded> {
-    settings::load(sources).map_err(|problems| config_command::complaint(&problems))
+    settings::load(sources).map_err(|problems| config_command::combined_error(&problems))
 }
 
 fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -108,11 +108,13 @@ fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
     runtime.context("cannot start the asynchronous runtime")?.block_on(work)
 }
 
-/// Prints a result. A reader that stopped listening, as `head` does, is no failure.
+/// Prints `text` to stdout. A closed pipe, as with `| head`, is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
         _ => Ok(()),
     }
 }

@@ -1,11 +1,11 @@
-//! A text that must not be shown by accident.
+//! Secret text that must not be printed by accident.
 //!
-//! Owns: masking in `Debug`, so a secret inside a derived `Debug` never reaches a log.
-//! Never: serialises by itself; a field that has to cross a socket names [`exposed`] and so says it on purpose.
+//! Owns: masking in `Debug`, so that a secret inside a derived `Debug` never reaches a log.
+//! Never: implements `Serialize`; a field that must be serialised opts in with [`exposed`].
 
 use std::fmt;
 
-/// Holds a password, key or signing secret.
+/// A password, key or signing secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -14,7 +14,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Gives the text; the long name makes every use easy to find in review.
+    /// Returns the secret text. The explicit name makes every use easy to find in a review.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -26,7 +26,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Lets one field be written out: `#[serde(with = "crate::secret::exposed")]`.
+/// Serialises a secret field as plain text: `#[serde(with = "crate::secret::exposed")]`.
 pub mod exposed {
     use super::Secret;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_never_shows_the_text() {
+    fn debug_output_masks_the_secret() {
         let shown = format!("{:?}", Some(Secret::new("hunter2")));
         assert_eq!(shown, "Some(Secret(********))");
     }

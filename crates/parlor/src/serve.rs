@@ -1,4 +1,4 @@
-//! Puts the hub together and runs it until it is told to stop.
+//! Composition of the hub: starts all its parts and runs it until a signal stops it.
 
 use crate::admin_executor::AdminExecutor;
 use crate::agents::local::{self, LocalAgents};
@@ -17,7 +17,7 @@ use parlor_engine::fanout::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::{Caller, Command};
 use parlor_server::{App, Config, Models, RunningServer, Tls, secrets};
-use parlor_wire::agentim::gateway::ingress::MOST_CHUNKS;
+use parlor_wire::agentim::gateway::ingress::MAX_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
 use std::io::Write;
@@ -30,7 +30,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Starts the hub, prints how to reach it, and serves until a signal ends it.
+/// Starts the hub, prints the start-up report, and serves until SIGTERM or SIGINT. SIGHUP reopens the log
+/// file and reloads the certificate.
 pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Result<()> {
     parlor_agents::process::enable_supervisor();
     let log = log::start(&settings)?;
@@ -39,7 +40,7 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     let mut hang_up = signal(SignalKind::hangup()).context("cannot wait for signals")?;
     let mut hub = RunningHub::start(&settings, config.as_deref(), Platform::default()).await?;
     let facts = StartupReport::new(&settings, hub.address(), hub.setup.take());
-    // A closed standard output is no reason not to serve.
+    // The hub serves even if standard output is closed.
     let _ =
         std::io::stdout().lock().write_all(report::render(&facts, TerminalStyle::for_stdout()).as_bytes());
 
@@ -59,12 +60,14 @@ pub async fn serve(settings: Settings, config: Option<PathBuf>) -> anyhow::Resul
     Ok(())
 }
 
-/// A hub with its listeners and background tasks. [`serve`] runs one per process; tests run several in theirs.
+/// A hub with its listeners and background tasks. [`serve`] runs one per process; tests run several in
+/// theirs.
 ///
-/// Dropping it aborts the background tasks, and the listener ends with the runtime; [`RunningHub::stop`] shuts down in order.
+/// Dropping it aborts the background tasks, and the listener ends with the runtime; [`RunningHub::stop`]
+/// shuts down gracefully.
 pub struct RunningHub {
     listening: Option<RunningServer>,
-    /// How the first admin is made, if there is none yet.
+    /// Setup link for the first admin; present until an admin exists.
     pub setup: Option<SetupLink>,
     tls: Option<Arc<Tls>>,
     stop_control: Option<oneshot::Sender<()>>,
@@ -84,7 +87,9 @@ impl RunningHub {
     ) -> anyhow::Result<Self> {
         // Before the store is opened: a wrong certificate must leave the data directory as it was.
         let tls = match (&settings.tls_cert, &settings.tls_key) {
-            (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).context("cannot speak TLS")?),
+            (Some(certificate), Some(key)) => {
+                Some(Tls::load(certificate, key).context("cannot load the TLS certificate")?)
+            }
             _ => None,
         };
         let close_timeout = platform.close_timeout;
@@ -102,16 +107,16 @@ impl RunningHub {
         let setup = first_admin(&instance, &local_agents, settings).await?;
 
         let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
-        let operator = AdminExecutor::new(&instance, local_agents.clone(), true);
+        let executor = AdminExecutor::new(&instance, local_agents.clone(), true);
         let (stop_control, control_stopped) = oneshot::channel::<()>();
         let control = tokio::spawn(control.serve(
             move |request| {
-                let operator = operator.clone();
-                async move { operator.perform(request).await }
+                let executor = executor.clone();
+                async move { executor.perform(request).await }
             },
             async { control_stopped.await.unwrap_or_default() },
         ));
-        let guide = tokio::spawn(guide::keep(app.clone()));
+        let guide = tokio::spawn(guide::run_loop(app.clone()));
         let agents = tokio::spawn(local::run_loop(app.clone(), local_agents));
         let services = tokio::spawn({
             let (app, models, data) = (app.clone(), instance.models.clone(), settings.data.clone());
@@ -132,7 +137,7 @@ impl RunningHub {
         })
     }
 
-    /// Where the hub listens; the port is the real one if the settings ask for any free port.
+    /// Returns the bound address of the listener, with the actual port if the setting is port 0.
     pub fn address(&self) -> SocketAddr {
         self.listening.as_ref().expect("only `stop` takes the listener").address
     }
@@ -141,14 +146,15 @@ impl RunningHub {
         self.instance.hub.clone()
     }
 
-    /// Reads the TLS certificate again, if the hub uses one.
+    /// Reloads the TLS certificate if its files changed.
     pub fn reload_certificate(&self) {
         if let Some(tls) = &self.tls {
             tls.reload_if_changed();
         }
     }
 
-    /// Closes every connection with a close frame, answers what was submitted, and closes the store.
+    /// Shuts down gracefully: closes every connection with a close frame, finishes submitted commands, and
+    /// closes the store.
     pub async fn stop(mut self) {
         if let Some(listening) = self.listening.take() {
             listening.stop().await;
@@ -157,9 +163,10 @@ impl RunningHub {
             let _ = stop.send(());
         }
         let _ = (&mut self.control).await;
-        // Aborting the janitor between two files is safe: it finds the remaining ones after the next start.
+        // Aborting the blob garbage collector between two files is safe: it finds the rest after the next
+        // start.
         self.janitor.abort();
-        // Aborting these tasks ends the programs that they started.
+        // Aborting the hosting tasks also ends the agent programs that they started.
         self.hosting.iter().for_each(JoinHandle::abort);
         let _ = (&mut self.janitor).await;
         self.instance.hub.close().await;
@@ -174,19 +181,20 @@ impl Drop for RunningHub {
     }
 }
 
-/// Makes the first admin from the settings, or a link with which somebody becomes it.
+/// If there is no admin, creates the first admin from the settings, or returns a setup link if no password is
+/// set.
 async fn first_admin(
     instance: &Instance,
     local_agents: &Arc<LocalAgents>,
     settings: &Settings,
 ) -> anyhow::Result<Option<SetupLink>> {
-    let refused = |_| anyhow::anyhow!("the store cannot be written");
+    let refused = |_| anyhow::anyhow!("cannot write to the store");
     if !instance.hub.needs_setup().await.map_err(refused)? {
         return Ok(None);
     }
     if let Some(password) = &settings.admin_password {
         AdminExecutor::new(instance, local_agents.clone(), false)
-            .make_admin(&settings.admin_user, password)
+            .create_admin(&settings.admin_user, password)
             .await?;
         return Ok(None);
     }
@@ -237,7 +245,7 @@ fn server_config(
         },
         gateway_frames: FrameLimits {
             bytes: settings.max_gateway_message_size,
-            json: JsonLimits { depth: settings.max_json_depth, items: MOST_CHUNKS },
+            json: JsonLimits { depth: settings.max_json_depth, items: MAX_CHUNKS },
         },
         outbox: OutboxLimits { bytes: settings.outbox_max_bytes, buffers: settings.outbox_max_frames },
         allowed_origins,

@@ -1,9 +1,9 @@
-//! Weight and colour for a terminal, and none for anything else.
+//! Terminal styling: bold and colour on a terminal, plain text everywhere else.
 
 use parlor_model::characters::is_deceptive;
 use std::{fmt::Display, io::IsTerminal};
 
-/// Knows whether the reader is a terminal that wants colour.
+/// Applies ANSI styles if enabled.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalStyle {
     enabled: bool,
@@ -13,11 +13,11 @@ impl TerminalStyle {
     pub const PLAIN: Self = Self { enabled: false };
     pub const COLOURED: Self = Self { enabled: true };
 
-    /// Colour if standard output is a terminal and nobody asked for none.
+    /// Enables styles if standard output is a terminal, unless `NO_COLOR` or `TERM=dumb` disables them.
     pub fn for_stdout() -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        let disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { enabled: std::io::stdout().is_terminal() && !refused }
+        Self { enabled: std::io::stdout().is_terminal() && !disabled }
     }
 
     pub fn bold(self, text: impl Display) -> String {
@@ -52,7 +52,8 @@ impl TerminalStyle {
     }
 }
 
-/// Makes text of others safe to print: what could steer a terminal or turn a line around is escaped.
+/// Escapes control characters and bidirectional marks, so that untrusted text cannot control the terminal or
+/// reverse a line.
 pub fn escape_control(text: &str) -> String {
     text.chars()
         .map(|c| if is_deceptive(c) { c.escape_unicode().to_string() } else { c.to_string() })
@@ -64,13 +65,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_terminal_nothing_is_painted() {
+    fn plain_style_emits_no_escape_codes() {
         assert_eq!(TerminalStyle::PLAIN.bold("x") + &TerminalStyle::PLAIN.warning("y"), "xy");
         assert_eq!(TerminalStyle::COLOURED.bold("x"), "\x1b[1mx\x1b[0m");
     }
 
     #[test]
-    fn text_of_others_cannot_steer_the_terminal() {
+    fn control_characters_and_bidirectional_marks_are_escaped() {
         assert_eq!(escape_control("Ada \x1b]52;c;x\x07"), "Ada \\u{1b}]52;c;x\\u{7}");
         assert_eq!(escape_control("a\u{202e}b\nc"), "a\\u{202e}b\\u{a}c");
         assert_eq!(escape_control("Zoë 周"), "Zoë 周");

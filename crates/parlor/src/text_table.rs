@@ -1,11 +1,12 @@
-//! Tables for a terminal: aligned columns, a quiet heading, no frame.
+//! Renders tables for a terminal: aligned columns under a dimmed heading, without borders.
 
 use crate::style::{TerminalStyle, escape_control};
 use unicode_width::UnicodeWidthStr;
 
 const GAP: &str = "  ";
 
-/// Renders rows under their headings. Cells are text of others and are made harmless.
+/// Renders rows under their headings. Control characters in cells are escaped, because cells are untrusted
+/// text.
 pub fn listing<const COLUMNS: usize>(
     headings: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -29,7 +30,7 @@ pub fn listing<const COLUMNS: usize>(
 
 fn line(cells: &[&str], widths: &[usize]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, width)| {
-        // `{:width$}` counts characters, but a cell of a terminal can be half or twice as wide.
+        // `{:width$}` counts characters, but a character can be zero or two terminal columns wide.
         format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
     });
     padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_cannot_break_the_table() {
+    fn control_characters_in_a_cell_are_escaped() {
         let text = listing(["NAME"], &[["a\nb\x1b[2J".into()]], TerminalStyle::COLOURED);
         assert_eq!(text, "\x1b[2mNAME\x1b[0m\na\\u{a}b\\u{1b}[2J\n");
     }

@@ -1,4 +1,5 @@
-//! Has a model decide which agents answer what was said to nobody by name: one question for each message.
+//! Triage by a model: picks the agents that answer an unaddressed message, with one model request per
+//! message.
 
 use crate::models::ModelClients;
 use parking_lot::Mutex;
@@ -13,33 +14,34 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// Messages whose decision is known; the agents of one are asked about at nearly the same time.
-const REMEMBERED: usize = 256;
+/// Maximum number of cached decisions. The engine asks about each agent of a message at nearly the same time,
+/// so a short cache is enough for one request per message.
+const MAX_CACHED_DECISIONS: usize = 256;
 
-/// The room's own model, else the hub's, else plain rules.
+/// Uses the router model of the room, else the triage model of the hub, else fixed rules.
 pub struct ModelTriage {
     models: Arc<ModelClients>,
-    known: Mutex<VecDeque<(MessageId, Decision)>>,
+    cache: Mutex<VecDeque<(MessageId, Decision)>>,
 }
 
-/// Who was picked, or nothing if nobody could be asked.
+/// Picked agents, or `None` if the model request failed.
 type Decision = Arc<OnceCell<Option<Vec<AgentId>>>>;
 
 impl ModelTriage {
     pub fn new(models: Arc<ModelClients>) -> Self {
-        Self { models, known: Mutex::default() }
+        Self { models, cache: Mutex::default() }
     }
 
     fn decision(&self, message: &MessageId) -> Decision {
-        let mut known = self.known.lock();
-        if let Some((_, decision)) = known.iter().find(|(id, _)| id == message) {
+        let mut cache = self.cache.lock();
+        if let Some((_, decision)) = cache.iter().find(|(id, _)| id == message) {
             return decision.clone();
         }
-        if known.len() == REMEMBERED {
-            known.pop_front();
+        if cache.len() == MAX_CACHED_DECISIONS {
+            cache.pop_front();
         }
         let decision = Decision::default();
-        known.push_back((message.clone(), decision.clone()));
+        cache.push_back((message.clone(), decision.clone()));
         decision
     }
 }
@@ -51,9 +53,9 @@ impl Triage for ModelTriage {
             (None, Some(endpoint)) => Ok(endpoint.clone()),
             (None, None) => return RuleBasedTriage.should_answer(case),
         };
-        let (decision, patience) = (self.decision(&case.message.id), self.models.patience);
+        let (decision, timeout) = (self.decision(&case.message.id), self.models.triage_timeout);
         Box::pin(async move {
-            match decision.get_or_init(|| picked(endpoint, &case, patience)).await {
+            match decision.get_or_init(|| pick_agents(endpoint, &case, timeout)).await {
                 Some(picked) => Ok(picked.contains(&case.agent.id)),
                 None => {
                     Err(Fault::new("cannot pick agents", Severity::Transient, "the model gave no answer"))
@@ -63,17 +65,17 @@ impl Triage for ModelTriage {
     }
 }
 
-async fn picked(
+async fn pick_agents(
     endpoint: Result<Arc<Endpoint>, &'static str>,
     case: &TriageCase,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<Vec<AgentId>> {
     let candidates = case.candidates.iter().map(|agent| Candidate {
         name: &agent.name,
         description: &agent.description,
         capabilities: agent.host.capabilities.iter().map(AsRef::as_ref).collect(),
     });
-    let question = PickRequest {
+    let request = PickRequest {
         room: &case.room.name,
         agents: &candidates.collect::<Vec<_>>(),
         sender: &case.message.sender_name,
@@ -81,15 +83,15 @@ async fn picked(
     };
     let picked = match endpoint {
         Ok(endpoint) => {
-            pick(&endpoint, &question, patience).await.map_err(|endpoint_error| endpoint_error.to_string())
+            pick(&endpoint, &request, timeout).await.map_err(|endpoint_error| endpoint_error.to_string())
         }
         Err(reason) => Err(reason.to_owned()),
     };
     match picked {
-        Ok(places) => Some(places.into_iter().map(|place| case.candidates[place].id.clone()).collect()),
+        Ok(indices) => Some(indices.into_iter().map(|index| case.candidates[index].id.clone()).collect()),
         Err(reason) => {
             let room = &case.room.id;
-            tracing::warn!(%room, reason, "nobody picks which agents answer: all may, within their budgets");
+            tracing::warn!(%room, reason, "triage failed: all agents may answer, within their budgets");
             None
         }
     }

@@ -1,8 +1,9 @@
-//! The seed of every random test, and how much each of them explores.
+//! Seed and number of cases of every random test.
 //!
-//! Owns: `PARLOR_TEST_SEED` and `PARLOR_TEST_ROUNDS`. Without a seed, each test process chooses one. [`seed`] prints it, and
-//! the test harness shows what a failed test printed, so a failure can be repeated with the same seed.
-//! A crate of its own because the unit tests of small crates need it, and `parlor-testkit` is slow to compile.
+//! Owns: `PARLOR_TEST_SEED` and `PARLOR_TEST_ROUNDS`. Without a seed, each test process chooses one. [`seed`]
+//! prints it, and the test harness shows the output of failed tests, so a failure can be repeated with the
+//! same seed. It is a separate crate, because the unit tests of small crates need it and `parlor-testkit` is
+//! slow to compile.
 
 mod rng;
 
@@ -10,13 +11,13 @@ pub use rng::Rng;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-/// The seed of random tests: a number, decimal or hexadecimal with `0x`.
+/// Environment variable with the seed of random tests: a decimal number, or hexadecimal with `0x`.
 pub const SEED: &str = "PARLOR_TEST_SEED";
 
-/// How many times the usual number of cases random tests try; 1 if it is not set.
+/// Environment variable with the factor by which random tests multiply their number of cases; default 1.
 pub const ROUNDS: &str = "PARLOR_TEST_ROUNDS";
 
-/// The seed of this test process, which it prints: that of `PARLOR_TEST_SEED`, or a fresh one.
+/// Returns the seed of this test process and prints it: the value of `PARLOR_TEST_SEED`, or a random one.
 pub fn seed() -> u64 {
     static CHOSEN: OnceLock<u64> = OnceLock::new();
     let seed = *CHOSEN.get_or_init(|| variable(SEED).unwrap_or_else(fresh));
@@ -24,31 +25,31 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// A random generator that starts from [`seed`].
+/// Returns a random generator that starts from [`seed`].
 pub fn rng() -> Rng {
     Rng::new(seed())
 }
 
-/// How many cases a random test tries: its usual number, as many times as `PARLOR_TEST_ROUNDS` says.
+/// Returns the number of cases of a random test: its default number multiplied by `PARLOR_TEST_ROUNDS`.
 pub fn cases(usual: u32) -> u32 {
     let rounds = variable(ROUNDS).map_or(1, |rounds| u32::try_from(rounds).unwrap_or(u32::MAX));
     usual.saturating_mul(rounds)
 }
 
-/// What `proptest!` and `TestRunner` are configured with: [`seed`] as the seed, and the usual 256 [`cases`].
+/// Returns the configuration for `proptest!` and `TestRunner`, with [`seed`] and 256 [`cases`] by default.
 #[cfg(feature = "proptest")]
 pub fn proptest_config() -> proptest::test_runner::Config {
     proptest_config_with(256)
 }
 
-/// The same with another usual number of cases.
+/// Like [`proptest_config`], with another default number of cases.
 #[cfg(feature = "proptest")]
 pub fn proptest_config_with(usual_cases: u32) -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, RngSeed};
     Config {
         rng_seed: RngSeed::Fixed(seed()),
         cases: cases(usual_cases),
-        // The printed seed repeats a failure; a test writes nothing into the source tree.
+        // The printed seed is enough to repeat a failure, and tests must not write into the source tree.
         failure_persistence: None,
         ..Config::default()
     }
@@ -56,7 +57,7 @@ pub fn proptest_config_with(usual_cases: u32) -> proptest::test_runner::Config {
 
 fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
-    Some(parse(&value).unwrap_or_else(|| panic!("{name}={value} is no number")))
+    Some(parse(&value).unwrap_or_else(|| panic!("{name}={value} is not a number")))
 }
 
 fn parse(value: &str) -> Option<u64> {
@@ -66,7 +67,8 @@ fn parse(value: &str) -> Option<u64> {
     }
 }
 
-/// The standard library seeds its hash maps from the operating system's random numbers.
+/// Returns a random seed. `RandomState` is seeded by the operating system, so no further dependency is
+/// needed.
 fn fresh() -> u64 {
     RandomState::new().hash_one("a seed")
 }
@@ -104,7 +106,7 @@ mod tests {
 
     #[cfg(feature = "proptest")]
     #[test]
-    fn proptest_draws_the_same_cases_from_the_same_seed() {
+    fn proptest_generates_the_same_cases_from_the_same_seed() {
         use proptest::prelude::*;
         use proptest::strategy::ValueTree;
         use proptest::test_runner::TestRunner;

@@ -1,6 +1,6 @@
-//! Repeatable randomness: the same seed gives the same run.
+//! Deterministic random generator: the same seed gives the same sequence.
 
-/// SplitMix64; good enough to choose moments and victims, and four lines long.
+/// SplitMix64: sufficient for tests, and only four lines long.
 pub struct Rng(u64);
 
 impl Rng {
@@ -15,7 +15,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number less than `bound`, which is at least 1.
+    /// Returns a random number below `bound`, which must be at least 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.draw() % bound
     }

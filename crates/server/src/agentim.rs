@@ -1,4 +1,7 @@
-//! The AgentIM door for people: `/ws/client`.
+//! AgentIM protocol for users: the WebSocket sessions of `/ws/client`.
+//!
+//! Decodes frames to commands, replies in order, and limits frames, authentication attempts and pending posts
+//! of a connection.
 
 use crate::App;
 use crate::auth;
@@ -26,15 +29,18 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Messages of one connection that may wait for their commit; then it is read no further.
+/// Maximum posts of one connection that wait for their commit; until one completes, the hub reads no further
+/// frames.
 const MAX_PENDING_POSTS: usize = 256;
-/// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
+/// Maximum bytes of a message, raised to `frames.bytes` if that is larger. A longer message ends the
+/// connection; one that only exceeds `frames.bytes` is rejected.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
-/// Frames handled before anything else gets its turn.
-const MAX_FRAMES_PER_TURN: usize = 64;
-const AUTH_ATTEMPTS: u32 = 5;
-const TYPING_EVERY: Duration = Duration::from_secs(1);
-/// A reload of the page is not an absence.
+/// Maximum frames handled in a row before the session handles other events.
+const MAX_FRAMES_PER_BURST: usize = 64;
+const MAX_AUTH_ATTEMPTS: u32 = 5;
+/// Minimum interval between typing signals of a connection in one room.
+const TYPING_INTERVAL: Duration = Duration::from_secs(1);
+/// Grace period before a disconnected user is published as absent, so that a page reload is not an absence.
 const ABSENT_AFTER: Duration = Duration::from_secs(2);
 
 pub struct ClientEgress;
@@ -58,11 +64,13 @@ impl Egress for ClientEgress {
 
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
-            DisconnectReason::TooSlow => ("RATE_LIMITED", "You read too slowly; come back and resume", 1013),
+            DisconnectReason::TooSlow => {
+                ("RATE_LIMITED", "The client reads too slowly; reconnect and resume", 1013)
+            }
             DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
             DisconnectReason::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
         };
-        frame::together(&[frame::text(&egress::error(code, words)), frame::close(close, words)])
+        frame::concat(&[frame::text(&egress::error(code, words)), frame::close(close, words)])
     }
 }
 
@@ -72,11 +80,11 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 async fn run_session(app: Arc<App>, upgraded: Upgraded) {
-    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
+    let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
     let too_slow = app.client_egress.disconnect_frame(DisconnectReason::TooSlow);
     let hard_limit = MAX_MESSAGE_BYTES.max(app.config.frames.bytes);
     let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
-    let mut client_session = ClientSession::new(app, &socket, counted);
+    let mut client_session = ClientSession::new(app, &socket, permit);
     let deadline = tokio::time::sleep(client_session.app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
@@ -85,12 +93,12 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             outcome = client_session.next_outcome(), if !client_session.pending.is_empty() => client_session.answer(outcome),
-            () = ongoing.stopped() => outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
-                // Its place is free before it can know that it has to go.
-                if client_session.guest.take().is_some() {
+                // Release the permit before the client learns that it timed out.
+                if client_session.unauthenticated_permit.take().is_some() {
                     socket.close(4001, "Authentication timeout");
-                } else if client_session.is_over().await {
+                } else if client_session.is_expired().await {
                     outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
@@ -102,30 +110,30 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    let left = client_session.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
+    let absent = client_session.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
     let app = client_session.app.clone();
     drop(client_session);
     socket.finish(app.config.close_timeout).await;
-    if let Some((user, then)) = left {
+    if let Some((user, publish_at)) = absent {
         tokio::select! {
-            () = ongoing.stopped() => {}
-            () = tokio::time::sleep_until(then) => {
+            () = socket_guard.stopped() => {}
+            () = tokio::time::sleep_until(publish_at) => {
                 let _ = app.hub.publish_absence(&user).await;
             }
         }
     }
 }
 
-/// One conversation with one client.
+/// Session of one client connection.
 struct ClientSession {
     app: Arc<App>,
     outbox: Arc<parlor_engine::fanout::Outbox>,
-    /// Counts the connection as a stranger's until it says who it is.
-    guest: Option<ConcurrencyPermit>,
-    signed: Option<AuthenticatedClient>,
+    /// Counts the connection towards its address until the client authenticates.
+    unauthenticated_permit: Option<ConcurrencyPermit>,
+    authenticated: Option<AuthenticatedClient>,
     attempts: u32,
     window: FixedWindow,
-    typed: HashMap<RoomId, Instant>,
+    last_typing: HashMap<RoomId, Instant>,
     pending: VecDeque<PendingPost>,
 }
 
@@ -133,12 +141,12 @@ struct AuthenticatedClient {
     caller: Caller,
     subscriber: Subscriber,
     username: Box<str>,
-    /// What hears of all rooms, if anything does.
-    following: Option<SubscriberId>,
-    _counted: ConcurrencyPermit,
+    /// Second subscriber, which receives the chat events of all rooms, if the client requested them.
+    chat_events: Option<SubscriberId>,
+    _permit: ConcurrencyPermit,
 }
 
-/// A message on its way to the disk, and what its sender calls it.
+/// A post that waits for its commit, with the client's id for it.
 struct PendingPost {
     receipt: parlor_engine::PendingReceipt,
     client_message_id: Option<Box<str>>,
@@ -147,26 +155,27 @@ struct PendingPost {
 type CompletedPost = (Result<Receipt, Refusal>, Option<Box<str>>);
 
 impl ClientSession {
-    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
-    async fn is_over(&self) -> bool {
-        let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.auth_context(&signed.caller).await, Err(Refusal::NotSignedIn))
+    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
+    /// once.
+    async fn is_expired(&self) -> bool {
+        let Some(authenticated) = &self.authenticated else { return false };
+        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
     }
 
-    fn new(app: Arc<App>, socket: &Socket, counted: ConcurrencyPermit) -> Self {
+    fn new(app: Arc<App>, socket: &Socket, permit: ConcurrencyPermit) -> Self {
         Self {
             window: FixedWindow::new(app.config.client_window, app.config.client_max),
             outbox: socket.outbox.clone(),
-            guest: Some(counted),
-            signed: None,
+            unauthenticated_permit: Some(permit),
+            authenticated: None,
             attempts: 0,
-            typed: HashMap::new(),
+            last_typing: HashMap::new(),
             pending: VecDeque::new(),
             app,
         }
     }
 
-    /// Waits for the oldest message under way; may be dropped and asked again.
+    /// Waits for the oldest pending post. Cancel-safe.
     async fn next_outcome(&mut self) -> CompletedPost {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
@@ -174,7 +183,7 @@ impl ClientSession {
         (outcome, id)
     }
 
-    /// Answers one message, and those whose commit is known by now too: a group is told in one buffer.
+    /// Replies to one completed post and to all others that are complete already, in one buffer.
     fn answer(&mut self, first: CompletedPost) {
         let mut replies = BytesMut::new();
         let mut outcome = Some(first);
@@ -194,7 +203,7 @@ impl ClientSession {
         }
     }
 
-    /// What comes after a message must not overtake it.
+    /// Replies to all pending posts first, so that later replies do not overtake theirs.
     async fn drain_pending(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
@@ -202,15 +211,16 @@ impl ClientSession {
         }
     }
 
-    /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
+    /// Handles one input and those that are ready behind it, because frames arrive in bursts. Returns `false`
+    /// when the connection has ended.
     async fn handle_incoming(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
         let mut incoming = Some(first);
-        for turn in 1..=MAX_FRAMES_PER_TURN {
+        for count in 1..=MAX_FRAMES_PER_BURST {
             match incoming.take() {
                 Some(SocketInput::Text(text)) => self.handle_frame(socket, &text).await,
-                Some(SocketInput::Binary) => self.misread(socket, FrameError::Unknown),
+                Some(SocketInput::Binary) => self.reject_frame(socket, FrameError::Unknown),
                 Some(SocketInput::TooLarge) => {
-                    self.misread(socket, FrameError::TooLarge);
+                    self.reject_frame(socket, FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
                 Some(SocketInput::NotUtf8) => socket.close(1007, "Not UTF-8"),
@@ -218,8 +228,8 @@ impl ClientSession {
                 Some(SocketInput::Gone) => return false,
                 None => break,
             }
-            // What is taken from the socket must be handled, so the last turn takes nothing more.
-            if turn == MAX_FRAMES_PER_TURN
+            // Read no further input in the last iteration: input that was read must be handled.
+            if count == MAX_FRAMES_PER_BURST
                 || self.pending.len() >= MAX_PENDING_POSTS
                 || self.outbox.is_closed()
             {
@@ -230,10 +240,10 @@ impl ClientSession {
         true
     }
 
-    fn misread(&mut self, socket: &Socket, frame_error: FrameError) {
+    fn reject_frame(&mut self, socket: &Socket, frame_error: FrameError) {
         let (code, words) = frame_error.words();
-        if self.signed.is_some() && !self.window.try_acquire() {
-            return self.refuse(socket, &too_many());
+        if self.authenticated.is_some() && !self.window.try_acquire() {
+            return self.refuse(socket, &rate_limited());
         }
         socket.send_text(&egress::error(code, words));
     }
@@ -243,32 +253,32 @@ impl ClientSession {
     }
 
     async fn handle_frame(&mut self, socket: &Socket, text: &str) {
-        let asked = match ingress::read(text, &self.app.config.frames) {
-            Ok(asked) => asked,
+        let request = match ingress::read(text, &self.app.config.frames) {
+            Ok(request) => request,
             Err(frame_error) => {
                 self.drain_pending().await;
-                return self.misread(socket, frame_error);
+                return self.reject_frame(socket, frame_error);
             }
         };
-        let counts = !matches!(asked, ClientRequest::Auth { .. } | ClientRequest::Ping { .. });
-        if counts && self.signed.is_some() && !self.window.try_acquire() {
+        let counts = !matches!(request, ClientRequest::Auth { .. } | ClientRequest::Ping { .. });
+        if counts && self.authenticated.is_some() && !self.window.try_acquire() {
             self.drain_pending().await;
-            let id = match &asked {
+            let id = match &request {
                 ClientRequest::Send { post, .. } => post.client_message_id.as_deref(),
                 _ => None,
             };
-            return socket.send_text(&egress::refusal(&too_many(), id));
+            return socket.send_text(&egress::refusal(&rate_limited(), id));
         }
-        if let ClientRequest::Send { room, post } = asked {
+        if let ClientRequest::Send { room, post } = request {
             return self.send(socket, room, post).await;
         }
         self.drain_pending().await;
-        match asked {
+        match request {
             ClientRequest::Ping { ts } => socket.send_text(&egress::pong(&ts)),
             ClientRequest::Auth { token, version } => {
                 self.authenticate(socket, &token, version.as_deref()).await
             }
-            _ if self.signed.is_none() => self.refuse(socket, &Refusal::NotSignedIn),
+            _ if self.authenticated.is_none() => self.refuse(socket, &Refusal::NotSignedIn),
             ClientRequest::Join { room, since } => self.join(socket, room, since.as_deref()).await,
             ClientRequest::Follow { since } => {
                 if let Err(refusal) = self.follow(since.as_deref()).await {
@@ -276,13 +286,13 @@ impl ClientSession {
                 }
             }
             ClientRequest::Leave { room } => {
-                if let (Some(room), Some(signed)) = (room, &self.signed) {
-                    self.app.hub.detach(signed.subscriber.id, &room);
+                if let (Some(room), Some(authenticated)) = (room, &self.authenticated) {
+                    self.app.hub.detach(authenticated.subscriber.id, &room);
                 }
             }
             ClientRequest::Typing { room } => self.typing(room),
-            ClientRequest::OfAgents(asked) => {
-                if let Err(refusal) = self.of_agents(asked).await {
+            ClientRequest::OfAgents(action) => {
+                if let Err(refusal) = self.handle_agent_action(action).await {
                     self.refuse(socket, &refusal);
                 }
             }
@@ -307,44 +317,44 @@ impl ClientSession {
         };
         self.attempts += 1;
         socket.send_text(&egress::not_authenticated(error));
-        let nobody = self.guest.is_none() && self.signed.is_none();
-        if nobody || self.attempts >= AUTH_ATTEMPTS {
+        let has_no_permit = self.unauthenticated_permit.is_none() && self.authenticated.is_none();
+        if has_no_permit || self.attempts >= MAX_AUTH_ATTEMPTS {
             socket.close(1008, "Too many authentication attempts");
         }
     }
 
     async fn sign_in(&mut self, token: &str) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
-        if let Some(signed) = &self.signed {
-            // Again on a live connection: the same person may show a newer proof, and nothing changes.
-            let standing = self.app.hub.auth_context(&caller).await?;
-            if signed.subscriber.user != standing.user.id {
+        if let Some(authenticated) = &self.authenticated {
+            // Repeated authentication: the same user may present a newer token, which changes nothing.
+            let auth_context = self.app.hub.auth_context(&caller).await?;
+            if authenticated.subscriber.user != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }
-            self.outbox.push(frame::text(&egress::authenticated(standing.user.id.as_str())));
+            self.outbox.push(frame::text(&egress::authenticated(auth_context.user.id.as_str())));
             return Ok(());
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let greeting = frame::text(&egress::authenticated(user.as_str()));
         let subscriber = Subscriber {
-            id: self.app.hub.viewer_id(),
+            id: self.app.hub.next_subscriber_id(),
             user,
             principal: caller.principal.clone(),
             egress: self.app.client_egress.clone(),
             outbox: self.outbox.clone(),
             present: true,
         };
-        let (standing, counted) =
-            admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await?;
+        let (auth_context, permit) =
+            admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
         self.attempts = 0;
-        let username = standing.user.username;
-        self.signed =
-            Some(AuthenticatedClient { caller, subscriber, username, following: None, _counted: counted });
+        let username = auth_context.user.username;
+        self.authenticated =
+            Some(AuthenticatedClient { caller, subscriber, username, chat_events: None, _permit: permit });
         Ok(())
     }
 
     async fn join(&mut self, socket: &Socket, room: Option<RoomId>, since: Option<&str>) {
-        let (Some(room), Some(signed)) = (room, &self.signed) else {
+        let (Some(room), Some(authenticated)) = (room, &self.authenticated) else {
             return self.refuse(socket, &Refusal::NotFound(EntityKind::Room));
         };
         let position = match since {
@@ -355,14 +365,23 @@ impl ClientSession {
             },
         };
         let (joined, lost) = (room.clone(), room.clone());
-        let asked = since.is_some();
-        let welcome = move |reached| asked.then(|| frame::text(&egress::joined(&joined, reached)));
-        match self.app.hub.attach(&signed.caller, &signed.subscriber, &room, position, welcome).await {
+        let with_position = since.is_some();
+        let welcome = move |reached| with_position.then(|| frame::text(&egress::joined(&joined, reached)));
+        match self
+            .app
+            .hub
+            .attach(&authenticated.caller, &authenticated.subscriber, &room, position, welcome)
+            .await
+        {
             Ok(_) => {}
             Err(Refusal::Resync { now }) => {
-                // Live from here on; what lies before is read anew by the client.
+                // Live from here on; the client loads the earlier history again.
                 let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
-                let live = self.app.hub.attach(&signed.caller, &signed.subscriber, &room, None, resync).await;
+                let live = self
+                    .app
+                    .hub
+                    .attach(&authenticated.caller, &authenticated.subscriber, &room, None, resync)
+                    .await;
                 if live.is_err() {
                     socket.send_text(&egress::resync(&room, now));
                 }
@@ -371,9 +390,10 @@ impl ClientSession {
         }
     }
 
-    /// Beside the rooms that were joined: what is told there is told here too, as the chat events door has it.
+    /// Adds a second subscriber that receives the chat events of all the user's rooms, beside the joined
+    /// rooms.
     async fn follow(&mut self, since: Option<&str>) -> Result<(), Refusal> {
-        let Some(signed) = &mut self.signed else { return Err(Refusal::NotSignedIn) };
+        let Some(authenticated) = &mut self.authenticated else { return Err(Refusal::NotSignedIn) };
         let since = match since {
             None | Some("now") => None,
             Some(text) => {
@@ -381,27 +401,27 @@ impl ClientSession {
                 Some(position.ok_or_else(|| Refusal::invalid("since", "is not a position"))?)
             }
         };
-        if let Some(before) = signed.following.take() {
-            self.app.hub.disconnect(before);
+        if let Some(previous) = authenticated.chat_events.take() {
+            self.app.hub.disconnect(previous);
         }
-        self.app.hub.may_follow(&signed.caller, &RoomFilter::All).await?;
+        self.app.hub.may_follow(&authenticated.caller, &RoomFilter::All).await?;
         let subscriber = Subscriber {
-            id: self.app.hub.viewer_id(),
+            id: self.app.hub.next_subscriber_id(),
             egress: self.app.socket_events.clone(),
             present: false,
-            ..signed.subscriber.clone()
+            ..authenticated.subscriber.clone()
         };
-        self.app.hub.connect(&signed.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
-        signed.following = Some(subscriber.id);
-        let made = |text: String| frame::text(&text);
+        self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        authenticated.chat_events = Some(subscriber.id);
+        let encode = |text: String| frame::text(&text);
         events::begin(
             &self.app,
-            &signed.caller,
+            &authenticated.caller,
             &subscriber,
             &RoomFilter::All,
             since,
             StreamFormat::Frame,
-            made,
+            encode,
         )
         .await
     }
@@ -409,7 +429,7 @@ impl ClientSession {
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
         let id = draft.client_message_id.clone();
         let refuse = |refusal: &Refusal| socket.send_text(&egress::refusal(refusal, id.as_deref()));
-        let Some(signed) = &self.signed else {
+        let Some(authenticated) = &self.authenticated else {
             self.drain_pending().await;
             return refuse(&Refusal::NotSignedIn);
         };
@@ -417,70 +437,80 @@ impl ClientSession {
             self.drain_pending().await;
             return refuse(&Refusal::NotFound(EntityKind::Room));
         };
-        // A member who has not joined joins by sending; a key that may only write need not hear.
-        if !self.app.hub.is_attached(signed.subscriber.id, &room)
-            && let Err(refusal) =
-                self.app.hub.attach(&signed.caller, &signed.subscriber, &room, None, |_| None).await
+        // Sending joins the room implicitly. An API key with write scope only may send without receiving.
+        if !self.app.hub.is_attached(authenticated.subscriber.id, &room)
+            && let Err(refusal) = self
+                .app
+                .hub
+                .attach(&authenticated.caller, &authenticated.subscriber, &room, None, |_| None)
+                .await
             && refusal != Refusal::Forbidden
         {
             self.drain_pending().await;
             return refuse(&refusal);
         }
-        let receipt = self.app.hub.submit(&signed.caller, Command::Post(draft.into_post(room))).await;
+        let receipt = self.app.hub.submit(&authenticated.caller, Command::Post(draft.into_post(room))).await;
         self.pending.push_back(PendingPost { receipt, client_message_id: id });
     }
 
-    async fn of_agents(&self, asked: AgentAction) -> Result<(), Refusal> {
-        let Some(signed) = &self.signed else { return Err(Refusal::NotSignedIn) };
-        match asked {
+    async fn handle_agent_action(&self, action: AgentAction) -> Result<(), Refusal> {
+        let Some(authenticated) = &self.authenticated else { return Err(Refusal::NotSignedIn) };
+        match action {
             AgentAction::Stop { room, agent } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.stop(&signed.caller, &room, &agent).await
+                self.app.hub.stop(&authenticated.caller, &room, &agent).await
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let approval_decision = ApprovalDecision { approval, allow, always, reason, digest };
-                self.app.hub.decide_approval(&signed.caller, approval_decision).await.map(drop)
+                self.app.hub.decide_approval(&authenticated.caller, approval_decision).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.inquire(&signed.caller, signed.subscriber.id, agent, room, inquiry).await
+                self.app
+                    .hub
+                    .inquire(&authenticated.caller, authenticated.subscriber.id, agent, room, inquiry)
+                    .await
             }
             AgentAction::Rewind { room, message } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
-                self.app.hub.rewind(&signed.caller, room, message).await
+                self.app.hub.rewind(&authenticated.caller, room, message).await
             }
             AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
                 let gateway_request = GatewayRequest::Credential { what: errand, body };
-                self.app.hub.send_gateway_request(&signed.caller, gateway, &gateway_request).await.map(drop)
+                self.app
+                    .hub
+                    .send_gateway_request(&authenticated.caller, gateway, &gateway_request)
+                    .await
+                    .map(drop)
             }
         }
     }
 
     fn typing(&mut self, room: Option<RoomId>) {
-        let (Some(room), Some(signed)) = (room, &self.signed) else { return };
-        let recently = self.typed.get(&room).is_some_and(|at| at.elapsed() < TYPING_EVERY);
-        if recently || !self.app.hub.is_attached(signed.subscriber.id, &room) {
+        let (Some(room), Some(authenticated)) = (room, &self.authenticated) else { return };
+        let recently = self.last_typing.get(&room).is_some_and(|at| at.elapsed() < TYPING_INTERVAL);
+        if recently || !self.app.hub.is_attached(authenticated.subscriber.id, &room) {
             return;
         }
-        self.app.hub.typing(&signed.subscriber, &signed.username, &room);
-        self.typed.insert(room, Instant::now());
+        self.app.hub.typing(&authenticated.subscriber, &authenticated.username, &room);
+        self.last_typing.insert(room, Instant::now());
     }
 
-    /// Names the person who is gone with this connection, unless another one of theirs is there.
+    /// Disconnects the subscribers. Returns the user if this was their last connection.
     fn leave(&mut self) -> Option<UserId> {
-        let signed = self.signed.take()?;
-        if let Some(following) = signed.following {
-            self.app.hub.disconnect(following);
+        let authenticated = self.authenticated.take()?;
+        if let Some(chat_events) = authenticated.chat_events {
+            self.app.hub.disconnect(chat_events);
         }
-        self.app.hub.disconnect(signed.subscriber.id).then_some(signed.subscriber.user)
+        self.app.hub.disconnect(authenticated.subscriber.id).then_some(authenticated.subscriber.user)
     }
 }
 
-fn too_many() -> Refusal {
+fn rate_limited() -> Refusal {
     Refusal::RateLimited { retry_after: Duration::ZERO }
 }

@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
 use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
@@ -34,26 +34,28 @@ pub struct App {
     pub(crate) limits: RateLimits,
     pub(crate) connection_limiter: ConcurrencyLimiter,
     pub(crate) blobs: Arc<dyn BlobStore>,
-    /// Files on their way in.
+    /// Limits concurrent uploads.
     pub(crate) upload_limiter: ConcurrencyLimiter,
-    /// One for each door, shared by all its connections: that is how a frame is encoded once.
+    /// Egress of `/ws/client`. Each protocol has one egress, shared by all its connections, so that the hub
+    /// encodes each frame once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
     pub(crate) gateway_egress: Arc<GatewayEgress>,
     pub(crate) events_egress: Arc<EventsEgress>,
     pub(crate) socket_events: Arc<SocketEvents>,
     pub(crate) tickets: Tickets,
-    /// Looks into folders at once; the rest wait.
+    /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
     pub(crate) open_sockets: OpenSockets,
     pub(crate) http_metrics: HttpMetrics,
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
-/// Files that one person sends at once, and all together: each takes a little memory and a place on the disk.
-const UPLOADS_AT_ONCE: usize = 3;
-const UPLOADS_IN_ALL: usize = 64;
-/// Each takes a thread and a disk for a while.
+/// Maximum concurrent uploads of one user. Each needs some memory and disk space.
+const MAX_CONCURRENT_UPLOADS_PER_USER: usize = 3;
+/// Maximum concurrent uploads of all users.
+const MAX_TOTAL_UPLOADS: usize = 64;
+/// Maximum concurrent workspace scans. Each occupies a blocking thread and the disk.
 const MAX_WORKSPACE_SCANS: usize = 2;
 
 impl App {
@@ -74,7 +76,7 @@ impl App {
             limits: RateLimits::new(&config),
             connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
-            upload_limiter: ConcurrencyLimiter::of(UPLOADS_AT_ONCE, UPLOADS_IN_ALL),
+            upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
             gateway_egress: Arc::new(GatewayEgress),

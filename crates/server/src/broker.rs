@@ -1,4 +1,6 @@
-//! The broker door: `/ws/broker`.
+//! Broker protocol: the WebSocket sessions of `/ws/broker`.
+//!
+//! Decodes frames to commands and queries, replies in order, and limits the pending commands of a connection.
 
 use crate::App;
 use crate::auth;
@@ -23,16 +25,17 @@ use parlor_wire::json::JsonLimits;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Commands of one connection that may wait for their commit, and how long their frames may be together;
-/// then it is read no further.
-const PENDING: usize = 256;
-const PENDING_BYTES: usize = 4 * 1024 * 1024;
-/// Frames handled before anything else gets its turn.
-const BURST: usize = 64;
-/// Replies go out as one buffer until it is this long.
+/// Maximum commands of one connection that wait for their commit; until one completes, the hub reads no
+/// further frames.
+const MAX_PENDING_COMMANDS: usize = 256;
+/// Maximum total bytes of the frames of those commands.
+const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+/// Maximum frames handled in a row before the session handles other events.
+const MAX_FRAMES_PER_BURST: usize = 64;
+/// Size from which a buffer of replies takes no further replies.
 const REPLY_BATCH_BYTES: usize = 16 * 1024;
-const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
-/// The largest frame; a larger one ends the connection.
+const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
+/// Maximum bytes of a frame; a larger one ends the connection.
 const MAX_FRAME_BYTES: usize = 1024 * 1024;
 
 pub struct BrokerEgress;
@@ -56,22 +59,22 @@ impl Egress for BrokerEgress {
 
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (words, close) = match reason {
-            DisconnectReason::TooSlow => ("You read too slowly", 1013),
+            DisconnectReason::TooSlow => ("The client reads too slowly", 1013),
             DisconnectReason::Revoked => ("Your session was revoked", 1008),
             DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
         };
-        frame::together(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
+        frame::concat(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
     }
 }
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
     let token = bearer(request.headers()).map(str::to_owned);
-    upgrade(&app, request, move |upgraded| converse(shared, upgraded, token))
+    upgrade(&app, request, move |upgraded| run_session(shared, upgraded, token))
 }
 
-async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
-    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
+async fn run_session(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
+    let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
     let too_slow = app.broker_egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
     let mut socket = Socket::open(stream, already_read, MAX_FRAME_BYTES, app.config.outbox, too_slow).await;
@@ -81,8 +84,8 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     let mut broker_session = BrokerSession {
         app,
         outbox: socket.outbox.clone(),
-        guest: Some(counted),
-        signed: None,
+        unauthenticated_permit: Some(permit),
+        authenticated: None,
         pending: VecDeque::new(),
         pending_bytes: 0,
     };
@@ -94,75 +97,79 @@ async fn converse(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
             biased;
             () = outbox.closed() => break,
             outcome = broker_session.next_outcome(), if !broker_session.pending.is_empty() => broker_session.answer(outcome).await,
-            () = ongoing.stopped() => outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
-                // Its place is free before it can know that it has to go.
-                if broker_session.guest.take().is_some() {
+                // Release the permit before the client learns that it timed out.
+                if broker_session.unauthenticated_permit.take().is_some() {
                     socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
-                } else if broker_session.is_over().await {
+                } else if broker_session.is_expired().await {
                     outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
-            incoming = socket.next(), if broker_session.may_hear_more() => {
-                if !broker_session.take(&mut socket, incoming).await {
+            incoming = socket.next(), if broker_session.has_capacity() => {
+                if !broker_session.handle_incoming(&mut socket, incoming).await {
                     break;
                 }
             }
         }
     }
-    if let Some(signed) = broker_session.signed.take() {
-        broker_session.app.hub.disconnect(signed.subscriber.id);
+    if let Some(authenticated) = broker_session.authenticated.take() {
+        broker_session.app.hub.disconnect(authenticated.subscriber.id);
     }
     socket.finish(close_timeout).await;
 }
 
+/// Session of one broker connection.
 struct BrokerSession {
     app: Arc<App>,
     outbox: Arc<parlor_engine::fanout::Outbox>,
-    guest: Option<ConcurrencyPermit>,
-    signed: Option<AuthenticatedBroker>,
+    /// Counts the connection towards its address until the client authenticates.
+    unauthenticated_permit: Option<ConcurrencyPermit>,
+    authenticated: Option<AuthenticatedBroker>,
     pending: VecDeque<PendingCommand>,
-    /// Of the frames that these came in.
+    /// Total bytes of the frames of all pending commands.
     pending_bytes: usize,
 }
 
 struct AuthenticatedBroker {
     caller: Caller,
     subscriber: Subscriber,
-    _counted: ConcurrencyPermit,
+    _permit: ConcurrencyPermit,
 }
 
-/// A command under way, and what its reply needs.
+/// A command that waits for its commit, with the fields that its reply echoes.
 struct PendingCommand {
     receipt: parlor_engine::PendingReceipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
     about: EchoedFields,
-    /// Of the frame it came in.
+    /// Bytes of the command's frame.
     bytes: usize,
 }
 
 type CompletedCommand = (Result<Receipt, Refusal>, PendingCommand);
 
 impl BrokerSession {
-    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
-    async fn is_over(&self) -> bool {
-        let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.auth_context(&signed.caller).await, Err(Refusal::NotSignedIn))
+    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
+    /// once.
+    async fn is_expired(&self) -> bool {
+        let Some(authenticated) = &self.authenticated else { return false };
+        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
     }
 
-    /// Waits for the oldest command under way; may be dropped and asked again.
+    /// Waits for the oldest pending command. Cancel-safe.
     async fn next_outcome(&mut self) -> CompletedCommand {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
         let outcome = (&mut front.receipt).await;
-        let pending = self.pending.pop_front().expect("there is a front");
+        let pending =
+            self.pending.pop_front().expect("`pending` has a front element, which was awaited above");
         self.pending_bytes -= pending.bytes;
         (outcome, pending)
     }
 
-    /// Answers one command, and those whose commit is known by now too: a group is told in few buffers.
+    /// Replies to one completed command and to all others that are complete already, in few buffers.
     async fn answer(&mut self, first: CompletedCommand) {
         let mut replies = BytesMut::new();
         let mut newest = None;
@@ -183,30 +190,34 @@ impl BrokerSession {
                 outcome = self.next_outcome().now_or_never();
             }
         }
-        // Who listens has it before its sender knows; who begins to listen afterwards does not get it.
+        // Reply only after publication: listeners get the message before its sender gets the reply, and a
+        // listener that subscribes after the reply does not get it.
         if let Some(newest) = newest {
             tokio::select! {
                 () = self.app.hub.wait_until_published(newest) => {}
                 () = self.outbox.closed() => {}
             }
         }
-        // Replies repeat what was sent, which may be long: who sends much is heard as fast as it reads.
+        // Replies echo fields of the request, which may be long: wait until the client has read enough of
+        // them.
         self.outbox.push_when_half_empty(replies.freeze()).await;
     }
 
-    async fn settle(&mut self) {
+    /// Replies to all pending commands.
+    async fn drain_pending(&mut self) {
         while !self.pending.is_empty() {
             let outcome = self.next_outcome().await;
             self.answer(outcome).await;
         }
     }
 
-    /// Handles what came, and what lies ready behind it: frames come in bursts. `false` at the end.
-    async fn take(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
+    /// Handles one input and those that are ready behind it, because frames arrive in bursts. Returns `false`
+    /// when the connection has ended.
+    async fn handle_incoming(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
         let mut incoming = Some(first);
-        for turn in 1..=BURST {
+        for count in 1..=MAX_FRAMES_PER_BURST {
             match incoming.take() {
-                Some(SocketInput::Text(text)) => self.hear(socket, &text).await,
+                Some(SocketInput::Text(text)) => self.handle_frame(socket, &text).await,
                 Some(SocketInput::Binary) => socket.send_text(&egress::error("error", None, "Invalid JSON")),
                 Some(SocketInput::TooLarge) => socket.close(1009, "Message exceeds maximum size"),
                 Some(SocketInput::NotUtf8) => socket.close(1007, "Not UTF-8"),
@@ -214,8 +225,8 @@ impl BrokerSession {
                 Some(SocketInput::Gone) => return false,
                 None => break,
             }
-            // What is taken from the socket must be handled, so the last turn takes nothing more.
-            if turn == BURST || !self.may_hear_more() || self.outbox.is_closed() {
+            // Read no further input in the last iteration: input that was read must be handled.
+            if count == MAX_FRAMES_PER_BURST || !self.has_capacity() || self.outbox.is_closed() {
                 break;
             }
             incoming = socket.next().now_or_never();
@@ -223,23 +234,23 @@ impl BrokerSession {
         true
     }
 
-    async fn hear(&mut self, socket: &Socket, text: &str) {
-        let Ok(Frame { kind, req_id, about, asked }) = ingress::read(text, BOUNDS) else {
-            self.settle().await;
+    async fn handle_frame(&mut self, socket: &Socket, text: &str) {
+        let Ok(Frame { kind, req_id, about, asked }) = ingress::read(text, JSON_LIMITS) else {
+            self.drain_pending().await;
             return socket.send_text(&egress::error("error", None, "Invalid JSON"));
         };
         let id = req_id.as_deref();
-        // Commands queue behind each other; every other answer must not overtake theirs.
-        let queues = matches!(asked, Ok(BrokerRequest::Command(_))) && self.signed.is_some();
+        // Replies to other requests must not overtake those to pending commands.
+        let queues = matches!(asked, Ok(BrokerRequest::Command(_))) && self.authenticated.is_some();
         if !queues {
-            self.settle().await;
+            self.drain_pending().await;
         }
         match asked {
             Ok(BrokerRequest::Auth { token }) => self.authenticate(socket, &token, id).await,
             Err(sentence) if &*kind == "auth" => {
                 socket.send_text(&egress::error("auth.error", id, &sentence))
             }
-            _ if self.signed.is_none() => {
+            _ if self.authenticated.is_none() => {
                 socket.send_text(&egress::error("auth.error", id, "Must authenticate first"))
             }
             Ok(BrokerRequest::Ping) => socket.send_text(&egress::plain("pong", id)),
@@ -261,18 +272,18 @@ impl BrokerSession {
         }
     }
 
-    fn may_hear_more(&self) -> bool {
-        self.pending.len() < PENDING && self.pending_bytes < PENDING_BYTES
+    fn has_capacity(&self) -> bool {
+        self.pending.len() < MAX_PENDING_COMMANDS && self.pending_bytes < MAX_PENDING_BYTES
     }
 
     async fn submit(&self, command: Command) -> Option<parlor_engine::PendingReceipt> {
-        let signed = self.signed.as_ref()?;
-        Some(self.app.hub.submit(&signed.caller, command).await)
+        let authenticated = self.authenticated.as_ref()?;
+        Some(self.app.hub.submit(&authenticated.caller, command).await)
     }
 
     async fn read(&self, query: Query, kind: &str, req_id: Option<&str>, about: &EchoedFields) {
-        let Some(signed) = &self.signed else { return };
-        let reply = match self.app.hub.read(&signed.caller, query).await {
+        let Some(authenticated) = &self.authenticated else { return };
+        let reply = match self.app.hub.read(&authenticated.caller, query).await {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         };
@@ -287,15 +298,20 @@ impl BrokerSession {
         req_id: Option<&str>,
         about: &EchoedFields,
     ) {
-        let Some(signed) = &self.signed else { return };
-        socket.send_text(&match self.app.hub.listen(&signed.caller, signed.subscriber.id, mailbox).await {
+        let Some(authenticated) = &self.authenticated else { return };
+        socket.send_text(&match self
+            .app
+            .hub
+            .listen(&authenticated.caller, authenticated.subscriber.id, mailbox)
+            .await
+        {
             Ok(()) => egress::listening(kind, req_id, about),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         });
     }
 
     async fn authenticate(&mut self, socket: &Socket, token: &str, req_id: Option<&str>) {
-        if self.signed.is_some() {
+        if self.authenticated.is_some() {
             return socket.send_text(&egress::plain("auth.ok", req_id));
         }
         if let Err(refusal) = self.sign_in(token, req_id).await {
@@ -311,7 +327,7 @@ impl BrokerSession {
     async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, token).await?;
         let subscriber = Subscriber {
-            id: self.app.hub.viewer_id(),
+            id: self.app.hub.next_subscriber_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),
             egress: self.app.broker_egress.clone(),
@@ -319,8 +335,9 @@ impl BrokerSession {
             present: false,
         };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
-        let (_, counted) = admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await?;
-        self.signed = Some(AuthenticatedBroker { caller, subscriber, _counted: counted });
+        let (_, permit) =
+            admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
+        self.authenticated = Some(AuthenticatedBroker { caller, subscriber, _permit: permit });
         Ok(())
     }
 }

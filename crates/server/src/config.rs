@@ -1,4 +1,4 @@
-//! What the listeners need to know; `None` is no limit.
+//! Configuration of the server. `None` in an optional limit means unlimited.
 
 use crate::http::forwarded::Network;
 use crate::models::Models;
@@ -17,11 +17,11 @@ pub struct Config {
     pub lockout_failures: u32,
     pub lockout: Duration,
     pub auth_timeout: Duration,
-    /// How long a WebSocket waits for its peer to close, after the hub has sent its close frame.
+    /// Timeout for the peer to close a WebSocket after the hub has sent its close frame.
     pub close_timeout: Duration,
     pub login_per_minute: Option<u32>,
     pub refresh_per_minute: Option<u32>,
-    /// Of one person, or of one address that nobody signed in from.
+    /// Requests per minute per user, or per address for unauthenticated requests.
     pub requests_per_minute: Option<u32>,
     pub passwords_per_minute: Option<u32>,
     pub searches_per_minute: Option<u32>,
@@ -32,27 +32,30 @@ pub struct Config {
     pub connections_per_user: Option<usize>,
     pub connections_total: Option<usize>,
     pub unauthenticated_per_address: Option<usize>,
-    /// Of any kind, before they become a socket.
+    /// Maximum simultaneous HTTP connections per address. A connection that became a WebSocket no longer
+    /// counts.
     pub connections_per_address: Option<usize>,
-    /// Who is believed about whom it speaks for.
+    /// Proxies whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<Network>,
     pub frames: FrameLimits,
     pub gateway_frames: FrameLimits,
     pub outbox: OutboxLimits,
-    /// Full origins, such as `https://chat.example.org`.
+    /// Additional origins whose pages may open a WebSocket or use the refresh cookie:
+    /// `https://chat.example.org`.
     pub allowed_origins: Vec<String>,
-    /// Host names with or without a port.
+    /// Host names of this hub, with or without a port. Under any other name except `localhost`, a request can
+    /// neither open a WebSocket nor use the refresh cookie.
     pub allowed_hosts: Vec<String>,
-    /// The largest file, in bytes.
+    /// Maximum size of an uploaded file, in bytes.
     pub upload_bytes: u64,
-    /// The largest picture of a person, in bytes.
+    /// Maximum size of an avatar, in bytes.
     pub avatar_bytes: u64,
-    /// Where people reach this hub, without a slash at the end.
+    /// Public base URL of this hub, without a trailing slash.
     pub public_url: Option<String>,
     pub secure_cookies: bool,
-    /// What is told of limits, those of the engine too.
+    /// Limits that admins see under `/api/limits`, including those of the engine.
     pub limits: Vec<Limit>,
-    /// When the last backup was made, in seconds since 1970, if one was.
+    /// Returns the Unix time of the last backup in seconds, if there is one.
     pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
     pub models: Arc<dyn Models>,
 }

@@ -1,7 +1,7 @@
-//! Files, going out: under `/uploads`, apart from everything that a browser runs.
+//! Serves uploaded files under `/uploads`, isolated from the web app.
 //!
-//! Only images are shown in place. Everything else is downloaded, and whatever it is, it comes with a policy under
-//! which nothing runs and that takes our origin away from it.
+//! Only images are displayed inline; browsers download everything else. Every file is served with a
+//! sandboxing Content-Security-Policy, so that it runs no script and has no access to the hub's origin.
 
 use crate::App;
 use crate::auth;
@@ -9,7 +9,7 @@ use crate::http::bearer;
 use crate::http::multipart::blocking;
 use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
-use crate::http::range::{RequestedRange, wanted};
+use crate::http::range::{RequestedRange, requested_range};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -27,32 +27,34 @@ use serde::Deserialize;
 use std::io::SeekFrom;
 use std::sync::Arc;
 
-const PIECE: u64 = 64 * 1024;
+/// Maximum bytes of a file held in memory per download.
+const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// Who asks, where a page cannot send a header along: the only place where a query may say it.
+/// Credentials in the query string, for pages that cannot send a header (`<img src>`). No other route accepts
+/// an access token in its URL.
 #[derive(Deserialize)]
 pub struct FileAccessQuery {
-    /// An access token.
+    /// Access token.
     token: Option<String>,
-    /// A link that somebody made.
+    /// Signature of a short-lived link.
     sig: Option<String>,
 }
 
 pub async fn read(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
-    Parameters(shown): Parameters<FileAccessQuery>,
+    Parameters(params): Parameters<FileAccessQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = UploadId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Upload))?;
-    let caller = caller(&app, &headers, &shown, &id).await?;
+    let caller = caller(&app, &headers, &params, &id).await?;
     let Answer::Upload(upload) = app.hub.read(&caller, Query::Upload { id }).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let (status, part) = match wanted(&headers, upload.file.size) {
+    let (status, part) = match requested_range(&headers, upload.file.size) {
         RequestedRange::Whole => (StatusCode::OK, 0..upload.file.size),
         RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
-        RequestedRange::Nothing => {
+        RequestedRange::Unsatisfiable => {
             let size = (CONTENT_RANGE, format!("bytes */{}", upload.file.size));
             return Ok((StatusCode::RANGE_NOT_SATISFIABLE, [size]).into_response());
         }
@@ -62,16 +64,16 @@ pub async fn read(
         let mut content = blobs.open(&digest)?;
         if let Some(content) = &mut content {
             let found = content.seek(SeekFrom::Start(start));
-            found.map_err(|error| Fault::new("reading a file", Severity::Transient, error))?;
+            found.map_err(|error| Fault::new("reading an upload", Severity::Transient, error))?;
         }
         Ok(content)
     });
     let Some(content) = content.await? else {
-        tracing::warn!(%digest, "a file is not where it is kept; was it left out of a backup?");
+        tracing::warn!(%digest, "the content of an upload is missing; was it left out of a backup?");
         return Err(Refusal::NotFound(EntityKind::Upload).into());
     };
     let length = part.end - part.start;
-    let mut response = (status, pieces(content, length)).into_response();
+    let mut response = (status, chunked_body(content, length)).into_response();
     let headers = response.headers_mut();
     describe(headers, &upload)?;
     headers.insert(CONTENT_LENGTH, length.into());
@@ -85,28 +87,28 @@ pub async fn read(
 pub async fn read_named(
     app: State<Arc<App>>,
     Path((id, _)): Path<(String, String)>,
-    shown: Parameters<FileAccessQuery>,
+    params: Parameters<FileAccessQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    read(app, Path(id), shown, headers).await
+    read(app, Path(id), params, headers).await
 }
 
 async fn caller(
     app: &App,
     headers: &HeaderMap,
-    shown: &FileAccessQuery,
+    params: &FileAccessQuery,
     id: &UploadId,
 ) -> Result<Caller, Problem> {
     if let Some(token) = bearer(headers) {
         return Ok(auth::caller(app, token).await?);
     }
-    match shown {
-        // A link that is wrong or has run out says nothing about the file.
+    match params {
+        // An invalid or expired link must not reveal whether the file exists.
         FileAccessQuery { sig: Some(link), .. } => app
             .tokens
             .verify_link(link, id, app.hub.now())
             .ok_or(Problem::Refused(Refusal::NotFound(EntityKind::Upload))),
-        // No keys: they live long, and addresses are kept in many places.
+        // API keys are not accepted here: they live long, and URLs end up in logs and browser histories.
         FileAccessQuery { token: Some(token), .. } => {
             let claims = app.tokens.verify(token, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
             Ok(Caller::person(claims.user, claims.sign_in))
@@ -136,17 +138,17 @@ fn header(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text).map_err(|_| Refusal::Unavailable.into())
 }
 
-/// So much of the content from here on, one piece in memory at a time.
-fn pieces(content: Box<dyn Content>, length: u64) -> Body {
+/// Streams `length` bytes from the current position of `content`, with one chunk in memory at a time.
+fn chunked_body(content: Box<dyn Content>, length: u64) -> Body {
     Body::from_stream(stream::try_unfold((content, length), |(mut content, left)| async move {
         if left == 0 {
             return Ok(None);
         }
         let read = tokio::task::spawn_blocking(move || {
-            let mut piece = vec![0; PIECE.min(left) as usize];
-            content.read_exact(&mut piece)?;
-            let left = left - piece.len() as u64;
-            Ok(Some((Bytes::from(piece), (content, left))))
+            let mut chunk = vec![0; CHUNK_BYTES.min(left) as usize];
+            content.read_exact(&mut chunk)?;
+            let left = left - chunk.len() as u64;
+            Ok(Some((Bytes::from(chunk), (content, left))))
         });
         read.await.unwrap_or_else(|panicked| Err(std::io::Error::other(panicked)))
     }))

@@ -1,4 +1,6 @@
-//! The chat events door: `GET /api/events`, one stream of everything that its reader may see.
+//! Chat events protocol: `GET /api/events`, a server-sent event stream of everything that the caller may see.
+//!
+//! The same events are also sent as frames on `/ws/client` ([`SocketEvents`]).
 
 use crate::App;
 use crate::agentim::ClientEgress;
@@ -32,12 +34,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How often something is said where nothing happens, so that nobody takes the silence for an end.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Buffers taken at once.
-const AT_ONCE: usize = 64;
-/// Said first: how soon to come back, in milliseconds.
+/// Interval between keep-alive comments on an idle stream, so that clients and proxies do not close it.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// Maximum buffers taken from the outbox at a time.
+const MAX_BUFFERS_PER_DRAIN: usize = 64;
+/// First bytes of a stream: the client's reconnection delay in milliseconds.
 const GREETING: &str = "retry: 1000\n\n";
+/// Disables response buffering in nginx.
 static ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub struct EventsEgress {
@@ -46,13 +49,13 @@ pub struct EventsEgress {
 }
 
 impl EventsEgress {
-    /// Of everything.
+    /// Egress without a filter.
     pub fn new(roots: Arc<RoomRoots>) -> Self {
         Self { filter: Filter::default(), roots }
     }
 }
 
-/// The folder that the room is about where something happened.
+/// Project root of the room of an event or signal, if it has one.
 fn root(roots: &RoomRoots, room: Option<&RoomId>) -> Option<Arc<str>> {
     room.and_then(|room| roots.of(room))
 }
@@ -67,9 +70,9 @@ impl Egress for EventsEgress {
         blocks.pop().map(Bytes::from)
     }
 
-    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, stamp: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged_event.event.room());
-        egress::replay(logged_event, given, &self.filter, root.as_deref()).map(Bytes::from)
+        egress::replay(logged_event, stamp, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -81,12 +84,12 @@ impl Egress for EventsEgress {
         None
     }
 
-    fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, stamp: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, signal.room());
-        egress::signal(signal, given, &self.filter, root.as_deref()).map(Bytes::from)
+        egress::signal(signal, stamp, &self.filter, root.as_deref()).map(Bytes::from)
     }
 
-    /// The stream ends. Whoever may comes back by itself and goes on where it was.
+    /// Empty: the stream simply ends, and a client with valid credentials reconnects and resumes by itself.
     fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
         Bytes::new()
     }
@@ -100,7 +103,7 @@ impl Egress for EventsEgress {
     }
 }
 
-/// The same as frames of `/ws/client`, beside what else is said there.
+/// Egress that sends chat events as frames on `/ws/client`, beside the frames of AgentIM.
 pub struct SocketEvents {
     filter: Filter,
     roots: Arc<RoomRoots>,
@@ -115,14 +118,14 @@ impl SocketEvents {
 impl Egress for SocketEvents {
     fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
         let root = root(&self.roots, logged_event.event.room());
-        let told = egress::event(logged_event, epoch, &self.filter, root.as_deref());
-        let frames: Vec<Bytes> = told.iter().map(|text| frame::text(text)).collect();
-        (!frames.is_empty()).then(|| frame::together(&frames))
+        let texts = egress::event(logged_event, epoch, &self.filter, root.as_deref());
+        let frames: Vec<Bytes> = texts.iter().map(|text| frame::text(text)).collect();
+        (!frames.is_empty()).then(|| frame::concat(&frames))
     }
 
-    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, given: SignalStamp) -> Option<Bytes> {
+    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, stamp: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, logged_event.event.room());
-        egress::replay(logged_event, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
+        egress::replay(logged_event, stamp, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
@@ -134,12 +137,12 @@ impl Egress for SocketEvents {
         None
     }
 
-    fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, stamp: SignalStamp) -> Option<Bytes> {
         let root = root(&self.roots, signal.room());
-        egress::signal(signal, given, &self.filter, root.as_deref()).map(|text| frame::text(&text))
+        egress::signal(signal, stamp, &self.filter, root.as_deref()).map(|text| frame::text(&text))
     }
 
-    /// Whichever of the two is ended first speaks for the connection.
+    /// Uses the AgentIM frame: a socket has two subscribers, and the first one to end sends the close frame.
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         ClientEgress.disconnect_frame(reason)
     }
@@ -162,33 +165,34 @@ pub async fn stream(
     State(app): State<Arc<App>>,
     peer: Peer,
     headers: HeaderMap,
-    Parameters(wanted): Parameters<StreamQuery>,
+    Parameters(params): Parameters<StreamQuery>,
 ) -> Result<Response, Problem> {
-    let caller = caller(&app, &headers, wanted.ticket.as_deref()).await?.at(peer.0.ip());
+    let caller = caller(&app, &headers, params.ticket.as_deref()).await?.at(peer.0.ip());
     let filter = Filter {
         form: StreamFormat::Block,
-        session: wanted
+        session: params
             .session_id
             .as_deref()
             .map(RoomId::parse)
             .transpose()
-            .map_err(|_| no(EntityKind::Room))?,
-        agent: wanted
+            .map_err(|_| not_found(EntityKind::Room))?,
+        agent: params
             .agent_id
             .as_deref()
             .map(AgentId::parse)
             .transpose()
-            .map_err(|_| no(EntityKind::Agent))?,
-        root: wanted.project_root.as_deref().map(Into::into),
+            .map_err(|_| not_found(EntityKind::Agent))?,
+        root: params.project_root.as_deref().map(Into::into),
     };
     let following = filter.session.clone().map_or(RoomFilter::All, RoomFilter::Only);
     app.hub.may_follow(&caller, &following).await?;
     if let Some(root) = &filter.root {
         app.hub.may(&caller, Query::RoomsAt { root: root.clone(), room: filter.session.clone() }).await?;
     }
-    // Who comes back by itself asks with the address it began with, and says in the header where it is now.
+    // `Last-Event-ID` wins over `since`: a browser reconnects with the original URL and its position in the
+    // header.
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
-    let since = match header.or(wanted.since.as_deref()) {
+    let since = match header.or(params.since.as_deref()) {
         None => None,
         Some(text) => {
             let position = Position::parse(text, app.hub.epoch());
@@ -201,42 +205,42 @@ pub async fn stream(
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox, Bytes::new()));
     let subscriber = Subscriber {
-        id: app.hub.viewer_id(),
+        id: app.hub.next_subscriber_id(),
         user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
         principal: caller.principal.clone(),
         egress,
         outbox: outbox.clone(),
-        // A stream is often read by a program: it says nothing of its person.
+        // A stream is often read by a program, so it does not make its user present.
         present: false,
     };
-    let (_, counted) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
-    let reader = EventStream {
+    let (_, permit) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
+    let event_stream = EventStream {
         id: subscriber.id,
         following: tokio::spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
         outbox,
         caller,
-        _counted: counted,
-        _ongoing: app.open_sockets.begin("/api/events"),
+        _permit: permit,
+        _guard: app.open_sockets.begin("/api/events"),
         app,
-        waiting: Vec::new().into_iter(),
+        buffered: Vec::new().into_iter(),
         ended: false,
-        looked: Instant::now(),
+        auth_checked_at: Instant::now(),
     };
-    let body = stream::unfold(reader, |mut reader| async move {
-        let next = reader.next().await?;
-        Some((Ok::<_, Infallible>(next), reader))
+    let body = stream::unfold(event_stream, |mut event_stream| async move {
+        let next = event_stream.next().await?;
+        Some((Ok::<_, Infallible>(next), event_stream))
     });
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),
-        // A proxy that collects answers before it passes them on would collect for ever.
+        // A proxy that buffers the response would never forward it, since the stream does not end.
         (ACCEL.clone(), "no"),
     ];
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
-fn no(thing: EntityKind) -> Problem {
-    Refusal::NotFound(thing).into()
+fn not_found(entity: EntityKind) -> Problem {
+    Refusal::NotFound(entity).into()
 }
 
 async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<Caller, Refusal> {
@@ -247,7 +251,8 @@ async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<
     }
 }
 
-/// Tells what was missed, at the pace of its reader, and takes the seats.
+/// Sends the missed events at the pace of the client, then subscribes to live events. On failure it ends the
+/// stream.
 async fn follow(
     app: Arc<App>,
     caller: Caller,
@@ -255,17 +260,17 @@ async fn follow(
     following: RoomFilter,
     since: Option<Position>,
 ) {
-    let made = |text: String| Bytes::from(text);
+    let encode = |text: String| Bytes::from(text);
     if let Err(refusal) =
-        begin(&app, &caller, &subscriber, &following, since, StreamFormat::Block, made).await
+        begin(&app, &caller, &subscriber, &following, since, StreamFormat::Block, encode).await
     {
-        tracing::debug!(?refusal, "a stream could not go on");
+        tracing::debug!(?refusal, "failed to start an event stream");
         subscriber.outbox.close(Bytes::new());
     }
 }
 
-/// Goes live from a position, or tells that it is not known any more and goes live from now; `made` makes bytes of
-/// what is written.
+/// Resumes from a position and goes live. If the position is unknown or too old, sends a resync and goes live
+/// from the current position. `encode` turns the text of a frame into bytes.
 pub async fn begin(
     app: &App,
     caller: &Caller,
@@ -273,22 +278,22 @@ pub async fn begin(
     following: &RoomFilter,
     since: Option<Position>,
     form: StreamFormat,
-    made: fn(String) -> Bytes,
+    encode: fn(String) -> Bytes,
 ) -> Result<(), Refusal> {
     let hub = &app.hub;
-    let here = move |position| Some(made(egress::position(position, form)));
-    match hub.follow(caller, subscriber, following, since, here).await {
+    let welcome = move |position| Some(encode(egress::position(position, form)));
+    match hub.follow(caller, subscriber, following, since, welcome).await {
         Err(Refusal::Resync { now }) => {
-            // Of another history nobody knows how much was missed.
+            // The number of missed events is unknown if the position is from another epoch.
             let since = since.filter(|since| since.epoch == now.epoch);
             let lost = since.map(|since| now.seq.0.abs_diff(since.seq.0));
             let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
-            // It is said under the lock under which numbers are given.
-            let given = hub.next_stamp();
+            // Taken here, because the closure below runs under the lock that assigns stamps.
+            let stamp = hub.next_stamp();
             let resync = move |position| {
-                let told = made(egress::resync(reason, lost, Some(position), given, form));
-                let there = made(egress::position(position, form));
-                Some([told, there].concat().into())
+                let resync = encode(egress::resync(reason, lost, Some(position), stamp, form));
+                let current = encode(egress::position(position, form));
+                Some([resync, current].concat().into())
             };
             hub.follow(caller, subscriber, following, None, resync).await.map(drop)
         }
@@ -296,24 +301,24 @@ pub async fn begin(
     }
 }
 
-/// One stream, for as long as somebody reads it.
+/// Body of one open event stream; disconnects its subscriber when the client closes the stream.
 struct EventStream {
     app: Arc<App>,
     id: SubscriberId,
     caller: Caller,
     outbox: Arc<Outbox>,
     following: JoinHandle<()>,
-    _counted: ConcurrencyPermit,
-    _ongoing: SocketGuard,
-    waiting: std::vec::IntoIter<Bytes>,
+    _permit: ConcurrencyPermit,
+    _guard: SocketGuard,
+    buffered: std::vec::IntoIter<Bytes>,
     ended: bool,
-    looked: Instant,
+    auth_checked_at: Instant,
 }
 
 impl EventStream {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(bytes) = self.waiting.next() {
+            if let Some(bytes) = self.buffered.next() {
                 if bytes.is_empty() {
                     continue;
                 }
@@ -323,32 +328,37 @@ impl EventStream {
                 return None;
             }
             let mut taken = Vec::new();
-            match tokio::time::timeout(KEEP_ALIVE, self.outbox.take(&mut taken, AT_ONCE)).await {
+            match tokio::time::timeout(
+                KEEP_ALIVE_INTERVAL,
+                self.outbox.take(&mut taken, MAX_BUFFERS_PER_DRAIN),
+            )
+            .await
+            {
                 Ok(Drained::More) => {}
                 Ok(Drained::Last) => {
                     self.ended = true;
                     let lost = self.outbox.lost();
                     if lost > 0 {
-                        let moment = self.app.hub.next_stamp();
+                        let stamp = self.app.hub.next_stamp();
                         taken.push(
-                            egress::resync("broadcast_lag", Some(lost), None, moment, StreamFormat::Block)
+                            egress::resync("broadcast_lag", Some(lost), None, stamp, StreamFormat::Block)
                                 .into(),
                         );
                     }
                 }
                 Err(_) => {
-                    self.look_again().await;
+                    self.recheck_auth().await;
                     taken.push(Bytes::from_static(b":\n\n"));
                 }
             }
-            self.waiting = taken.into_iter();
+            self.buffered = taken.into_iter();
         }
     }
 
-    /// A sign-in may run out while the stream is open; everything else is told at once.
-    async fn look_again(&mut self) {
-        if self.looked.elapsed() >= AUTH_RECHECK_INTERVAL {
-            self.looked = Instant::now();
+    /// Ends the stream if its sign-in has expired. The hub itself disconnects a revoked sign-in at once.
+    async fn recheck_auth(&mut self) {
+        if self.auth_checked_at.elapsed() >= AUTH_RECHECK_INTERVAL {
+            self.auth_checked_at = Instant::now();
             if matches!(self.app.hub.auth_context(&self.caller).await, Err(Refusal::NotSignedIn)) {
                 self.outbox.close(Bytes::new());
             }

@@ -1,4 +1,7 @@
-//! The AgentIM door for the machines on which agents live: `/ws/gateway`.
+//! AgentIM protocol for gateways, which host agents: the WebSocket sessions of `/ws/gateway`, and agents in
+//! this process.
+//!
+//! Decodes frames to calls of the scheduler, and encodes its commands for agents.
 
 use crate::App;
 use crate::auth;
@@ -32,11 +35,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
-/// Larger messages end the connection; smaller ones that are too large are refused and it goes on.
-const HARD_LIMIT: usize = 12 * 1024 * 1024;
-const AUTH_ATTEMPTS: u32 = 5;
+/// Maximum bytes of a message. A larger one ends the connection; one above `gateway_frames` only is rejected.
+const MAX_MESSAGE_BYTES: usize = 12 * 1024 * 1024;
+const MAX_AUTH_ATTEMPTS: u32 = 5;
 
-/// A gateway is told what its agents are to do, and nothing else.
+/// Egress of gateways: they receive commands for their agents, and no events or signals.
 pub struct GatewayEgress;
 
 impl Egress for GatewayEgress {
@@ -58,50 +61,55 @@ impl Egress for GatewayEgress {
 
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
-            DisconnectReason::TooSlow => ("RATE_LIMITED", "You read too slowly", 1013),
+            DisconnectReason::TooSlow => ("RATE_LIMITED", "The client reads too slowly", 1013),
             DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
             DisconnectReason::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
         };
-        frame::together(&[frame::text(&common::error(code, words)), frame::close(close, words)])
+        frame::concat(&[frame::text(&common::error(code, words)), frame::close(close, words)])
     }
 }
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
-    upgrade(&app, request, move |upgraded| converse(shared, upgraded))
+    upgrade(&app, request, move |upgraded| run_session(shared, upgraded))
 }
 
-async fn converse(app: Arc<App>, upgraded: Upgraded) {
-    let Upgraded { stream, already_read, counted, mut ongoing } = upgraded;
+async fn run_session(app: Arc<App>, upgraded: Upgraded) {
+    let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
     let egress = app.gateway_egress.clone();
     let too_slow = egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
-    let mut socket = Socket::open(stream, already_read, HARD_LIMIT, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, MAX_MESSAGE_BYTES, app.config.outbox, too_slow).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
-    let mut gateway_session =
-        GatewaySession { app, guest: Some(counted), signed: None, attempts: 0, outbox: outbox.clone() };
+    let mut gateway_session = GatewaySession {
+        app,
+        unauthenticated_permit: Some(permit),
+        authenticated: None,
+        attempts: 0,
+        outbox: outbox.clone(),
+    };
     loop {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            () = ongoing.stopped() => outbox.close(egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.close(egress.disconnect_frame(DisconnectReason::ShuttingDown)),
             () = &mut deadline => {
-                // Its place is free before it can know that it has to go.
-                if gateway_session.guest.take().is_some() {
+                // Release the permit before the client learns that it timed out.
+                if gateway_session.unauthenticated_permit.take().is_some() {
                     socket.close(4001, "Authentication timeout");
-                } else if gateway_session.is_over().await {
+                } else if gateway_session.is_expired().await {
                     outbox.close(egress.disconnect_frame(DisconnectReason::Revoked));
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
             incoming = socket.next() => match incoming {
-                // One after the other: what is said of an agent comes after it was registered.
-                SocketInput::Text(text) => gateway_session.hear(&text).await,
-                SocketInput::Binary => gateway_session.misread(FrameError::Unknown),
+                // Frames are handled in order: a frame about an agent must follow its registration.
+                SocketInput::Text(text) => gateway_session.handle_frame(&text).await,
+                SocketInput::Binary => gateway_session.reject_frame(FrameError::Unknown),
                 SocketInput::TooLarge => {
-                    gateway_session.misread(FrameError::TooLarge);
+                    gateway_session.reject_frame(FrameError::TooLarge);
                     socket.close(1009, "Message exceeds maximum size");
                 }
                 SocketInput::NotUtf8 => socket.close(1007, "Not UTF-8"),
@@ -110,26 +118,27 @@ async fn converse(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    if let Some(signed) = gateway_session.signed.take() {
-        gateway_session.app.hub.disconnect(signed.subscriber.id);
-        signed.agents.end(&gateway_session.app).await;
+    if let Some(authenticated) = gateway_session.authenticated.take() {
+        gateway_session.app.hub.disconnect(authenticated.subscriber.id);
+        authenticated.agents.end(&gateway_session.app).await;
     }
     drop(gateway_session);
     socket.finish(close_timeout).await;
 }
 
-/// Whoever hosts agents, as the engine knows it: what it is told goes out as frames.
+/// Gateway behind a WebSocket: commands of the engine are sent as frames.
 struct SocketHost {
     outbox: Arc<Outbox>,
 }
 
 impl Host for SocketHost {
-    fn send(&self, order: &HostCommand<'_>) {
-        self.outbox.push(frame::text(&encode(order)));
+    fn send(&self, command: &HostCommand<'_>) {
+        self.outbox.push(frame::text(&encode(command)));
     }
 }
 
-/// Hosts an agent of this very process, which speaks the same frames; ends when it does, or when it does not listen.
+/// Connects an agent of this process, which exchanges the same frames over channels. Returns when the agent
+/// closes its channel or stops reading.
 pub async fn host_locally(
     app: &App,
     owner: &UserId,
@@ -138,8 +147,8 @@ pub async fn host_locally(
 ) -> Result<(), Refusal> {
     let host = Arc::new(ChannelHost { outgoing, receiver_stalled: Notify::new() });
     let gateway = GatewayId::stored(HUB);
-    let link = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
-    let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, link };
+    let connection = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
+    let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection };
     loop {
         let text = tokio::select! {
             text = incoming.recv() => text,
@@ -147,43 +156,43 @@ pub async fn host_locally(
         };
         let Some(text) = text else { break };
         match ingress::read(&text, &app.config.gateway_frames) {
-            Ok(told) => {
-                if let Err(refusal) = agents.hear(app, told).await {
-                    tracing::debug!(?refusal, "an agent of the hub was refused");
+            Ok(message) => {
+                if let Err(refusal) = agents.handle(app, message).await {
+                    tracing::debug!(?refusal, "the hub rejected a frame of a local agent");
                 }
             }
-            Err(frame_error) => tracing::warn!(?frame_error, "an agent of the hub is not understood"),
+            Err(frame_error) => tracing::warn!(?frame_error, "failed to decode a frame of a local agent"),
         }
     }
-    app.hub.gateway_disconnected(link).await;
+    app.hub.gateway_disconnected(connection).await;
     Ok(())
 }
 
-/// Within this process frames go through a channel.
+/// Gateway in this process: commands of the engine are sent through a channel.
 struct ChannelHost {
     outgoing: mpsc::Sender<String>,
     receiver_stalled: Notify,
 }
 
 impl Host for ChannelHost {
-    fn send(&self, order: &HostCommand<'_>) {
-        if self.outgoing.try_send(encode(order)).is_err() {
+    fn send(&self, command: &HostCommand<'_>) {
+        if self.outgoing.try_send(encode(command)).is_err() {
             self.receiver_stalled.notify_one();
         }
     }
 }
 
-fn encode(order: &HostCommand<'_>) -> String {
-    match order {
+fn encode(command: &HostCommand<'_>) -> String {
+    match command {
         HostCommand::Context { agent, room, members } => {
-            let in_room = members.iter().map(|beside| ContextPeer {
-                member: &beside.member.member,
-                name: &beside.member.name,
-                role: beside.member.role.as_str(),
-                role_description: beside.member.role_description.as_deref(),
-                agent: beside.agent.as_ref().map(|(agent, status)| (agent, status.as_str())),
+            let peers = members.iter().map(|peer| ContextPeer {
+                member: &peer.member.member,
+                name: &peer.member.name,
+                role: peer.member.role.as_str(),
+                role_description: peer.member.role_description.as_deref(),
+                agent: peer.agent.as_ref().map(|(agent, status)| (agent, status.as_str())),
             });
-            egress::room_context(agent, room, &in_room.collect::<Vec<_>>())
+            egress::room_context(agent, room, &peers.collect::<Vec<_>>())
         }
         HostCommand::StartRun { started, earlier } => egress::send_to_agent(started, earlier),
         HostCommand::Inject { agent, room, run, added, message } => {
@@ -209,30 +218,31 @@ fn encode(order: &HostCommand<'_>) -> String {
     }
 }
 
-/// One conversation with one gateway.
+/// Session of one gateway connection.
 struct GatewaySession {
     app: Arc<App>,
     outbox: Arc<Outbox>,
-    /// Counts the connection as a stranger's until it says who it is.
-    guest: Option<ConcurrencyPermit>,
-    signed: Option<AuthenticatedGateway>,
+    /// Counts the connection towards its address until the gateway authenticates.
+    unauthenticated_permit: Option<ConcurrencyPermit>,
+    authenticated: Option<AuthenticatedGateway>,
     attempts: u32,
 }
 
 struct AuthenticatedGateway {
     subscriber: Subscriber,
     agents: GatewayAgents,
-    _counted: ConcurrencyPermit,
+    _permit: ConcurrencyPermit,
 }
 
 impl GatewaySession {
-    /// Whether the sign-in behind the connection ran out while it was open; everything else is told at once.
-    async fn is_over(&self) -> bool {
-        let Some(signed) = &self.signed else { return false };
-        matches!(self.app.hub.auth_context(&signed.agents.caller).await, Err(Refusal::NotSignedIn))
+    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
+    /// once.
+    async fn is_expired(&self) -> bool {
+        let Some(authenticated) = &self.authenticated else { return false };
+        matches!(self.app.hub.auth_context(&authenticated.agents.caller).await, Err(Refusal::NotSignedIn))
     }
 
-    fn say(&self, text: &str) {
+    fn send_text(&self, text: &str) {
         self.outbox.push(frame::text(text));
     }
 
@@ -240,23 +250,23 @@ impl GatewaySession {
         self.outbox.close(frame::close(code, reason));
     }
 
-    fn misread(&self, frame_error: FrameError) {
+    fn reject_frame(&self, frame_error: FrameError) {
         let (code, words) = frame_error.words();
-        self.say(&common::error(code, words));
+        self.send_text(&common::error(code, words));
     }
 
-    async fn hear(&mut self, text: &str) {
-        let told = match ingress::read(text, &self.app.config.gateway_frames) {
-            Ok(told) => told,
-            Err(frame_error) => return self.misread(frame_error),
+    async fn handle_frame(&mut self, text: &str) {
+        let message = match ingress::read(text, &self.app.config.gateway_frames) {
+            Ok(message) => message,
+            Err(frame_error) => return self.reject_frame(frame_error),
         };
-        match (told, &self.signed) {
-            (GatewayMessage::Ping { ts }, _) => self.say(&common::pong(&ts)),
+        match (message, &self.authenticated) {
+            (GatewayMessage::Ping { ts }, _) => self.send_text(&common::pong(&ts)),
             (GatewayMessage::Auth(auth), _) => self.authenticate(auth).await,
             (_, None) => self.close(1008, "Not authenticated"),
-            (told, Some(signed)) => {
-                if let Err(refusal) = signed.agents.hear(&self.app, told).await {
-                    self.say(&egress::refusal(&refusal));
+            (message, Some(authenticated)) => {
+                if let Err(refusal) = authenticated.agents.handle(&self.app, message).await {
+                    self.send_text(&egress::refusal(&refusal));
                 }
             }
         }
@@ -268,7 +278,7 @@ impl GatewaySession {
             let words = format!(
                 "Protocol version mismatch: gateway={version}, server=1. Please update your gateway."
             );
-            self.say(&common::error("PROTOCOL_VERSION_MISMATCH", &words));
+            self.send_text(&common::error("PROTOCOL_VERSION_MISMATCH", &words));
             return self.close(1008, "Protocol version mismatch");
         }
         let error = match self.sign_in(auth).await {
@@ -279,27 +289,27 @@ impl GatewaySession {
             Err(_) => "Authentication failed",
         };
         self.attempts += 1;
-        self.say(&egress::not_authenticated(error));
-        let nobody = self.guest.is_none() && self.signed.is_none();
-        if nobody || self.attempts >= AUTH_ATTEMPTS {
+        self.send_text(&egress::not_authenticated(error));
+        let has_no_permit = self.unauthenticated_permit.is_none() && self.authenticated.is_none();
+        if has_no_permit || self.attempts >= MAX_AUTH_ATTEMPTS {
             self.close(1008, "Too many authentication attempts");
         }
     }
 
     async fn sign_in(&mut self, auth: Auth) -> Result<(), Refusal> {
         let caller = auth::caller(&self.app, &auth.token).await?;
-        if let Some(signed) = &self.signed {
-            // Again on a live connection: the same person may show a newer proof, and nothing changes.
-            let standing = self.app.hub.auth_context(&caller).await?;
-            if signed.subscriber.user != standing.user.id {
+        if let Some(authenticated) = &self.authenticated {
+            // Repeated authentication: the same user may present a newer token, which changes nothing.
+            let auth_context = self.app.hub.auth_context(&caller).await?;
+            if authenticated.subscriber.user != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }
-            self.say(&egress::authenticated());
+            self.send_text(&egress::authenticated());
             return Ok(());
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let subscriber = Subscriber {
-            id: self.app.hub.viewer_id(),
+            id: self.app.hub.next_subscriber_id(),
             user,
             principal: caller.principal.clone(),
             egress: self.app.gateway_egress.clone(),
@@ -309,10 +319,11 @@ impl GatewaySession {
         let host = Arc::new(SocketHost { outbox: self.outbox.clone() });
         let agents = GatewayAgents::begin(&self.app, caller.clone(), auth, host).await?;
         let greeting = frame::text(&egress::authenticated());
-        match admit(&self.app, &mut self.guest, &caller, subscriber.clone(), greeting).await {
-            Ok((_, counted)) => {
+        match admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await
+        {
+            Ok((_, permit)) => {
                 self.attempts = 0;
-                self.signed = Some(AuthenticatedGateway { subscriber, agents, _counted: counted });
+                self.authenticated = Some(AuthenticatedGateway { subscriber, agents, _permit: permit });
                 Ok(())
             }
             Err(refusal) => {
@@ -323,11 +334,11 @@ impl GatewaySession {
     }
 }
 
-/// The agents of one gateway, however its frames come.
+/// Handles the frames of one gateway connection, over a WebSocket or in this process.
 pub struct GatewayAgents {
     caller: Caller,
     gateway: GatewayId,
-    link: GatewayConnectionId,
+    connection: GatewayConnectionId,
 }
 
 impl GatewayAgents {
@@ -342,36 +353,37 @@ impl GatewayAgents {
         app.hub.execute(&caller, Command::ConnectGateway(new)).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         match app.hub.gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
-            Ok(link) => Ok(Self { caller, gateway, link }),
+            Ok(connection) => Ok(Self { caller, gateway, connection }),
             Err(refusal) => {
-                let gone = Command::DisconnectGateway { gateway };
-                // One that seems connected is never forgotten, and anybody could make as many as they like.
-                let _ = app.hub.execute(&caller, gone).await;
+                let disconnect = Command::DisconnectGateway { gateway };
+                // A gateway stored as connected is never cleaned up, so a client could create them without
+                // limit.
+                let _ = app.hub.execute(&caller, disconnect).await;
                 Err(refusal)
             }
         }
     }
 
-    /// The connection is over; the gateway may have come back by another one.
+    /// Ends the connection, and marks the gateway as disconnected unless it has reconnected already.
     async fn end(self, app: &App) {
-        app.hub.gateway_disconnected(self.link).await;
+        app.hub.gateway_disconnected(self.connection).await;
         if !app.hub.is_connected(&self.gateway) {
-            let gone = Command::DisconnectGateway { gateway: self.gateway };
-            // The store may not take it now; who is connected is known without it.
-            let _ = app.hub.execute(&self.caller, gone).await;
+            let disconnect = Command::DisconnectGateway { gateway: self.gateway };
+            // May fail if the store is unavailable: the scheduler tracks live connections without the store.
+            let _ = app.hub.execute(&self.caller, disconnect).await;
         }
     }
 
-    async fn hear(&self, app: &App, told: GatewayMessage) -> Result<(), Refusal> {
-        let (hub, link) = (&app.hub, self.link);
-        match told {
+    async fn handle(&self, app: &App, message: GatewayMessage) -> Result<(), Refusal> {
+        let (hub, connection) = (&app.hub, self.connection);
+        match message {
             GatewayMessage::Register(form) => self.register(app, form).await,
             GatewayMessage::Unregister { agent } => {
-                hub.agent_offline(link, &agent).await;
+                hub.agent_offline(connection, &agent).await;
                 Ok(())
             }
             GatewayMessage::Chunk { reply, chunk } => {
-                hub.publish_chunk(reply_ref(link, &reply)?, &chunk).await
+                hub.publish_chunk(reply_ref(connection, &reply)?, &chunk).await
             }
             GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
                 let finished = RunCompletion {
@@ -382,56 +394,56 @@ impl GatewayAgents {
                     conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
                     outcome,
                 };
-                hub.complete_reply(reply_ref(link, &reply)?, finished).await
+                hub.complete_reply(reply_ref(connection, &reply)?, finished).await
             }
-            GatewayMessage::Resume { agent, room, run } => hub.resume(link, &agent, &room, &run).await,
+            GatewayMessage::Resume { agent, room, run } => hub.resume(connection, &agent, &room, &run).await,
             GatewayMessage::Added { agent, room, run, added } => {
-                hub.injection_accepted(link, &agent, &room, &run, &added).await
+                hub.injection_accepted(connection, &agent, &room, &run, &added).await
             }
             GatewayMessage::Status { agent, status, queue_depth } => {
-                hub.report_status(link, &agent, status_of(status), queue_depth).await;
+                hub.report_status(connection, &agent, status_of(status), queue_depth).await;
                 Ok(())
             }
             GatewayMessage::Terminal { agent, room, data } => {
-                hub.terminal(link, &agent, room.as_ref(), &data);
+                hub.terminal(connection, &agent, room.as_ref(), &data);
                 Ok(())
             }
             GatewayMessage::Auth(_) | GatewayMessage::Ping { .. } => Ok(()),
             GatewayMessage::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
-                let told = Payload(plan_data(&plan).to_string().into());
-                hub.update_plan(link, &agent, room.as_ref(), told, plan.state).await
+                let payload = Payload(plan_data(&plan).to_string().into());
+                hub.update_plan(connection, &agent, room.as_ref(), payload, plan.state).await
             }
-            GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(asked), .. } => {
+            GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(questions), .. } => {
                 let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
-                let input = answers::to_payload(&asked);
-                let asking = ApprovalRequest {
-                    link,
+                let input = answers::to_payload(&questions);
+                let request = ApprovalRequest {
+                    connection,
                     agent: &agent,
                     room: &room,
-                    request: &asked.id,
+                    request: &questions.id,
                     tool: "ask_user",
                     kind: ApprovalKind::Questions,
                     digest: canonical::digest(&input).ok_or(Refusal::Invalid(Vec::new()))?,
                     input,
                     timeout: Duration::MAX,
                 };
-                hub.request_approval(asking).await
+                hub.request_approval(request).await
             }
             GatewayMessage::RunEvent { agent, room, event, .. } => {
-                hub.run_event(&self.caller, link, &agent, room.as_ref(), event).await
+                hub.run_event(&self.caller, connection, &agent, room.as_ref(), event).await
             }
             GatewayMessage::TaskUpdate { task, status, result } => {
                 let task = task.ok_or(Refusal::NotFound(EntityKind::Task))?;
                 let status = TaskStatus::parse(&status);
-                let status = status.ok_or(Refusal::invalid("status", "is not one of a task"))?;
-                hub.report_task(&self.caller, link, task, status, result).await
+                let status = status.ok_or(Refusal::invalid("status", "is not a task status"))?;
+                hub.report_task(&self.caller, connection, task, status, result).await
             }
             GatewayMessage::Permission(form) => {
                 let room = form.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
                 let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
-                let asking = ApprovalRequest {
-                    link,
+                let request = ApprovalRequest {
+                    connection,
                     agent: &form.agent,
                     room,
                     request: &form.request,
@@ -441,22 +453,23 @@ impl GatewayAgents {
                     digest,
                     timeout,
                 };
-                hub.request_approval(asking).await
+                hub.request_approval(request).await
             }
             GatewayMessage::Answer(ingress::RelayedAnswer { kind, agent, room, request, body }) => {
-                hub.relay_answer(link, GatewayAnswer { kind, agent, room, request, body }).await
+                hub.relay_answer(connection, GatewayAnswer { kind, agent, room, request, body }).await
             }
         }
     }
 
     async fn register(&self, app: &App, form: AgentForm) -> Result<(), Refusal> {
-        // What lives in the hub was made by it; only what it understands after a slash is known better by itself.
-        let own = match self.caller == Caller::OPERATOR {
+        // An agent of the hub itself is already stored; only its slash commands may differ from the stored
+        // ones.
+        let owner = match self.caller == Caller::OPERATOR {
             true => {
                 let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 if agent.host.slash_commands == form.slash_commands {
-                    return app.hub.agent_online(self.link, &agent).await;
+                    return app.hub.agent_online(self.connection, &agent).await;
                 }
                 Some(agent.owner)
             }
@@ -473,14 +486,14 @@ impl GatewayAgents {
             slash_commands: form.slash_commands,
             mcp_servers: form.mcp_servers,
         };
-        let command = match own {
+        let command = match owner {
             Some(owner) => Command::HostAgent { owner, new: registration },
             None => Command::RegisterAgent(registration),
         };
         match app.hub.execute(&self.caller, command).await? {
-            Receipt::Agent { agent, .. } => app.hub.agent_online(self.link, &agent).await,
+            Receipt::Agent { agent, .. } => app.hub.agent_online(self.connection, &agent).await,
             Receipt::Dismissed(agent) => {
-                app.hub.dismiss(self.link, &agent);
+                app.hub.dismiss(self.connection, &agent);
                 Ok(())
             }
             _ => Ok(()),
@@ -488,11 +501,11 @@ impl GatewayAgents {
     }
 }
 
-/// Where a piece of a reply belongs; an id that cannot be one is of nothing.
-fn reply_ref(link: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
+/// Resolves the target of a reply frame; an invalid room or message id yields a not-found refusal.
+fn reply_ref(connection: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
     let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
     let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
-    Ok(ReplyRef { link, agent: &from.agent, room, reply, run: from.run.as_ref() })
+    Ok(ReplyRef { connection, agent: &from.agent, room, reply, run: from.run.as_ref() })
 }
 
 fn status_of(status: Status) -> parlor_model::AgentStatus {

@@ -1,6 +1,7 @@
-//! The listeners: HTTP and WebSocket, authentication, and where each door is mounted.
+//! The network side of the hub: HTTP and WebSocket listeners, TLS, authentication, and the protocol adapters.
 //!
-//! A handler translates, calls the hub, and translates back; what is allowed is the engine's business.
+//! A handler decodes a request, calls the hub and encodes the result. Permissions and business rules belong
+//! in the engine.
 
 mod agentim;
 mod app;

@@ -1,4 +1,4 @@
-//! Accepts connections until told to stop, then lets everyone go at once.
+//! Accepts connections, serves the routes of all protocols on them, and shuts them down gracefully.
 
 use crate::connection::stream::Stream;
 use crate::http::{Peer, forwarded, rate_limits, trace};
@@ -20,13 +20,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-/// Headers must be complete within this time: a connection is not a place to dawdle.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-/// An answer must be taken within this time.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is asked whether there is a new certificate.
-const LOOK_AT_CERTIFICATES: Duration = Duration::from_secs(2);
-/// What ends connections that do not end by themselves after the good-bye.
+/// Timeout for the complete headers of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for a client to read the response.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval between checks for a new certificate.
+const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// Timeout for connections to end by themselves after the shutdown notice; then they are dropped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct RunningServer {
@@ -36,7 +36,8 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Says good-bye to every connection, lets requests under way finish, and returns when all are gone.
+    /// Disconnects all subscribers, lets running requests finish, and returns when every connection has ended
+    /// or `SHUTDOWN_TIMEOUT` has passed.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         let _ = self.task.await;
@@ -64,7 +65,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/ws/gateway", get(gateway::mount))
         .route("/api/events", get(events::stream))
         .route("/uploads/{id}", get(downloads::read))
-        // Whatever it is called there: a name makes a link that says what is behind it.
+        // The name is ignored; it only makes the link readable.
         .route("/uploads/{id}/{name}", get(downloads::read_named))
         .nest(
             "/api",
@@ -79,31 +80,32 @@ fn router(app: Arc<App>) -> Router {
 async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
     let router = router(app.clone());
     let tls = app.tls.clone();
-    let mut look_again = tokio::time::interval(LOOK_AT_CERTIFICATES);
+    let mut certificate_check = tokio::time::interval(CERTIFICATE_CHECK_INTERVAL);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             _ = stopped.changed() => break,
-            _ = look_again.tick(), if tls.is_some() => {
+            _ = certificate_check.tick(), if tls.is_some() => {
                 let tls = tls.clone();
                 drop(tokio::task::spawn_blocking(move || tls.map(|tls| tls.reload_if_changed())));
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((tcp, peer)) => match app.connection_limiter.connection(peer.ip()) {
-                    Ok(counted) => {
+                    Ok(permit) => {
                         let serving = connection(tcp, peer, app.clone(), router.clone(), stopped.clone());
                         connections.spawn(async move {
                             serving.await;
-                            drop(counted);
+                            drop(permit);
                         });
                     }
-                    // Hung up without a word: whoever holds so many does not wait for an answer.
+                    // Closed without a response: a client with that many connections does not wait for one.
                     Err(_) => app.http_metrics.count_rejected_connection(),
                 },
-                // Out of file descriptors, most likely: connections that end make room again.
+                // Most likely out of file descriptors: retry after a pause, when other connections may have
+                // ended.
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },
@@ -126,7 +128,7 @@ async fn connection(
     mut stopped: watch::Receiver<bool>,
 ) {
     let _ = tcp.set_nodelay(true);
-    // A peer whose network went away says nothing: after two minutes it counts as gone.
+    // Detects a peer whose network failed: the connection ends after two minutes without a reply.
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(60))
         .with_interval(Duration::from_secs(15))
@@ -147,10 +149,10 @@ async fn connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
+        .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(64 * 1024)
         .serve_connection(
-            TokioIo::new(WriteTimeoutStream::new(stream, ANSWER_WITHIN)),
+            TokioIo::new(WriteTimeoutStream::new(stream, WRITE_TIMEOUT)),
             TowerToHyperService::new(service),
         )
         .with_upgrades();

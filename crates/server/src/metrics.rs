@@ -1,7 +1,7 @@
-//! `/metrics`: how the hub is doing, in numbers, as Prometheus reads them.
+//! `/metrics`: metrics of the hub in the Prometheus text format.
 //!
-//! Owns: no label carries anything that others chose. To read it one is on this machine, with no proxy between, or
-//! has a key for it.
+//! No label contains a value that clients choose. Access requires a loopback connection without a proxy, or a
+//! caller with the permission to read metrics.
 
 use crate::App;
 use crate::auth::origin;
@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 pub struct HttpMetrics {
     started: SystemTime,
     routes: Mutex<BTreeMap<Box<str>, BTreeMap<&'static str, Route>>>,
-    turned_away: AtomicU64,
+    rejected_connections: AtomicU64,
 }
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ struct Route {
     statuses: BTreeMap<u16, u64>,
 }
 
-/// What of a request is counted: both are of a closed list.
+/// Method and route pattern of a request as metric labels; both come from a fixed set of values.
 pub struct RouteLabel {
     method: &'static str,
     route: Option<MatchedPath>,
@@ -51,9 +51,9 @@ impl RouteLabel {
             Method::OPTIONS,
         ];
         const NAMES: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
-        let known = KNOWN.iter().position(|method| method == request.method());
+        let index = KNOWN.iter().position(|method| method == request.method());
         let route = request.extensions().get::<MatchedPath>().cloned();
-        Self { method: known.map_or("other", |place| NAMES[place]), route }
+        Self { method: index.map_or("other", |index| NAMES[index]), route }
     }
 
     pub fn method(&self) -> &'static str {
@@ -67,21 +67,21 @@ impl RouteLabel {
 
 impl HttpMetrics {
     pub fn new() -> Self {
-        Self { started: SystemTime::now(), routes: Mutex::default(), turned_away: AtomicU64::new(0) }
+        Self { started: SystemTime::now(), routes: Mutex::default(), rejected_connections: AtomicU64::new(0) }
     }
 
-    /// A connection of an address that had too many.
+    /// Counts a connection that was closed because its address had too many.
     pub fn count_rejected_connection(&self) {
-        self.turned_away.fetch_add(1, Ordering::Relaxed);
+        self.rejected_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn answered(&self, asked: &RouteLabel, status: u16, time: Duration) {
+    pub fn count_response(&self, label: &RouteLabel, status: u16, time: Duration) {
         let mut routes = self.routes.lock();
-        let methods = match routes.get_mut(asked.route()) {
+        let methods = match routes.get_mut(label.route()) {
             Some(methods) => methods,
-            None => routes.entry(asked.route().into()).or_default(),
+            None => routes.entry(label.route().into()).or_default(),
         };
-        let route = methods.entry(asked.method).or_default();
+        let route = methods.entry(label.method).or_default();
         route.times.observe(time);
         *route.statuses.entry(status).or_default() += 1;
     }
@@ -90,12 +90,12 @@ impl HttpMetrics {
 pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-    let nearby = peer.0.ip().to_canonical().is_loopback()
-        // Proxies speak the old version unless told otherwise, and then say nothing of whom they speak for.
+    let is_local = peer.0.ip().to_canonical().is_loopback()
+        // Proxies use HTTP/1.0 by default, and then may not add headers that reveal them.
         && parts.version >= Version::HTTP_11
-        && !came_through_a_proxy(&parts.headers)
+        && !has_proxy_headers(&parts.headers)
         && origin::is_allowed(&parts.headers, &app.config);
-    if !nearby {
+    if !is_local {
         let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
         app.hub.may(&caller, Query::MayReadMetrics).await?;
     }
@@ -103,18 +103,21 @@ pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Re
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
-fn came_through_a_proxy(headers: &HeaderMap) -> bool {
-    let telling = ["forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"];
-    headers.keys().any(|name| name.as_str().starts_with("x-forwarded") || telling.contains(&name.as_str()))
+fn has_proxy_headers(headers: &HeaderMap) -> bool {
+    let proxy_headers =
+        ["forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"];
+    headers
+        .keys()
+        .any(|name| name.as_str().starts_with("x-forwarded") || proxy_headers.contains(&name.as_str()))
 }
 
 fn render(app: &App, hub_metrics: &HubMetrics) -> String {
     let mut page = MetricsPage::default();
     let writer_metrics = &hub_metrics.tally;
-    page.one("parlor_info", "gauge", "Which version runs.", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    page.metric("parlor_info", "gauge", "Version of Parlor.", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     let healthy = u8::from(hub_metrics.health == Health::Good);
-    page.one("parlor_healthy", "gauge", "Whether what is said can be kept.", &[], healthy);
-    page.about("parlor_commands_total", "counter", "Commands by what came of them.");
+    page.metric("parlor_healthy", "gauge", "Whether the store accepts writes (1) or not (0).", &[], healthy);
+    page.header("parlor_commands_total", "counter", "Commands by outcome.");
     for (outcome, count) in [
         ("done", &writer_metrics.done),
         ("refused", &writer_metrics.refused),
@@ -123,44 +126,52 @@ fn render(app: &App, hub_metrics: &HubMetrics) -> String {
         page.sample("parlor_commands_total", &[("outcome", outcome)], count.load(Ordering::Relaxed));
     }
     let counts = [
-        ("parlor_commands_waiting", "Commands that wait for the writer.", hub_metrics.waiting_commands),
-        ("parlor_commands_waiting_max", "How many may wait.", hub_metrics.most_waiting_commands),
-        ("parlor_reads_running", "Reads under way.", hub_metrics.reads),
-        ("parlor_reads_running_max", "How many reads run at once.", hub_metrics.most_reads),
-        ("parlor_connections", "Open connections that are no WebSockets.", app.connection_limiter.open()),
-        ("parlor_passwords_waiting", "Passwords that are hashed or wait for it.", app.passwords.waiting()),
+        ("parlor_commands_waiting", "Commands queued for the writer.", hub_metrics.waiting_commands),
+        (
+            "parlor_commands_waiting_max",
+            "Maximum commands queued for the writer.",
+            hub_metrics.most_waiting_commands,
+        ),
+        ("parlor_reads_running", "Reads in progress.", hub_metrics.reads),
+        ("parlor_reads_running_max", "Maximum concurrent reads.", hub_metrics.most_reads),
+        ("parlor_connections", "Open HTTP connections, without WebSockets.", app.connection_limiter.open()),
+        ("parlor_passwords_waiting", "Password hashes that run or wait.", app.passwords.waiting()),
     ];
     for (name, help, count) in counts {
-        page.one(name, "gauge", help, &[], count);
+        page.metric(name, "gauge", help, &[], count);
     }
     let sizes = [
-        ("parlor_head_seq", "The newest event that is kept.", writer_metrics.head.load(Ordering::Relaxed)),
-        ("parlor_told_seq", "The newest event that was told to those connected.", hub_metrics.told.0),
-        ("parlor_database_bytes", "The size of the database.", hub_metrics.size.database),
-        ("parlor_journal_bytes", "The size of its write-ahead log.", hub_metrics.size.journal),
+        (
+            "parlor_head_seq",
+            "Sequence number of the newest committed event.",
+            writer_metrics.head.load(Ordering::Relaxed),
+        ),
+        ("parlor_told_seq", "Sequence number of the newest published event.", hub_metrics.told.0),
+        ("parlor_database_bytes", "Size of the database in bytes.", hub_metrics.size.database),
+        ("parlor_journal_bytes", "Size of the write-ahead log in bytes.", hub_metrics.size.journal),
     ];
     for (name, help, size) in sizes {
-        page.one(name, "gauge", help, &[], size);
+        page.metric(name, "gauge", help, &[], size);
     }
-    page.about("parlor_commit_seconds", "histogram", "Deciding a group of commands and having it on disk.");
+    page.header("parlor_commit_seconds", "histogram", "Time to decide and commit a batch of commands.");
     page.histogram("parlor_commit_seconds", &[], &writer_metrics.commits);
-    page.about("parlor_answer_seconds", "histogram", "From a command to its outcome.");
+    page.header("parlor_answer_seconds", "histogram", "Time from a command to its receipt.");
     page.histogram("parlor_answer_seconds", &[], &writer_metrics.answers);
-    page.about("parlor_sockets", "gauge", "Open WebSockets by door.");
-    for (door, count) in app.open_sockets.by_endpoint() {
-        page.sample("parlor_sockets", &[("door", &door)], count);
+    page.header("parlor_sockets", "gauge", "Open WebSockets and event streams by endpoint.");
+    for (endpoint, count) in app.open_sockets.by_endpoint() {
+        page.sample("parlor_sockets", &[("endpoint", &endpoint)], count);
     }
-    let turned_away = app.http_metrics.turned_away.load(Ordering::Relaxed);
-    let help = "Connections of addresses that had too many.";
-    page.one("parlor_connections_turned_away_total", "counter", help, &[], turned_away);
+    let rejected_connections = app.http_metrics.rejected_connections.load(Ordering::Relaxed);
+    let help = "Connections closed because their address had too many.";
+    page.metric("parlor_connections_turned_away_total", "counter", help, &[], rejected_connections);
     requests(&mut page, &app.http_metrics);
     if let Some(expires) = app.tls.as_ref().and_then(|tls| tls.expires_at()) {
-        let help = "When the certificate runs out.";
-        page.one("parlor_tls_expiry_timestamp_seconds", "gauge", help, &[], seconds(expires));
+        let help = "Unix time at which the certificate expires.";
+        page.metric("parlor_tls_expiry_timestamp_seconds", "gauge", help, &[], seconds(expires));
     }
     if let Some(made) = (app.config.last_backup)() {
-        let help = "When the last backup was made.";
-        page.one("parlor_last_backup_timestamp_seconds", "gauge", help, &[], made);
+        let help = "Unix time of the last backup.";
+        page.metric("parlor_last_backup_timestamp_seconds", "gauge", help, &[], made);
     }
     process(&mut page, &app.http_metrics);
     page.0
@@ -172,40 +183,46 @@ fn requests(page: &mut MetricsPage, http_metrics: &HttpMetrics) {
         let methods = |(route, methods)| std::iter::repeat(route).zip::<&BTreeMap<_, _>>(methods);
         routes.iter().flat_map(methods)
     };
-    page.about("parlor_http_requests_total", "counter", "Answered requests.");
+    page.header("parlor_http_requests_total", "counter", "HTTP responses by method, route and status.");
     for (route, (method, found)) in all() {
         for (status, count) in &found.statuses {
             let labels = [("method", *method), ("route", route), ("status", &status.to_string())];
             page.sample("parlor_http_requests_total", &labels, count);
         }
     }
-    page.about("parlor_http_request_seconds", "histogram", "From a request to its answer.");
+    page.header("parlor_http_request_seconds", "histogram", "Time from a request to its response.");
     for (route, (method, found)) in all() {
         page.histogram("parlor_http_request_seconds", &[("method", method), ("route", route)], &found.times);
     }
 }
 
-/// What the operating system says of this process, where it can be asked.
+/// Adds metrics of this process, as far as the operating system provides them (Linux).
 fn process(page: &mut MetricsPage, http_metrics: &HttpMetrics) {
-    page.one(
+    page.metric(
         "process_start_time_seconds",
         "gauge",
-        "When Parlor started.",
+        "Unix time at which the process started.",
         &[],
         seconds(http_metrics.started),
     );
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-        page.one("process_open_fds", "gauge", "Open files and connections.", &[], files.count());
+        page.metric("process_open_fds", "gauge", "Open file descriptors.", &[], files.count());
     }
-    if let Some(most) = field("/proc/self/limits", "Max open files") {
-        page.one("process_max_fds", "gauge", "How many may be open.", &[], most);
+    if let Some(max) = field("/proc/self/limits", "Max open files") {
+        page.metric("process_max_fds", "gauge", "Maximum open file descriptors.", &[], max);
     }
     if let Some(kilobytes) = field("/proc/self/status", "VmRSS:") {
-        page.one("process_resident_memory_bytes", "gauge", "Memory in use.", &[], kilobytes * 1024);
+        page.metric(
+            "process_resident_memory_bytes",
+            "gauge",
+            "Resident memory in bytes.",
+            &[],
+            kilobytes * 1024,
+        );
     }
 }
 
-/// The first number after a name, in one of the system's lists.
+/// First number after a field name in a file of `/proc`.
 fn field(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -216,27 +233,28 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Lines as Prometheus reads them.
+/// Page in the Prometheus text format.
 #[derive(Default)]
 struct MetricsPage(String);
 
 type Labels<'a> = [(&'static str, &'a str)];
 
 impl MetricsPage {
-    fn about(&mut self, name: &str, kind: &str, help: &str) {
+    fn header(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn one(&mut self, name: &str, kind: &str, help: &str, labels: &Labels<'_>, value: impl Display) {
-        self.about(name, kind, help);
+    fn metric(&mut self, name: &str, kind: &str, help: &str, labels: &Labels<'_>, value: impl Display) {
+        self.header(name, kind, help);
         self.sample(name, labels, value);
     }
 
-    /// Values of labels are words of ours, with nothing to escape.
+    /// Writes one sample. Label values are not escaped, as they come from a fixed set without special
+    /// characters.
     fn sample(&mut self, name: &str, labels: &Labels<'_>, value: impl Display) {
         self.0.push_str(name);
-        for (place, (label, text)) in labels.iter().enumerate() {
-            let _ = write!(self.0, "{}{label}=\"{text}\"", if place == 0 { '{' } else { ',' });
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{text}\"", if index == 0 { '{' } else { ',' });
         }
         let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
     }
@@ -260,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_is_written_as_prometheus_reads_it() {
+    fn a_histogram_is_written_in_the_prometheus_format() {
         let histogram = Histogram::default();
         histogram.observe(Duration::from_millis(2));
         let mut page = MetricsPage::default();

@@ -1,7 +1,7 @@
-//! Certificates: read from two files, and read anew when the files change.
+//! TLS: loads the certificate and its key, reloads them when the files change, and accepts TLS connections.
 //!
-//! Owns: new files that cannot be used change nothing; a peer that is not done with the handshake in time, or
-//! does not speak TLS at all, is let go.
+//! Guarantees: unusable new files leave the current certificate in use. A peer that does not complete the
+//! handshake in time, or does not use TLS, is disconnected.
 
 use crate::connection::stream::Stream;
 use parking_lot::RwLock;
@@ -19,11 +19,13 @@ use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{self, ServerConfig};
 use x509_cert::der::Decode;
 
-/// From the first byte to the last word of the handshake.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// What every TLS connection begins with.
-const HANDSHAKE: u8 = 22;
-const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 28\r\n\
+/// Timeout for the complete TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Content type of a TLS handshake record: the first byte of every TLS connection.
+const HANDSHAKE_RECORD: u8 = 22;
+/// Response to a client that uses plain HTTP on the TLS port.
+const HTTPS_ONLY_RESPONSE: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 28\r\n\
     Connection: close\r\n\r\nThis port speaks HTTPS only\n";
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +47,7 @@ pub struct Tls {
 struct Current {
     acceptor: TlsAcceptor,
     leaf: CertificateDer<'static>,
-    /// Of the files as they were when they were last tried, whatever came of it.
+    /// Modification times and sizes of the files at the last attempt to load them, successful or not.
     stamp: Stamp,
 }
 
@@ -57,7 +59,7 @@ impl Tls {
         Ok(Arc::new(Self { certificate: certificate.into(), key: key.into(), current: RwLock::new(current) }))
     }
 
-    /// Takes the files as they are now, if they are others than before and can be used.
+    /// Loads the files again if they have changed; keeps the current certificate if they cannot be used.
     pub fn reload_if_changed(&self) {
         let stamp = stamp(&self.certificate, &self.key);
         if self.current.read().stamp == stamp {
@@ -66,23 +68,24 @@ impl Tls {
         match read(&self.certificate, &self.key) {
             Ok(new) => {
                 *self.current.write() = new;
-                tracing::info!("the new certificate is in use");
+                tracing::info!("loaded the new certificate");
             }
             Err(error) => {
-                // Said once for each change of the files; the certificate and its key are seldom written together.
+                // Logged once per change of the files: certificate and key are rarely written at the same
+                // time.
                 self.current.write().stamp = stamp;
-                tracing::warn!(%error, "the new certificate is not used; the old one stays");
+                tracing::warn!(%error, "failed to load the new certificate; the old one stays in use");
             }
         }
     }
 
-    /// When the certificate runs out.
+    /// Expiry time of the certificate.
     pub fn expires_at(&self) -> Option<SystemTime> {
         let leaf = x509_cert::Certificate::from_der(&self.current.read().leaf).ok()?;
         Some(SystemTime::UNIX_EPOCH + leaf.tbs_certificate().validity().not_after.to_unix_duration())
     }
 
-    /// Whether the certificate speaks for this host.
+    /// Whether the certificate is valid for this host name.
     pub fn covers_host(&self, host: &str) -> bool {
         let current = self.current.read();
         let (Ok(leaf), Ok(name)) = (ParsedCertificate::try_from(&current.leaf), ServerName::try_from(host))
@@ -92,26 +95,26 @@ impl Tls {
         verify_server_name(&leaf, &name).is_ok()
     }
 
-    /// The handshake; `None` for a peer that cannot be spoken with.
+    /// Performs the TLS handshake; `None` if it fails, times out, or the peer does not use TLS.
     pub(crate) async fn accept_tls(&self, tcp: TcpStream) -> Option<Stream> {
         let acceptor = self.current.read().acceptor.clone();
-        let greeting = async {
+        let handshake = async {
             let mut first = [0];
-            if tcp.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
-                say_https(tcp).await;
+            if tcp.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE_RECORD {
+                reject_plain_http(tcp).await;
                 return None;
             }
             acceptor.accept(tcp).await.ok()
         };
-        let tls = tokio::time::timeout(HANDSHAKE_WITHIN, greeting).await.ok()??;
+        let tls = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()??;
         Some(Stream::Tls(Box::new(tls)))
     }
 }
 
-/// Somebody typed the address without the s.
-async fn say_https(mut tcp: TcpStream) {
-    if tcp.write_all(PLAIN_HTTP).await.is_ok() && tcp.shutdown().await.is_ok() {
-        // Closing before the request is read would reset the connection, and our words with it.
+/// Answers a plain HTTP request with an error that names HTTPS.
+async fn reject_plain_http(mut tcp: TcpStream) {
+    if tcp.write_all(HTTPS_ONLY_RESPONSE).await.is_ok() && tcp.shutdown().await.is_ok() {
+        // Read the request before closing: closing earlier would reset the connection and lose the response.
         let mut rest = tokio::io::AsyncReadExt::take(tcp, 64 * 1024);
         let _ = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
     }

@@ -1,5 +1,5 @@
-//! The web page: one document for every address of its own, its files below `/app`, and a policy that runs nothing
-//! but these files.
+//! Serves the web app: one HTML document for all its routes, its assets below `/app`, and a
+//! Content-Security-Policy that allows no other scripts.
 
 use crate::App;
 use crate::http::problem::Problem;
@@ -15,13 +15,14 @@ use parlor_web_assets::Asset;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Files whose names change with their content.
+/// Path prefix of files whose names contain a hash of their content.
 const HASHED: &str = "assets/";
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
-/// Asked about each time, and answered with 304 while nothing changed.
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+/// Browsers revalidate the file each time and get 304 while it is unchanged.
 const REVALIDATE: &str = "no-cache";
 
-/// Nothing runs, looks or connects but what comes from here; and nothing that somebody wrote can become a script.
+/// Content-Security-Policy: scripts, styles and connections from this origin only, and no text can become a
+/// script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; \
                       img-src 'self' blob: data:; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -30,7 +31,7 @@ pub async fn home(headers: HeaderMap) -> Response {
     document(&headers)
 }
 
-/// There until the first admin exists.
+/// Setup page; 404 once the first admin exists.
 pub async fn setup(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Problem> {
     if app.hub.needs_setup().await? {
         return Ok(document(&headers));
@@ -38,12 +39,13 @@ pub async fn setup(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Re
     Err(Problem::Status(StatusCode::NOT_FOUND, "This hub is already set up"))
 }
 
-/// A file of the page, or the page: which of its views an address means, it knows itself.
+/// Serves an asset of the web app, or else its HTML document: the client-side router resolves all other
+/// paths.
 pub async fn app(Path(path): Path<String>, headers: HeaderMap) -> Result<Response, Problem> {
     match parlor_web_assets::find(&format!("app/{path}")) {
         Some(asset) => {
-            let caching = if path.starts_with(HASHED) { FOR_EVER } else { REVALIDATE };
-            Ok(answer(asset, kind(&path), caching, &headers))
+            let caching = if path.starts_with(HASHED) { IMMUTABLE } else { REVALIDATE };
+            Ok(asset_response(asset, content_type(&path), caching, &headers))
         }
         None if path.starts_with(HASHED) => Err(Problem::Status(StatusCode::NOT_FOUND, "Not found")),
         None => Ok(document(&headers)),
@@ -51,55 +53,62 @@ pub async fn app(Path(path): Path<String>, headers: HeaderMap) -> Result<Respons
 }
 
 fn document(headers: &HeaderMap) -> Response {
-    answer(parlor_web_assets::index(), "text/html; charset=utf-8", REVALIDATE, headers)
+    asset_response(parlor_web_assets::index(), "text/html; charset=utf-8", REVALIDATE, headers)
 }
 
-fn answer(asset: Asset, kind: &'static str, caching: &'static str, asked: &HeaderMap) -> Response {
+fn asset_response(
+    asset: Asset,
+    content_type: &'static str,
+    caching: &'static str,
+    request_headers: &HeaderMap,
+) -> Response {
     let tag = format!("\"{}\"", hex(&asset.digest[..16]));
     let mut headers = HeaderMap::new();
-    let mut tell = |name: HeaderName, value: &str| {
-        headers.insert(name, HeaderValue::from_str(value).expect("these are plain texts"));
+    let mut set = |name: HeaderName, value: &str| {
+        headers.insert(name, HeaderValue::from_str(value).expect("header values are visible ASCII"));
     };
-    tell(CONTENT_SECURITY_POLICY, POLICY);
-    tell(CACHE_CONTROL, caching);
-    tell(VARY, "accept-encoding");
-    tell(ETAG, &tag);
-    let known = asked.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    if known {
+    set(CONTENT_SECURITY_POLICY, POLICY);
+    set(CACHE_CONTROL, caching);
+    set(VARY, "accept-encoding");
+    set(ETAG, &tag);
+    let unchanged = request_headers.get(IF_NONE_MATCH).is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
+    if unchanged {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
-    tell(CONTENT_TYPE, kind);
-    let smaller = [("br", asset.brotli), ("gzip", asset.gzip)];
-    let smaller = smaller.into_iter().find(|(name, form)| form.is_some() && accepts(asked, name));
-    let bytes = match smaller {
+    set(CONTENT_TYPE, content_type);
+    let compressed = [("br", asset.brotli), ("gzip", asset.gzip)];
+    let compressed =
+        compressed.into_iter().find(|(name, form)| form.is_some() && accepts(request_headers, name));
+    let bytes = match compressed {
         Some((name, Some(form))) => {
-            tell(CONTENT_ENCODING, name);
+            set(CONTENT_ENCODING, name);
             form
         }
         _ => asset.bytes,
     };
-    (headers, Body::from(shared(bytes))).into_response()
+    (headers, Body::from(to_bytes(bytes))).into_response()
 }
 
-/// Embedded files are never copied.
-fn shared(bytes: Cow<'static, [u8]>) -> Bytes {
+/// Converts an asset to `Bytes`, without copying an embedded file.
+fn to_bytes(bytes: Cow<'static, [u8]>) -> Bytes {
     match bytes {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => Bytes::from(bytes),
     }
 }
 
-/// `gzip;q=0` is a no; other weights do not matter, as we always have the better one first.
-fn accepts(asked: &HeaderMap, encoding: &str) -> bool {
-    let values = asked.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|one| {
-        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+/// Whether the client accepts an encoding. `q=0` excludes it; other weights are ignored, because the hub
+/// tries the best encoding first.
+fn accepts(request_headers: &HeaderMap, encoding: &str) -> bool {
+    let values = request_headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|item| {
+        let (name, weight) = item.split_once(';').unwrap_or((item, ""));
         let refused = weight.trim().strip_prefix("q=").is_some_and(|weight| weight.parse() == Ok(0.0));
         name.trim().eq_ignore_ascii_case(encoding) && !refused
     })
 }
 
-fn kind(path: &str) -> &'static str {
+fn content_type(path: &str) -> &'static str {
     match path.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
@@ -127,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_sent_to_who_takes_it() {
+    fn an_encoding_is_used_only_if_the_client_accepts_it() {
         check("gzip, deflate, br, zstd", "br", true);
         check("gzip;q=0.5 , BR;q=1", "br", true);
         check("gzip, br;q=0", "br", false);
@@ -137,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_page_is_of_a_known_kind() {
+    fn every_asset_has_a_known_content_type() {
         for path in parlor_web_assets::paths() {
-            assert_ne!(kind(&path), "application/octet-stream", "{path}");
+            assert_ne!(content_type(&path), "application/octet-stream", "{path}");
         }
     }
 }

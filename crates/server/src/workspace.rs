@@ -1,8 +1,8 @@
-//! What lies in a folder of this machine: names, sizes and times, and nothing of what is in the files.
+//! Scans a project root: names, sizes and times of its files, without their contents.
 //!
-//! Owns: nothing outside of the folder is looked at, whatever links there are or come to be meanwhile: each step goes
-//! from an open folder to one in it, and never over a link. An answer is bounded, and so is the look, however much
-//! there is and whatever the ignore files are.
+//! Never leaves the folder, even if symbolic links are created during the scan: each step opens a child
+//! relative to an open folder and does not follow links. Result size, number of scanned entries and time are
+//! limited.
 
 mod gitignore;
 
@@ -19,46 +19,50 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How much one answer tells: files and folders, and the bytes of their paths.
-const MOST_ENTRIES: usize = 5_000;
-const MOST_BYTES: usize = 512 * 1024;
-/// How much is looked at for it, told or not, and how long.
+/// Maximum files and folders in one result.
+const MAX_ENTRIES: usize = 5_000;
+/// Maximum total bytes of the names and paths in one result.
+const MAX_PATH_BYTES: usize = 512 * 1024;
+/// Maximum entries scanned for one result, including ignored ones.
 const MAX_SCANNED: usize = 100_000;
+/// Timeout for one scan.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How deep it looks, where nothing else is said, and at most.
-pub const DEPTH: usize = 6;
-pub const MOST_DEPTH: usize = 20;
-/// Later ones go before earlier ones. What is longer names nothing.
+/// Depth of a scan if the request sets none.
+pub const DEFAULT_DEPTH: usize = 6;
+/// Maximum depth of a scan.
+pub const MAX_DEPTH: usize = 20;
+/// Ignore files of a folder. Rules of a later file override those of an earlier one.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
-const LONGEST_IGNORE_FILE: u64 = 64 * 1024;
+/// Maximum bytes read from an ignore file.
+const MAX_IGNORE_FILE_BYTES: u64 = 64 * 1024;
 
-/// There is no such folder, or it is not where it was.
+/// The folder does not exist, or its path contains a symbolic link.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing;
 
-/// Looks through a folder, or one below it. Blocks.
+/// Scans the folder `below` the project root, or the root itself if `below` is empty. Blocks.
 pub fn scan(root: &str, below: &str, depth: usize) -> Result<TreeNode, Missing> {
-    let mut place = OpenFolder::root(Path::new(root))?;
+    let mut start = OpenFolder::root(Path::new(root))?;
     for step in Path::new(below).components() {
         match step {
-            Component::Normal(name) if !place.leaves_out(name, true) => place = place.folder(name)?,
+            Component::Normal(name) if !start.is_ignored(name, true) => start = start.folder(name)?,
             Component::CurDir => {}
             _ => return Err(Missing),
         }
     }
-    let path = if place.path == Path::new("") { root.to_owned() } else { printable_path(&place.path) };
-    let mut walk =
-        TreeScan { entries: 0, bytes: 0, seen: 0, until: Instant::now() + SCAN_TIMEOUT, full: false };
-    let children = walk.children(&place, depth);
-    Ok(TreeNode { children: Some(children), truncated: walk.full.then_some(true), ..TreeNode::folder(path) })
+    let path = if start.path == Path::new("") { root.to_owned() } else { printable_path(&start.path) };
+    let mut scan =
+        TreeScan { entries: 0, bytes: 0, scanned: 0, deadline: Instant::now() + SCAN_TIMEOUT, full: false };
+    let children = scan.children(&start, depth);
+    Ok(TreeNode { children: Some(children), truncated: scan.full.then_some(true), ..TreeNode::folder(path) })
 }
 
-/// A folder that is open.
+/// An open folder below the project root.
 struct OpenFolder {
     folder: OwnedFd,
-    /// Below the root.
+    /// Path relative to the project root.
     path: PathBuf,
-    /// What it and those above it leave out, each with where it stands.
+    /// Rules of the ignore files of this folder and its ancestors, each with the path of its folder.
     ignored: Vec<(PathBuf, Arc<Gitignore>)>,
 }
 
@@ -89,52 +93,52 @@ impl OpenFolder {
         self
     }
 
-    /// Hidden files, and what ignore files name.
-    fn leaves_out(&self, name: &OsStr, is_folder: bool) -> bool {
+    /// Whether an entry is hidden or matched by an ignore file.
+    fn is_ignored(&self, name: &OsStr, is_folder: bool) -> bool {
         let path = self.path.join(name);
-        let named = self
+        let matched = self
             .ignored
             .iter()
             .rev()
             .find_map(|(from, ignored)| ignored.ignores(path.strip_prefix(from).ok()?, is_folder));
-        name.as_bytes().starts_with(b".") || named.unwrap_or(false)
+        name.as_bytes().starts_with(b".") || matched.unwrap_or(false)
     }
 }
 
 struct TreeScan {
     entries: usize,
     bytes: usize,
-    seen: usize,
-    until: Instant,
+    scanned: usize,
+    deadline: Instant,
     full: bool,
 }
 
 impl TreeScan {
-    fn children(&mut self, place: &OpenFolder, depth: usize) -> BTreeMap<String, TreeNode> {
+    fn children(&mut self, folder: &OpenFolder, depth: usize) -> BTreeMap<String, TreeNode> {
         let mut children = BTreeMap::new();
-        // What cannot be read is left out.
-        let Ok(entries) = Dir::read_from(&place.folder) else { return children };
+        // An unreadable folder is listed without its children.
+        let Ok(entries) = Dir::read_from(&folder.folder) else { return children };
         for entry in entries.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            self.seen += 1;
-            self.full |= self.seen > MAX_SCANNED || Instant::now() > self.until;
+            self.scanned += 1;
+            self.full |= self.scanned > MAX_SCANNED || Instant::now() > self.deadline;
             if self.full {
                 break;
             }
-            let Ok(about) = statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let kind = FileType::from_raw_mode(about.st_mode);
-            if place.leaves_out(name, kind == FileType::Directory) {
+            let Ok(stat) = statat(&folder.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            if folder.is_ignored(name, kind == FileType::Directory) {
                 continue;
             }
-            let path = printable_path(&place.path.join(name));
-            let mut name_told = printable_path(Path::new(name));
-            if children.contains_key(&name_told) {
-                // Only what is no text can read like something else.
-                name_told = format!("{name_told}{}{}", char::REPLACEMENT_CHARACTER, self.entries);
+            let path = printable_path(&folder.path.join(name));
+            let mut display_name = printable_path(Path::new(name));
+            if children.contains_key(&display_name) {
+                // Two names can only look alike if one of them is not valid UTF-8.
+                display_name = format!("{display_name}{}{}", char::REPLACEMENT_CHARACTER, self.entries);
             }
-            let length = path.len() + name_told.len();
-            let last_modified = Some(about.st_mtime);
-            let size = Some(about.st_size as u64);
+            let length = path.len() + display_name.len();
+            let last_modified = Some(stat.st_mtime);
+            let size = Some(stat.st_size as u64);
             let mut node = match kind {
                 FileType::Directory => TreeNode { last_modified, ..TreeNode::folder(path) },
                 FileType::RegularFile => {
@@ -145,20 +149,20 @@ impl TreeScan {
                 }
                 _ => continue,
             };
-            self.full |= self.entries == MOST_ENTRIES || self.bytes + length > MOST_BYTES;
+            self.full |= self.entries == MAX_ENTRIES || self.bytes + length > MAX_PATH_BYTES;
             if self.full {
                 break;
             }
             self.entries += 1;
             self.bytes += length;
             if kind == FileType::Directory {
-                match place.folder(name) {
+                match folder.folder(name) {
                     _ if depth <= 1 => node.truncated = Some(true),
                     Ok(below) => node.children = Some(self.children(&below, depth - 1)),
                     Err(Missing) => {}
                 }
             }
-            children.insert(name_told, node);
+            children.insert(display_name, node);
         }
         children
     }
@@ -169,25 +173,26 @@ fn open_folder(from: impl AsFd, name: &OsStr) -> Result<OwnedFd, Missing> {
     openat(from, name, flags, Mode::empty()).map_err(|_| Missing)
 }
 
-/// Only of a plain file of some length: neither a link to elsewhere nor a pipe, which would keep us waiting.
+/// Parses an ignore file if it is a regular file. Links are not followed, and a pipe cannot block the scan.
 fn ignore_file(folder: &OwnedFd, name: &str) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).ok()?;
-    let about = fstat(&file).ok()?;
-    let plain = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
+    let stat = fstat(&file).ok()?;
+    let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     let mut text = Vec::new();
-    File::from(file).take(LONGEST_IGNORE_FILE).read_to_end(&mut text).ok().filter(|_| plain)?;
+    File::from(file).take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut text).ok().filter(|_| is_regular)?;
     Some(Gitignore::parse(&String::from_utf8_lossy(&text)))
 }
 
-/// Bytes that are no text are told by their numbers, so that different names stay different.
+/// Path as text. Bytes that are not valid UTF-8 are escaped as `\xff`, so that different names stay
+/// different.
 fn printable_path(path: &Path) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        told.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| told.push_str(&format!("\\x{byte:02x}")));
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
     }
-    told
+    text
 }
 
 #[cfg(test)]
@@ -196,7 +201,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn nothing_outside_is_looked_at_and_nothing_that_is_ignored_is_told() {
+    fn a_scan_never_leaves_the_folder_and_leaves_out_ignored_files() {
         let home = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(home.path()).unwrap();
         let root = home.join("app");
@@ -207,75 +212,79 @@ mod tests {
             fs::write(home.join(file), "12345").unwrap();
         }
         fs::write(root.join(".gitignore"), "target/\n").unwrap();
-        // What is above the folder is not its affair.
+        // An ignore file above the project root has no effect.
         fs::write(home.join(".gitignore"), "*.rs\n").unwrap();
         std::os::unix::fs::symlink(home.join("secret"), root.join("out")).unwrap();
         let text = root.to_str().unwrap();
-        let tree = scan(text, "", DEPTH).unwrap();
-        let told = serde_json::to_value(&tree).unwrap();
+        let tree = scan(text, "", DEFAULT_DEPTH).unwrap();
+        let json = serde_json::to_value(&tree).unwrap();
         let names = |node: &serde_json::Value| -> Vec<String> {
             node["children"].as_object().unwrap().keys().cloned().collect()
         };
-        assert_eq!(names(&told), ["out", "src"]);
-        assert_eq!((&told["path"], &told["children"]["out"]["type"]), (&text.into(), &"link".into()));
-        let source = &told["children"]["src"]["children"];
+        assert_eq!(names(&json), ["out", "src"]);
+        assert_eq!((&json["path"], &json["children"]["out"]["type"]), (&text.into(), &"link".into()));
+        let source = &json["children"]["src"]["children"];
         assert_eq!((&source["a.rs"]["path"], &source["a.rs"]["size"]), (&"src/a.rs".into(), &5.into()));
         assert_eq!(source["deep"]["children"]["b.rs"]["path"], "src/deep/b.rs");
 
         let below = serde_json::to_value(scan(text, "src", 1).unwrap()).unwrap();
         assert_eq!((names(&below), &below["path"]), (vec!["a.rs".into(), "deep".into()], &"src".into()));
-        assert_eq!(below["children"]["deep"]["truncated"], true, "it goes on there");
+        assert_eq!(
+            below["children"]["deep"]["truncated"], true,
+            "the folder has children below the depth limit"
+        );
         for outside in ["..", "out", "../secret", "/etc", "src/a.rs", "nowhere"] {
-            assert_eq!(scan(text, outside, DEPTH).err(), Some(Missing), "{outside}");
+            assert_eq!(scan(text, outside, DEFAULT_DEPTH).err(), Some(Missing), "{outside}");
         }
-        // Somebody puts a link where the folder was.
+        // Replace the folder by a symbolic link.
         fs::rename(&root, home.join("moved")).unwrap();
         std::os::unix::fs::symlink(home.join("secret"), &root).unwrap();
-        assert_eq!(scan(text, "", DEPTH).err(), Some(Missing));
+        assert_eq!(scan(text, "", DEFAULT_DEPTH).err(), Some(Missing));
     }
 
     #[test]
-    fn ignore_files_that_are_none_are_left_alone() {
+    fn ignore_files_that_are_not_regular_files_are_skipped() {
         let home = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(home.path()).unwrap();
         for folder in ["pipe", "endless", "elsewhere"] {
             fs::create_dir(root.join(folder)).unwrap();
             fs::write(root.join(folder).join("a.rs"), "").unwrap();
         }
-        let made = std::process::Command::new("mkfifo").arg(root.join("pipe/.gitignore")).status().unwrap();
-        assert!(made.success());
+        let created =
+            std::process::Command::new("mkfifo").arg(root.join("pipe/.gitignore")).status().unwrap();
+        assert!(created.success());
         std::os::unix::fs::symlink("/dev/zero", root.join("endless/.gitignore")).unwrap();
         fs::write(root.join("names"), "*.rs\n").unwrap();
         std::os::unix::fs::symlink(root.join("names"), root.join("elsewhere/.ignore")).unwrap();
-        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
-        let told = serde_json::to_value(&tree).unwrap();
+        let tree = scan(root.to_str().unwrap(), "", DEFAULT_DEPTH).unwrap();
+        let json = serde_json::to_value(&tree).unwrap();
         for folder in ["pipe", "endless", "elsewhere"] {
-            assert_eq!(told["children"][folder]["children"]["a.rs"]["type"], "file", "{told}");
+            assert_eq!(json["children"][folder]["children"]["a.rs"]["type"], "file", "{json}");
         }
     }
 
     #[test]
-    fn names_that_are_no_text_stay_different() {
+    fn names_that_are_not_utf8_stay_different() {
         let home = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(home.path()).unwrap();
         for name in [&b"a\xff"[..], b"a\xfe", b"a\\xff", "ä".as_bytes()] {
             fs::write(root.join(OsStr::from_bytes(name)), "").unwrap();
         }
-        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
+        let tree = scan(root.to_str().unwrap(), "", DEFAULT_DEPTH).unwrap();
         let names: Vec<String> = tree.children.unwrap().into_keys().collect();
-        // The number is where it was found.
+        // The suffix of an ambiguous name ends with the index of the entry.
         let names = names.iter().map(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()));
         assert_eq!(names.collect::<Vec<_>>(), ["a\\xfe", "a\\xff", "a\\xff\u{fffd}", "ä"]);
     }
 
     #[test]
-    fn an_answer_is_bounded_however_much_there_is() {
+    fn a_result_is_limited_in_a_large_folder() {
         let home = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(home.path()).unwrap();
-        for number in 0..MOST_ENTRIES + 10 {
+        for number in 0..MAX_ENTRIES + 10 {
             fs::write(root.join(number.to_string()), "").unwrap();
         }
-        let tree = scan(root.to_str().unwrap(), "", DEPTH).unwrap();
-        assert_eq!((tree.truncated, tree.children.unwrap().len()), (Some(true), MOST_ENTRIES));
+        let tree = scan(root.to_str().unwrap(), "", DEFAULT_DEPTH).unwrap();
+        assert_eq!((tree.truncated, tree.children.unwrap().len()), (Some(true), MAX_ENTRIES));
     }
 }

@@ -1,4 +1,4 @@
-//! A person's client on `/ws/client`, for tests.
+//! A user's client on `/ws/client` for tests.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::rest::{RestClient, text};
 use crate::socket::{Socket, TEST_TIMEOUT};
 
-/// A signed-in connection; everything a [`Socket`] can do it can do too.
+/// A client connection; it dereferences to [`Socket`].
 pub struct Client(pub Socket);
 
-/// The acknowledgement of one message.
+/// Acknowledgement of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
     pub client_message_id: String,
@@ -20,18 +20,18 @@ pub struct Ack {
     pub epoch: String,
 }
 
-/// What a join with a position brought.
+/// Result of joining a room from a position.
 #[derive(Debug)]
 pub struct Joined {
-    /// The messages since the position, in order; empty after a resync.
+    /// Messages since the position, in order; empty after a resync.
     pub missed: Vec<Value>,
     pub position: String,
-    /// The hub could not say what was missed: read the history.
+    /// Whether the hub could not resume from the position, so that the client must reload the history.
     pub resync: bool,
 }
 
 impl Client {
-    /// Connects and says nothing yet. Every frame that comes is held to what the door promises of all of them.
+    /// Connects without authenticating. Every received frame is checked with [`check_frame`].
     pub async fn open(url: &str) -> Result<Self> {
         Ok(Self(Socket::open(url, "/ws/client", &[]).await?.hold_to(check_frame)))
     }
@@ -45,12 +45,12 @@ impl Client {
         Ok(client)
     }
 
-    /// Joins a room from now on; returns the position.
+    /// Joins a room without replay and returns the current position.
     pub async fn join(&mut self, room: &str) -> Result<String> {
         Ok(self.join_since(room, "now").await?.position)
     }
 
-    /// Joins a room and takes what was missed since a position.
+    /// Joins a room and receives the messages since a position.
     pub async fn join_since(&mut self, room: &str, since: &str) -> Result<Joined> {
         self.send(&json!({ "type": "client:join_room", "roomId": room, "since": since })).await?;
         let mut missed = Vec::new();
@@ -89,11 +89,12 @@ impl Client {
     }
 }
 
-/// What the real clients need of every frame: no `null` anywhere, and the lists of a message always there.
+/// Checks what real clients require of every frame: no `null` values, and all lists of a message present.
 pub fn check_frame(frame: &Value) -> Result<()> {
     let kind = frame["type"].as_str().unwrap_or_default();
     ensure!(kind.starts_with("server:"), "no type");
-    // Chat events keep their own form, also within a frame; only who asks for them gets them.
+    // Chat events inside a frame keep their own format, which allows `null`; only clients that subscribe get
+    // them.
     ensure!(frame["type"] == "server:event" || !has_null(frame), "null");
     match kind {
         "server:new_message" | "server:message_edited" => {
@@ -102,13 +103,13 @@ pub fn check_frame(frame: &Value) -> Result<()> {
             }
             let edited = frame["message"].get("editedAt").is_some();
             ensure!(edited == frame["message"].get("updatedAt").is_some(), "editedAt without updatedAt");
-            ensure!(edited || kind == "server:new_message", "edited, and nobody knows when");
+            ensure!(edited || kind == "server:new_message", "an edited message without editedAt");
         }
         "server:reaction_update" => {
             for reaction in frame["reactions"].as_array().into_iter().flatten() {
                 let count = |list: &str| reaction[list].as_array().map(Vec::len);
-                ensure!(count("userIds").is_some_and(|ids| ids > 0), "a reaction of nobody");
-                ensure!(count("userIds") == count("usernames"), "ids without names");
+                ensure!(count("userIds").is_some_and(|ids| ids > 0), "a reaction without users");
+                ensure!(count("userIds") == count("usernames"), "user IDs without usernames");
             }
         }
         "server:error" => {
@@ -128,7 +129,7 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// A `client:send_message` frame.
+/// Returns a `client:send_message` frame.
 pub fn message(room: &str, content: &str, client_message_id: &str) -> Value {
     json!({
         "type": "client:send_message",
@@ -139,7 +140,7 @@ pub fn message(room: &str, content: &str, client_message_id: &str) -> Value {
 }
 
 impl Ack {
-    /// Reads an acknowledgement; `None` for every other frame.
+    /// Parses an acknowledgement. Returns `None` for any other frame.
     pub fn of(frame: &Value) -> Result<Option<Self>> {
         if frame["type"] != "server:message_ack" {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! A model on loopback for programs that are made for the Messages API of Anthropic, such as the Claude CLI.
+//! A model endpoint on loopback for programs that use the Messages API of Anthropic, such as the Claude CLI.
 //!
-//! What it does is said by the last `play:…` of what it is asked; without one it greets. After a tool it repeats the word
-//! after `meanwhile:`, if it was told one by then. Such programs ask more than a
-//! test wants to know of, so it is told with the question and not beforehand.
+//! The last `play:…` in the prompt selects its response; without one it greets. After a tool call it repeats
+//! the word after `meanwhile:`, if the prompt contains one. The script is part of the prompt instead of a
+//! queue, because such programs send more requests than a test knows of.
 
 use crate::http::{self, Request};
 use anyhow::Result;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 pub const TOOL_COMMAND: &str = "echo made > made-by-claude.txt && cat made-by-claude.txt";
 
-/// Serves as long as it lives.
+/// The running endpoint. Dropping it stops it.
 pub struct AnthropicStub {
     pub url: String,
     _serving: JoinSet<()>,
@@ -39,68 +39,69 @@ async fn serve(request: Request, mut stream: TcpStream, refused: &Mutex<HashSet<
     if !path.starts_with("/v1/messages") || path.contains("count_tokens") {
         return whole(stream, 404, &json!({ "type": "error" })).await;
     }
-    let asked: Value = serde_json::from_slice(&request.body)?;
-    let messages = asked["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&request.body)?;
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let answered = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
-    let news = json!(messages[answered..]).to_string();
+    let unanswered = json!(messages[answered..]).to_string();
     let error = |kind: &str| json!({ "type": "error", "error": { "type": kind, "message": "not now" } });
-    let mut voice = AnswerWriter { stream, model: asked["model"].clone(), blocks: 0 };
+    let mut answer = AnswerWriter { stream, model: body["model"].clone(), blocks: 0 };
     if let Some(result) = result_of_tool(&messages[answered..]) {
-        voice.begin().await?;
-        voice.say(&["The tool said: ", &result]).await?;
-        if let Some(word) = word_after(&news, "meanwhile:") {
-            voice.say(&["Meanwhile somebody said: ", &word]).await?;
+        answer.begin().await?;
+        answer.say(&["The tool said: ", &result]).await?;
+        if let Some(word) = word_after(&unanswered, "meanwhile:") {
+            answer.say(&["Meanwhile somebody said: ", &word]).await?;
         }
-        return voice.end("end_turn").await;
+        return answer.end("end_turn").await;
     }
-    // Only the conversation itself has tools; there are questions beside it, such as for a title.
-    let act = word_after(&news, "play:")
-        .filter(|_| asked["tools"].as_array().is_some_and(|tools| !tools.is_empty()))
+    // Only requests of the conversation itself have tools; auxiliary requests, such as for a title, have
+    // none.
+    let script = word_after(&unanswered, "play:")
+        .filter(|_| body["tools"].as_array().is_some_and(|tools| !tools.is_empty()))
         .unwrap_or_default();
-    match &*act {
+    match &*script {
         "tool" => {
-            voice.begin().await?;
-            voice.say(&["I make ", "a file."]).await?;
-            voice.call("Bash", &json!({ "command": TOOL_COMMAND, "description": "Make a file" })).await?;
-            voice.end("tool_use").await
+            answer.begin().await?;
+            answer.say(&["I make ", "a file."]).await?;
+            answer.call("Bash", &json!({ "command": TOOL_COMMAND, "description": "Make a file" })).await?;
+            answer.end("tool_use").await
         }
         "slow" => {
-            voice.begin().await?;
-            voice.say(&["One "]).await?;
-            // Until whoever asked hangs up.
-            voice.stream.read_to_end(&mut Vec::new()).await?;
+            answer.begin().await?;
+            answer.say(&["One "]).await?;
+            // Wait until the client closes the connection.
+            answer.stream.read_to_end(&mut Vec::new()).await?;
             Ok(())
         }
         "again" => {
-            voice.begin().await?;
+            answer.begin().await?;
             let times = messages.iter().filter(|message| message["role"] == "assistant").count();
-            voice.say(&[&format!("I have answered {times} times.")]).await?;
-            voice.end("end_turn").await
+            answer.say(&[&format!("I have answered {times} times.")]).await?;
+            answer.end("end_turn").await
         }
         "busy" if refused.lock().insert("limit".into()) => {
-            whole(voice.stream, 429, &error("rate_limit_error")).await
+            whole(answer.stream, 429, &error("rate_limit_error")).await
         }
         "busy" if refused.lock().insert("load".into()) => {
-            whole(voice.stream, 529, &error("overloaded_error")).await
+            whole(answer.stream, 529, &error("overloaded_error")).await
         }
-        "broken" => whole(voice.stream, 400, &error("invalid_request_error")).await,
+        "broken" => whole(answer.stream, 400, &error("invalid_request_error")).await,
         _ => {
-            voice.begin().await?;
-            voice.think("Let me see.").await?;
-            voice.say(&["Hello ", "from ", "the ", "model."]).await?;
-            voice.end("end_turn").await
+            answer.begin().await?;
+            answer.think("Let me see.").await?;
+            answer.say(&["Hello ", "from ", "the ", "model."]).await?;
+            answer.end("end_turn").await
         }
     }
 }
 
-/// The last one.
-fn word_after(news: &str, mark: &str) -> Option<String> {
-    let (_, rest) = news.rsplit_once(mark)?;
+/// Returns the word after the last occurrence of `mark`.
+fn word_after(text: &str, mark: &str) -> Option<String> {
+    let (_, rest) = text.rsplit_once(mark)?;
     Some(rest.chars().take_while(char::is_ascii_lowercase).collect())
 }
 
-fn result_of_tool(news: &[Value]) -> Option<String> {
-    let mut blocks = news.iter().filter_map(|message| message["content"].as_array()).flatten();
+fn result_of_tool(messages: &[Value]) -> Option<String> {
+    let mut blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
     let result = blocks.rfind(|block| block["type"] == "tool_result")?;
     Some(match &result["content"] {
         Value::String(text) => text.clone(),
@@ -112,7 +113,7 @@ async fn whole(stream: &mut TcpStream, status: u16, body: &Value) -> Result<()> 
     http::whole(stream, status, &[], &body.to_string()).await
 }
 
-/// An answer as a stream of events.
+/// Writes an answer as a stream of server-sent events.
 struct AnswerWriter<'a> {
     stream: &'a mut TcpStream,
     model: Value,

@@ -1,4 +1,4 @@
-//! An agent program's client on `/ws/broker`, for tests.
+//! A broker client on `/ws/broker` for tests.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::rest::text;
 use crate::socket::{Socket, TEST_TIMEOUT};
 
-/// An authenticated connection; everything a [`Socket`] can do it can do too.
+/// An authenticated broker connection; it dereferences to [`Socket`].
 pub struct Broker {
     socket: Socket,
     requests: u64,
@@ -22,7 +22,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Sends a frame with a fresh `reqId` and waits for the reply to it, be it `….ok` or `….error`.
+    /// Sends a frame with a new `reqId` and returns the reply to it, `….ok` or `….error`.
     pub async fn ask(&mut self, mut frame: Value) -> Result<Value> {
         self.requests += 1;
         let request = format!("r{}", self.requests);
@@ -32,7 +32,7 @@ impl Broker {
         reply.with_context(|| format!("no reply to {frame}"))
     }
 
-    /// Like [`Broker::ask`]; anything but the `….ok` of this frame is an error.
+    /// Like [`Broker::ask`], but any reply other than the `….ok` of this frame is an error.
     pub async fn ok(&mut self, frame: Value) -> Result<Value> {
         let expected = format!("{}.ok", text(&frame, "/type")?);
         let reply = self.ask(frame).await?;
@@ -58,7 +58,7 @@ impl Broker {
         Ok(reply["messages"].as_array().context("messages")?.clone())
     }
 
-    /// The message of the next `msg.push`.
+    /// Waits for the next `msg.push` and returns its message.
     pub async fn pushed(&mut self) -> Result<Value> {
         Ok(self.socket.wait_for_type("msg.push").await?["message"].clone())
     }

@@ -1,7 +1,7 @@
-//! A real browser for tests: Debian's Chromium without a window, spoken to over the DevTools protocol.
+//! A real browser for tests: headless Chromium from the `PATH`, controlled over the DevTools protocol.
 //!
-//! Owns: the process and its throw-away profile. One call is under way at a time. How Parlor's own page behaves is
-//! shown in `web/flows`.
+//! Owns: the process and its temporary profile. Limits: one call at a time. The tests of Parlor's own page
+//! are in `web/flows`.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ use crate::hub::Capture;
 use crate::socket::{Socket, TEST_TIMEOUT};
 
 pub struct Browser {
-    // Dropped in this order: the process must be gone before its profile is.
+    // Dropped in this order: the process must end before its profile is removed.
     _process: Child,
     _stderr: Capture,
     _profile: tempfile::TempDir,
@@ -23,7 +23,7 @@ pub struct Browser {
     calls: u64,
 }
 
-/// A tab. Each has its own cookies, as on another person's machine.
+/// A tab with its own cookies and storage.
 #[derive(Clone)]
 pub struct Page {
     session: String,
@@ -50,7 +50,7 @@ impl Browser {
         Ok(Self { _process: process, _stderr: stderr, _profile: profile, socket, calls: 0 })
     }
 
-    /// Opens an address in a tab of its own.
+    /// Opens a URL in a new tab.
     pub async fn open(&mut self, url: &str) -> Result<Page> {
         let context = self.call(None, "Target.createBrowserContext", json!({})).await?;
         let target = json!({ "url": "about:blank", "browserContextId": context["browserContextId"] });
@@ -63,15 +63,15 @@ impl Browser {
     }
 
     pub async fn go(&mut self, page: &Page, url: &str) -> Result<()> {
-        let gone = self.call(Some(page), "Page.navigate", json!({ "url": url })).await?;
-        ensure!(gone.get("errorText").is_none(), "{url} cannot be opened: {gone}");
+        let result = self.call(Some(page), "Page.navigate", json!({ "url": url })).await?;
+        ensure!(result.get("errorText").is_none(), "{url} cannot be opened: {result}");
         Ok(())
     }
 
-    /// What an expression gives in the page; a promise is awaited.
+    /// Evaluates a JavaScript expression in the page and returns its value. A promise is awaited.
     pub async fn evaluate(&mut self, page: &Page, expression: &str) -> Result<Value> {
-        let asked = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answer = self.call(Some(page), "Runtime.evaluate", asked).await?;
+        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call(Some(page), "Runtime.evaluate", parameters).await?;
         ensure!(answer.get("exceptionDetails").is_none(), "{expression}\n{answer}");
         Ok(answer["result"]["value"].clone())
     }
@@ -94,7 +94,7 @@ impl Browser {
     }
 }
 
-/// `http://127.0.0.1:PORT` and the path behind it, out of the line that Chromium prints.
+/// Extracts `http://127.0.0.1:PORT` and the path of the DevTools endpoint from the line that Chromium prints.
 fn devtools(line: &str) -> Option<(String, String)> {
     let address = line.strip_prefix("DevTools listening on ws://")?;
     let (host, path) = address.split_once('/')?;

@@ -1,6 +1,7 @@
-//! Writers at full speed, a hub killed at random moments, and a check after each restart.
+//! Crash test: concurrent writers, a hub killed at random times, and a check of all histories after each
+//! restart.
 //!
-//! With a faulty disk under the data directory each kill is a power loss: a kill alone keeps the page cache.
+//! With a faulty disk under the data directory, each kill is a power loss; a kill alone keeps the page cache.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,18 +21,19 @@ use crate::rest::RestClient;
 use crate::rng::Rng;
 use crate::socket::TEST_TIMEOUT;
 
-/// Messages a writer has under way at once: enough that commits are shared and a kill meets many of them.
-const UNDER_WAY: usize = 16;
-const KILL_WITHIN: Duration = Duration::from_millis(30);
+/// Messages in flight per writer: enough for shared commits, and for a kill to affect several messages.
+const MAX_IN_FLIGHT: usize = 16;
+/// Maximum random delay between the last awaited acknowledgement and the kill.
+const MAX_KILL_DELAY: Duration = Duration::from_millis(30);
 
 pub struct CrashPlan<'a> {
     pub hub: HubCommand,
-    /// The disk under the data directory, when a kill shall be a power loss.
+    /// Disk under the data directory; if present, each kill is a power loss.
     pub disk: Option<&'a FaultFs>,
     pub rounds: u32,
     pub writers: usize,
     pub rooms: usize,
-    /// A round ends after at most this many acknowledgements, and a moment.
+    /// Maximum number of acknowledgements after which a round ends.
     pub acks_per_round: u64,
     pub seed: u64,
 }
@@ -39,17 +41,17 @@ pub struct CrashPlan<'a> {
 #[derive(Debug)]
 pub struct CrashReport {
     pub seed: u64,
-    /// Rounds that were run; the first one with a violation is the last.
+    /// Number of rounds that were run. The test ends with the first violation.
     pub rounds: u32,
     pub acks: usize,
-    /// Messages in the histories at the end.
+    /// Number of messages in the histories at the end.
     pub found: usize,
     pub violations: Vec<Violation>,
     pub slowest_start: Duration,
 }
 
 impl<'a> CrashPlan<'a> {
-    /// Eight writers in five rooms, with a fresh seed, or with that of `PARLOR_TEST_SEED` to repeat a run.
+    /// Plans a test with eight writers in five rooms. The seed is random, or that of `PARLOR_TEST_SEED`.
     pub fn new(binary: &str, data: &Path, rounds: u32) -> Self {
         let seed = parlor_seed::seed();
         let hub = HubCommand::process(binary, data);
@@ -60,8 +62,8 @@ impl<'a> CrashPlan<'a> {
         Self { disk: Some(disk), ..self }
     }
 
-    /// Runs all rounds, or up to the first that shows a violation. An error is one of the harness or of the
-    /// first start; whatever the hub does wrong afterwards is a violation.
+    /// Runs all rounds, or up to the first violation. An error means that the harness or the first start
+    /// failed; every later failure of the hub is a violation.
     pub async fn run(self) -> Result<CrashReport> {
         let (people, rooms) = self.prepare().await.context("cannot prepare the hub")?;
         let oracle = Arc::new(Mutex::new(Oracle::default()));
@@ -74,7 +76,7 @@ impl<'a> CrashPlan<'a> {
             violations: Vec::new(),
             slowest_start: Duration::ZERO,
         };
-        // The last start is for the check alone, so that each kill is followed by one.
+        // One more start than kills: the last one is only for the check after the last kill.
         let mut hub = self.restart(&mut report).await;
         while let (Ok(serving), true) =
             (&mut hub, report.rounds < self.rounds && report.violations.is_empty())
@@ -100,7 +102,7 @@ impl<'a> CrashPlan<'a> {
         Ok(report)
     }
 
-    /// Makes the writers and rooms durable in any case: what a weakened hub loses shall be messages.
+    /// Creates the users and rooms with a hub that syncs, so that a hub without fsync can only lose messages.
     async fn prepare(&self) -> Result<(Vec<RestClient>, Vec<String>)> {
         let mut hub = self.hub.clone().env_remove("PARLOR_SYNCHRONOUS").start().await?;
         let admin = hub.admin().await?;
@@ -146,10 +148,11 @@ impl<'a> CrashPlan<'a> {
             };
             writers.spawn(writer.run());
         }
-        let enough = 1 + rng.below(self.acks_per_round);
-        let reached = timeout(TEST_TIMEOUT, acks.wait_for(|acks| *acks >= enough)).await.is_ok();
-        // A kill right after an acknowledgement would always meet the hub at the same step.
-        tokio::time::sleep(Duration::from_micros(rng.below(KILL_WITHIN.as_micros() as u64))).await;
+        let target = 1 + rng.below(self.acks_per_round);
+        let reached = timeout(TEST_TIMEOUT, acks.wait_for(|acks| *acks >= target)).await.is_ok();
+        // The random delay matters: a kill right after an acknowledgement would always hit the hub at the
+        // same step.
+        tokio::time::sleep(Duration::from_micros(rng.below(MAX_KILL_DELAY.as_micros() as u64))).await;
         hub.crash().await?;
         let mut ends = Vec::new();
         while let Some(end) = writers.join_next().await {
@@ -157,7 +160,7 @@ impl<'a> CrashPlan<'a> {
         }
         anyhow::ensure!(
             reached,
-            "only {} of {enough} acknowledgements; {ends:?}\n{}",
+            "only {} of {target} acknowledgements; {ends:?}\n{}",
             *acks.borrow(),
             hub.log()
         );
@@ -196,13 +199,13 @@ struct Writer {
     person: RestClient,
     rooms: Vec<String>,
     oracle: Arc<Mutex<Oracle>>,
-    /// Counts the acknowledgements of all writers in this round.
+    /// Number of acknowledgements of all writers in this round.
     acked: Arc<watch::Sender<u64>>,
     rng: Rng,
 }
 
 impl Writer {
-    /// Writes until the connection ends, which it does when the hub is killed; returns how it ended.
+    /// Writes until the connection ends because the hub is killed. Returns the error that ended it.
     async fn run(mut self) -> anyhow::Error {
         match self.write().await {
             Ok(never) => match never {},
@@ -213,32 +216,32 @@ impl Writer {
     async fn write(&mut self) -> Result<std::convert::Infallible> {
         let mut client = match Client::connect(&self.person).await {
             Ok(client) => client,
-            // The hub need not accept a token from before the crash.
+            // The hub may reject a token from before the crash.
             Err(_) => {
                 let person = RestClient::sign_in(self.person.url(), &self.name, PASSWORD).await?;
                 Client::connect(&person).await?
             }
         };
-        // What has no answer from before is sent again first, so that the order stays the sender's.
-        let again = self.oracle.lock().unanswered(&self.name);
-        let mut under_way = again.len();
-        for (room, id, content) in again {
+        // Messages without an acknowledgement are resent first, to preserve the order of the sender.
+        let resent = self.oracle.lock().unanswered(&self.name);
+        let mut in_flight = resent.len();
+        for (room, id, content) in resent {
             client.feed(&message(&room, &content, &id)).await?;
         }
         loop {
-            while under_way < UNDER_WAY {
+            while in_flight < MAX_IN_FLIGHT {
                 let frame = self.next_message();
                 client.feed(&frame).await?;
-                under_way += 1;
+                in_flight += 1;
             }
             client.flush().await?;
             let frame = client.frame(TEST_TIMEOUT).await?;
             if let Some(ack) = Ack::of(&frame)? {
                 self.oracle.lock().acknowledged(ack);
                 self.acked.send_modify(|acks| *acks += 1);
-                under_way = under_way.saturating_sub(1);
+                in_flight = in_flight.saturating_sub(1);
             }
-            // A refusal ends this writer: what it refused must not be overtaken by what comes after it.
+            // A refusal ends this writer, because a later message must not overtake the refused one.
             anyhow::ensure!(frame["type"] != "server:error", "refused: {frame}");
         }
     }

@@ -1,4 +1,4 @@
-//! A reader of `GET /api/events`, for tests, written from the protocol alone.
+//! A client of `GET /api/events` for tests, implemented from the protocol document alone.
 
 use std::time::Duration;
 
@@ -10,22 +10,23 @@ use tokio::time::timeout;
 use crate::rest::RestClient;
 use crate::socket::TEST_TIMEOUT;
 
-/// What every message on the stream is held to.
+/// A check that every message on the stream must pass.
 pub type EventCheck = fn(&Value) -> Result<()>;
 
-/// One stream. Dropping it cuts the connection.
+/// An open event stream. Dropping it closes the connection.
 pub struct EventReader {
     response: reqwest::Response,
     read: Vec<u8>,
-    lawful: Option<EventCheck>,
-    /// The position behind everything that was read.
+    check: Option<EventCheck>,
+    /// Position after the last message that was read.
     pub position: Option<String>,
-    /// The highest number that was read.
+    /// Highest `seq` that was read.
     seq: u64,
 }
 
 impl EventReader {
-    /// Opens a stream of this person; `query` is `?session_id=…` and the like, `last` where it was before.
+    /// Opens a stream of this user. `query` is the query string, such as `?session_id=…`; `last` is the
+    /// position to resume from.
     pub async fn open(person: &RestClient, query: &str, last: Option<&str>) -> Result<Self> {
         let mut request = person.request(Method::GET, &format!("/api/events{query}"));
         if let Some(last) = last {
@@ -36,7 +37,7 @@ impl EventReader {
         let kind = response.headers().get("content-type").context("no content type")?;
         ensure!(kind == "text/event-stream", "{kind:?}");
         let (read, position) = (Vec::new(), last.map(str::to_owned));
-        Ok(Self { response, read, lawful: None, position, seq: 0 })
+        Ok(Self { response, read, check: None, position, seq: 0 })
     }
 
     /// Opens a stream and waits until it is live.
@@ -48,35 +49,36 @@ impl EventReader {
         Ok(stream)
     }
 
-    pub fn hold_to(self, lawful: EventCheck) -> Self {
-        Self { lawful: Some(lawful), ..self }
+    /// Applies a check to every message from now on.
+    pub fn hold_to(self, check: EventCheck) -> Self {
+        Self { check: Some(check), ..self }
     }
 
-    /// The next message; `None` at the end of the stream.
-    pub async fn next(&mut self, within: Duration) -> Result<Option<Value>> {
-        // That the hub is alive is no message.
-        timeout(within, self.message(within)).await.context("no message came")?
+    /// Returns the next message, or `None` at the end of the stream.
+    pub async fn next(&mut self, limit: Duration) -> Result<Option<Value>> {
+        // The outer timeout is needed because keep-alive comments restart the inner one.
+        timeout(limit, self.message(limit)).await.context("no message arrived in time")?
     }
 
-    async fn message(&mut self, within: Duration) -> Result<Option<Value>> {
+    async fn message(&mut self, limit: Duration) -> Result<Option<Value>> {
         loop {
-            let Some(block) = self.block(within).await? else { return Ok(None) };
+            let Some(block) = self.block(limit).await? else { return Ok(None) };
             let Some(data) = block.lines().find_map(|line| line.strip_prefix("data: ")) else { continue };
             let message: Value = serde_json::from_str(data)?;
             let seq = message["seq"].as_u64().context("no seq")?;
             ensure!(seq > self.seq, "{seq} came after {}: {message}", self.seq);
             self.seq = seq;
-            if let Some(lawful) = self.lawful {
-                lawful(&message).with_context(|| message.to_string())?;
+            if let Some(check) = self.check {
+                check(&message).with_context(|| message.to_string())?;
             }
             return Ok(Some(message));
         }
     }
 
-    pub async fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    pub async fn wait_for(&mut self, matches: impl Fn(&Value) -> bool) -> Result<Value> {
         loop {
             match self.next(TEST_TIMEOUT).await? {
-                Some(message) if wanted(&message) => return Ok(message),
+                Some(message) if matches(&message) => return Ok(message),
                 Some(_) => {}
                 None => bail!("the stream ended"),
             }
@@ -87,12 +89,12 @@ impl EventReader {
         self.wait_for(|message| message["kind"] == kind).await.with_context(|| format!("no {kind}"))
     }
 
-    /// Everything up to and with the first that is wanted.
-    pub async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
+    /// Returns all messages up to and including the first match.
+    pub async fn until(&mut self, matches: impl Fn(&Value) -> bool) -> Result<Vec<Value>> {
         let mut all = Vec::new();
         loop {
             let message = self.next(TEST_TIMEOUT).await?.with_context(|| format!("ended after {all:?}"))?;
-            let last = wanted(&message);
+            let last = matches(&message);
             all.push(message);
             if last {
                 return Ok(all);
@@ -100,8 +102,9 @@ impl EventReader {
         }
     }
 
-    async fn block(&mut self, within: Duration) -> Result<Option<String>> {
-        // Where the search for the end goes on: a large event arrives in many chunks.
+    /// Returns the next block of the event stream, up to an empty line, or `None` at the end of the stream.
+    async fn block(&mut self, limit: Duration) -> Result<Option<String>> {
+        // Offset at which the search for the end continues, because a large event arrives in many chunks.
         let mut searched = 0;
         loop {
             let unsearched = &self.read[searched..];
@@ -115,10 +118,10 @@ impl EventReader {
                 return Ok(Some(block));
             }
             searched = self.read.len().saturating_sub(1);
-            let more = timeout(within, self.response.chunk()).await;
-            match more.context("nothing came")? {
-                Ok(Some(more)) => self.read.extend_from_slice(&more),
-                // Cut off is an end too.
+            let chunk = timeout(limit, self.response.chunk()).await;
+            match chunk.context("no data arrived in time")? {
+                Ok(Some(chunk)) => self.read.extend_from_slice(&chunk),
+                // A lost connection also ends the stream.
                 Ok(None) | Err(_) => return Ok(None),
             }
         }

@@ -1,4 +1,4 @@
-//! A gateway on `/ws/gateway`, for tests, written from the protocol alone.
+//! A gateway client on `/ws/gateway` for tests, implemented from the protocol document alone.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,16 +9,16 @@ use crate::agentim::check_frame;
 use crate::rest::RestClient;
 use crate::socket::{Socket, TEST_TIMEOUT};
 
-/// An authenticated gateway; everything a [`Socket`] can do it can do too.
+/// A gateway connection; it dereferences to [`Socket`].
 pub struct Gateway(pub Socket);
 
 impl Gateway {
-    /// Connects and says nothing yet. Every frame that comes is held to what the door promises of all of them.
+    /// Connects without authenticating. Every received frame is checked with [`check_frame`].
     pub async fn open(url: &str) -> Result<Self> {
         Ok(Self(Socket::open(url, "/ws/gateway", &[]).await?.hold_to(check_frame)))
     }
 
-    /// Connects and authenticates as a gateway of this person.
+    /// Connects and authenticates as a gateway of this user.
     pub async fn connect(person: &RestClient, id: &str) -> Result<Self> {
         let mut gateway = Self::open(person.url()).await?;
         gateway.send(&auth(person.token(), id)).await?;
@@ -36,7 +36,8 @@ impl Gateway {
         self.settled().await
     }
 
-    /// Waits until the hub has dealt with everything said so far: it takes one frame after the other.
+    /// Waits until the hub has processed all frames sent so far. It processes frames in order, so the reply
+    /// to a ping proves it.
     pub async fn settled(&mut self) -> Result<()> {
         let ts = std::time::UNIX_EPOCH.elapsed()?.as_nanos() as u64;
         self.send(&json!({ "type": "gateway:ping", "ts": ts })).await?;
@@ -44,7 +45,7 @@ impl Gateway {
         self.wait_for(TEST_TIMEOUT, pong).await.map(drop)
     }
 
-    /// Waits for the next turn of any agent.
+    /// Waits for the next run of any agent.
     pub async fn turn(&mut self) -> Result<Value> {
         self.wait_for_type("server:send_to_agent").await
     }
@@ -71,7 +72,7 @@ impl Gateway {
     }
 }
 
-/// A `gateway:auth` frame.
+/// Returns a `gateway:auth` frame.
 pub fn auth(token: &str, id: &str) -> Value {
     let device =
         json!({ "hostname": "test-machine", "platform": "linux", "arch": "x64", "nodeVersion": "v22.0.0" });

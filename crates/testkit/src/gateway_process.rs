@@ -1,5 +1,5 @@
-//! A real `parlor gateway` process with agents of its own, on "another machine": its own data, and a line to the hub
-//! that a test can cut.
+//! A real `parlor gateway` process with its own data directory, and a proxy to the hub that can lose
+//! connections.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -19,28 +19,29 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::hub::Capture;
 
-const START: Duration = Duration::from_secs(60);
+/// Timeout for a line of output, and for the end of the process.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How to start a gateway; the same one again after a crash.
+/// Starts a gateway process; can start the same gateway again after a crash.
 #[derive(Clone)]
 pub struct GatewayLauncher {
     binary: PathBuf,
-    /// What it keeps.
+    /// Data directory of the gateway.
     pub data: PathBuf,
-    /// What follows `parlor gateway --data DIR`.
+    /// Arguments after `parlor gateway --data DIR`.
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
 }
 
 impl GatewayLauncher {
-    /// Below a directory of its own, with settings as they are written in a file.
+    /// Writes the settings to a file in `place` and uses it as `--config`.
     pub fn new(binary: impl Into<PathBuf>, place: &Path, settings: &str) -> Self {
         let config = place.join("gateway.toml");
-        std::fs::write(&config, settings).expect("a directory of our own can be written");
-        Self::with_arguments(binary, place, &["--config", config.to_str().expect("our paths are text")])
+        std::fs::write(&config, settings).expect("the test directory is writable");
+        Self::with_arguments(binary, place, &["--config", config.to_str().expect("test paths are UTF-8")])
     }
 
-    /// Below a directory of its own, with everything on the command line.
+    /// Uses these command-line arguments, with the data directory in `place`.
     pub fn with_arguments(binary: impl Into<PathBuf>, place: &Path, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         Self { binary: binary.into(), data: place.join("data"), arguments, environment: Vec::new() }
@@ -51,7 +52,7 @@ impl GatewayLauncher {
         self
     }
 
-    /// Another address of the same hub.
+    /// Sets the URL of the hub.
     pub fn at(self, url: &str) -> Self {
         self.env("PARLOR_SERVER", url)
     }
@@ -76,21 +77,21 @@ impl GatewayLauncher {
         Ok(GatewayProcess { process, stdout, stderr })
     }
 
-    /// Starts it and returns when it is connected.
+    /// Starts the gateway and waits until it is connected.
     pub async fn start(&self) -> Result<GatewayProcess> {
         let mut gateway = self.spawn()?;
         gateway.printed(|line| line.contains("connected").then_some(())).await?;
         Ok(gateway)
     }
 
-    /// The id that an agent of this name has at the hub.
+    /// Returns the ID of the agent with this name.
     pub fn agent(&self, name: &str) -> Result<String> {
         let identity: Value = serde_json::from_slice(&std::fs::read(self.data.join("gateway.json"))?)?;
         Ok(identity["agents"][name].as_str().context("no such agent")?.to_owned())
     }
 }
 
-/// A gateway that runs. Dropping it kills it.
+/// A running gateway process. Dropping it kills it.
 pub struct GatewayProcess {
     process: Child,
     stdout: Capture,
@@ -99,7 +100,7 @@ pub struct GatewayProcess {
 
 impl GatewayProcess {
     pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
-        let line = timeout(START, self.stdout.find(found)).await;
+        let line = timeout(PROCESS_TIMEOUT, self.stdout.find(found)).await;
         line.ok().flatten().with_context(|| format!("not printed:\n{}", self.output()))
     }
 
@@ -116,20 +117,20 @@ impl GatewayProcess {
     }
 
     pub async fn terminate(&mut self) -> Result<std::process::ExitStatus> {
-        let id = self.process.id().context("it has already ended")?;
+        let id = self.process.id().context("the gateway has already ended")?;
         kill(Pid::from_raw(id as i32), Signal::SIGTERM)?;
         self.ended().await
     }
 
     pub async fn ended(&mut self) -> Result<std::process::ExitStatus> {
-        let status = timeout(START, self.process.wait()).await??;
-        // What it printed last is on its way still.
-        timeout(START, async { tokio::join!(self.stdout.finish(), self.stderr.finish()) }).await?;
+        let status = timeout(PROCESS_TIMEOUT, self.process.wait()).await??;
+        // The process has ended, but its last output may still be in the pipes.
+        timeout(PROCESS_TIMEOUT, async { tokio::join!(self.stdout.finish(), self.stderr.finish()) }).await?;
         Ok(status)
     }
 }
 
-/// The processes whose command line contains a text.
+/// Returns the processes whose command line contains `mark`, except this one.
 pub fn processes(mark: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -143,27 +144,27 @@ pub fn processes(mark: &str) -> Vec<(u32, String)> {
     found
 }
 
-/// Waits until there is no such process, and says how long that took. Nobody tells of the end of a process that is not
-/// one's own, so this looks again and again.
-pub async fn gone(mark: &str, within: Duration) -> Result<Duration> {
-    let began = Instant::now();
+/// Waits until no process has a command line that contains `mark`, and returns the time it took. It polls,
+/// because the system does not notify about the end of processes that are not children.
+pub async fn gone(mark: &str, timeout: Duration) -> Result<Duration> {
+    let started = Instant::now();
     loop {
         let left = processes(mark);
         if left.is_empty() {
-            return Ok(began.elapsed());
+            return Ok(started.elapsed());
         }
-        anyhow::ensure!(began.elapsed() < within, "still there after {within:?}: {left:?}");
+        anyhow::ensure!(started.elapsed() < timeout, "still running after {timeout:?}: {left:?}");
         sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// A line to a hub that can be cut.
+/// A TCP proxy to a hub that can close its connections or silently drop data.
 pub struct LossyProxy {
     url: String,
-    /// Where the hub is.
+    /// Address of the hub.
     hub: watch::Sender<String>,
     cut: watch::Sender<u64>,
-    /// What is lost on the way, on connections that seem to stand: to the hub, and from it.
+    /// Whether data to the hub, and data from the hub, is dropped while connections stay open.
     lossy: watch::Sender<(bool, bool)>,
     listening: JoinHandle<()>,
 }
@@ -171,21 +172,22 @@ pub struct LossyProxy {
 impl LossyProxy {
     pub async fn to(url: &str) -> Result<Self> {
         let hub = watch::Sender::new(address(url));
-        let leads_to = hub.subscribe();
+        let target = hub.subscribe();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let own = format!("http://{}", listener.local_addr()?);
         let (cut, watched) = watch::channel(0);
-        let (lossy, loses) = watch::channel((false, false));
+        let (lossy, dropping) = watch::channel((false, false));
         let listening = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                let (hub, mut watched, loses) = (leads_to.borrow().clone(), watched.clone(), loses.clone());
+                let (hub, mut watched, dropping) =
+                    (target.borrow().clone(), watched.clone(), dropping.clone());
                 watched.mark_unchanged();
                 tokio::spawn(async move {
                     let Ok(far) = TcpStream::connect(&hub).await else { return };
                     let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
                     tokio::select! {
-                        () = pass(near_in, far_out, || loses.borrow().0) => {}
-                        () = pass(far_in, near_out, || loses.borrow().1) => {}
+                        () = pass(near_in, far_out, || dropping.borrow().0) => {}
+                        () = pass(far_in, near_out, || dropping.borrow().1) => {}
                         _ = watched.changed() => {}
                     }
                 });
@@ -198,34 +200,34 @@ impl LossyProxy {
         &self.url
     }
 
-    /// From now on it leads to a hub that was started anew, and loses nothing any more.
+    /// Closes all connections, forwards new ones to another hub address, and stops dropping data.
     pub fn lead_to(&self, url: &str) {
         self.hub.send_replace(address(url));
         self.cut();
         self.lossy.send_replace((false, false));
     }
 
-    /// Nothing that is said to the hub arrives any more, though the connections stand.
+    /// Drops all data to the hub from now on, while connections stay open.
     pub fn lose_what_is_said(&self) {
         self.lossy.send_modify(|lost| lost.0 = true);
     }
 
-    /// Nothing that the hub says arrives any more, though the connections stand.
+    /// Drops all data from the hub from now on, while connections stay open.
     pub fn lose_what_is_heard(&self) {
         self.lossy.send_modify(|lost| lost.1 = true);
     }
 
-    /// Every connection that goes through it is gone; what was on its way is lost.
+    /// Closes all connections; data in flight is lost.
     pub fn cut(&self) {
         self.cut.send_modify(|count| *count += 1);
     }
 }
 
-/// Until either side ends.
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_lost: impl Fn() -> bool) {
-    let mut piece = vec![0; 64 * 1024];
-    while let Ok(length @ 1..) = from.read(&mut piece).await {
-        if !is_lost() && to.write_all(&piece[..length]).await.is_err() {
+/// Copies data until either side ends. Data is dropped while `is_dropped` returns true.
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, is_dropped: impl Fn() -> bool) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        if !is_dropped() && to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }

@@ -1,4 +1,5 @@
-//! As much HTTP as endpoints on loopback need: a request is read, and answered whole or as a stream of events.
+//! Minimal HTTP server for stub endpoints on loopback: reads a request, and responds with a body or an event
+//! stream.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -7,17 +8,18 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug)]
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// By their names in small letters.
+    /// Headers by lower-case name.
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
 
-/// Serves each request at the address that is given back, until the set is dropped.
+/// Starts a server that calls `serve` for each request. Returns its URL and the task set; dropping the set
+/// stops it.
 pub async fn listen<Served>(
     serve: impl Fn(Request, TcpStream) -> Served + Clone + Send + 'static,
 ) -> Result<(String, JoinSet<()>)>
@@ -34,7 +36,7 @@ where
             connections.spawn(async move {
                 let mut stream = BufReader::new(stream);
                 if let Ok(request) = read(&mut stream).await {
-                    // Whoever asked may be gone at any moment.
+                    // Errors are ignored, because the client may disconnect at any time.
                     let _ = serve(request, stream.into_inner()).await;
                 }
             });
@@ -78,14 +80,14 @@ pub async fn whole(
     Ok(stream.shutdown().await?)
 }
 
-/// Events follow, until the connection ends.
+/// Writes the response head of an event stream; the events follow until the connection is closed.
 pub async fn begin_events(stream: &mut TcpStream) -> Result<()> {
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
     Ok(stream.write_all(head.as_bytes()).await?)
 }
 
-/// Named by its type, where it has one.
+/// Writes an event. Its `type` field, if present, becomes the event name.
 pub async fn event(stream: &mut TcpStream, event: &Value) -> Result<()> {
     let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
     Ok(stream.write_all(format!("{name}data: {event}\n\n").as_bytes()).await?)

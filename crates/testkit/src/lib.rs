@@ -1,4 +1,4 @@
-//! Development only: fault injection, process harness, clients.
+//! Test support: a hub harness, protocol clients, stub endpoints and fault injection. Development only.
 
 pub mod agentim;
 pub mod anthropic_stub;
@@ -18,9 +18,9 @@ pub mod rest;
 mod skip;
 pub mod socket;
 
-/// The seed of random tests.
+/// Seeds of random tests.
 pub use parlor_seed as seed;
-/// The random generator that starts from a [`seed`].
+/// Random generator that starts from a [`seed`].
 pub mod rng {
     pub use parlor_seed::Rng;
 }

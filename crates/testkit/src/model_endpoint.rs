@@ -1,4 +1,4 @@
-//! A model endpoint on loopback that says what a test wants, in the two ways that models are spoken to.
+//! A scripted model endpoint on loopback, with the OpenAI and the Anthropic API.
 
 use crate::http::{self, Request};
 use anyhow::{Context, Result};
@@ -12,38 +12,38 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// How one request is answered.
+/// Response to one request.
 #[derive(Debug, Clone)]
 pub enum ScriptedResponse {
-    /// Streams thoughts and then text, piece by piece, and what it cost.
+    /// Streams thoughts and then text in chunks, and the token usage.
     Say {
         thoughts: Vec<String>,
         text: Vec<String>,
     },
-    /// Streams text and then nothing more, with the connection open.
+    /// Streams text, then sends nothing more while the connection stays open.
     Stall(String),
-    /// Streams text, and the rest when it is rung for.
+    /// Streams text, waits for the notification, then streams the rest.
     Wait(String, Arc<Notify>, String),
-    /// Streams text and ends the connection in the middle.
+    /// Streams text and closes the connection before the end of the answer.
     BreakOff(String),
-    /// Streams text, and then an error as an event.
+    /// Streams text, then an error event.
     SayAndFail(String),
-    /// Streams text that is as long as allowed.
+    /// Streams text that ends because of the token limit.
     CutShort(String),
-    /// Takes the request and never answers.
+    /// Reads the request and never responds.
     Hang,
     Status {
         status: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// A stream of something that is no answer.
+    /// Streams data that is not a valid event.
     Garbage,
-    /// A stream that is one line without end.
+    /// Streams one line without an end.
     EndlessLine,
-    /// Pieces without end, as fast as they are taken.
+    /// Streams chunks without an end, as fast as the client reads.
     Flood,
-    /// No stream, but an answer.
+    /// Responds with a complete JSON answer instead of a stream.
     NotAStream,
 }
 
@@ -59,7 +59,7 @@ impl ScriptedResponse {
     }
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug)]
 pub struct RecordedRequest {
     pub method: String,
@@ -70,130 +70,131 @@ pub struct RecordedRequest {
 
 pub struct ModelEndpoint {
     pub url: String,
-    acts: Arc<Mutex<VecDeque<ScriptedResponse>>>,
-    asked: mpsc::UnboundedReceiver<RecordedRequest>,
+    responses: Arc<Mutex<VecDeque<ScriptedResponse>>>,
+    requests: mpsc::UnboundedReceiver<RecordedRequest>,
     _serving: JoinSet<()>,
 }
 
 impl ModelEndpoint {
     pub async fn start() -> Result<Self> {
-        let acts = Arc::new(Mutex::new(VecDeque::new()));
-        let (tell, asked) = mpsc::unbounded_channel();
-        let queue = acts.clone();
+        let responses = Arc::new(Mutex::new(VecDeque::new()));
+        let (record, requests) = mpsc::unbounded_channel();
+        let queue = responses.clone();
         let (url, _serving) = http::listen(move |request, stream| {
-            let (queue, tell) = (queue.clone(), tell.clone());
-            async move { serve(request, stream, &queue, &tell).await }
+            let (queue, record) = (queue.clone(), record.clone());
+            async move { serve(request, stream, &queue, &record).await }
         })
         .await?;
-        Ok(Self { url, acts, asked, _serving })
+        Ok(Self { url, responses, requests, _serving })
     }
 
-    /// How the next request that has no answer yet is answered; without any, with a greeting.
-    pub fn respond_with(&self, act: ScriptedResponse) -> &Self {
-        self.acts.lock().push_back(act);
+    /// Queues a response. Each request takes the next one; without any, the endpoint responds with a
+    /// greeting.
+    pub fn respond_with(&self, response: ScriptedResponse) -> &Self {
+        self.responses.lock().push_back(response);
         self
     }
 
     /// Waits for the next request.
     pub async fn asked(&mut self) -> Result<RecordedRequest> {
-        let asked = tokio::time::timeout(Duration::from_secs(20), self.asked.recv()).await;
-        asked.context("nobody asked")?.context("the endpoint is over")
+        let request = tokio::time::timeout(Duration::from_secs(20), self.requests.recv()).await;
+        request.context("no request arrived in time")?.context("the endpoint has stopped")
     }
 
-    /// How many requests came that nobody looked at.
+    /// Discards the requests that were not read with [`asked`](Self::asked), and returns their number.
     pub fn unseen(&mut self) -> usize {
-        std::iter::from_fn(|| self.asked.try_recv().ok()).count()
+        std::iter::from_fn(|| self.requests.try_recv().ok()).count()
     }
 }
 
 async fn serve(
     request: Request,
     mut stream: TcpStream,
-    acts: &Mutex<VecDeque<ScriptedResponse>>,
-    tell: &mpsc::UnboundedSender<RecordedRequest>,
+    responses: &Mutex<VecDeque<ScriptedResponse>>,
+    record: &mpsc::UnboundedSender<RecordedRequest>,
 ) -> Result<()> {
     let Request { method, path, headers, body } = request;
     let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
-    let asked = RecordedRequest { method, path, headers, body };
-    let (messages, lists) = (asked.path.ends_with("/messages"), asked.method == "GET");
-    let model = asked.body["model"].as_str().unwrap_or_default().to_owned();
+    let request = RecordedRequest { method, path, headers, body };
+    let (is_anthropic, is_listing) = (request.path.ends_with("/messages"), request.method == "GET");
+    let model = request.body["model"].as_str().unwrap_or_default().to_owned();
     let stream = &mut stream;
-    if lists {
+    if is_listing {
         let body = json!({ "data": [{ "id": "small" }, { "id": "large" }] }).to_string();
-        let _ = tell.send(asked);
+        let _ = record.send(request);
         return http::whole(stream, 200, &[], &body).await;
     }
-    let act = acts.lock().pop_front();
-    let _ = tell.send(asked);
-    let mut voice = StreamWriter { stream, messages };
-    match act.unwrap_or_else(|| ScriptedResponse::say(&format!("Hello from {model}"))) {
+    let response = responses.lock().pop_front();
+    let _ = record.send(request);
+    let mut writer = StreamWriter { stream, is_anthropic };
+    match response.unwrap_or_else(|| ScriptedResponse::say(&format!("Hello from {model}"))) {
         ScriptedResponse::Say { thoughts, text } => {
-            voice.begin().await?;
+            writer.begin().await?;
             for thought in thoughts {
-                voice.piece("thinking", &thought).await?;
+                writer.chunk("thinking", &thought).await?;
             }
-            for piece in text {
-                voice.piece("text", &piece).await?;
+            for chunk in text {
+                writer.chunk("text", &chunk).await?;
             }
-            voice.end("end_turn", "stop").await
+            writer.end("end_turn", "stop").await
         }
         ScriptedResponse::CutShort(text) => {
-            voice.begin().await?;
-            voice.piece("text", &text).await?;
-            voice.end("max_tokens", "length").await
+            writer.begin().await?;
+            writer.chunk("text", &text).await?;
+            writer.end("max_tokens", "length").await
         }
         ScriptedResponse::Stall(text) => {
-            voice.begin().await?;
-            voice.piece("text", &text).await?;
-            gone(voice.stream).await
+            writer.begin().await?;
+            writer.chunk("text", &text).await?;
+            wait_for_close(writer.stream).await
         }
-        ScriptedResponse::Wait(text, bell, rest) => {
-            voice.begin().await?;
-            voice.piece("text", &text).await?;
-            bell.notified().await;
-            voice.piece("text", &rest).await?;
-            voice.end("end_turn", "stop").await
+        ScriptedResponse::Wait(text, notify, rest) => {
+            writer.begin().await?;
+            writer.chunk("text", &text).await?;
+            notify.notified().await;
+            writer.chunk("text", &rest).await?;
+            writer.end("end_turn", "stop").await
         }
         ScriptedResponse::BreakOff(text) => {
-            voice.begin().await?;
-            voice.piece("text", &text).await
+            writer.begin().await?;
+            writer.chunk("text", &text).await
         }
         ScriptedResponse::SayAndFail(text) => {
-            voice.begin().await?;
-            voice.piece("text", &text).await?;
+            writer.begin().await?;
+            writer.chunk("text", &text).await?;
             let error = json!({ "type": "overloaded_error", "message": "Overloaded" });
-            voice.event(&json!({ "type": "error", "error": error })).await
+            writer.event(&json!({ "type": "error", "error": error })).await
         }
-        ScriptedResponse::Hang => gone(voice.stream).await,
+        ScriptedResponse::Hang => wait_for_close(writer.stream).await,
         ScriptedResponse::Status { status, headers, body } => {
-            http::whole(voice.stream, status, &headers, &body).await
+            http::whole(writer.stream, status, &headers, &body).await
         }
         ScriptedResponse::Garbage => {
-            http::begin_events(voice.stream).await?;
-            Ok(voice.stream.write_all(b"data: <html>\x00\xff\n\n").await?)
+            http::begin_events(writer.stream).await?;
+            Ok(writer.stream.write_all(b"data: <html>\x00\xff\n\n").await?)
         }
         ScriptedResponse::EndlessLine => {
-            http::begin_events(voice.stream).await?;
-            voice.stream.write_all(b"data: ").await?;
+            http::begin_events(writer.stream).await?;
+            writer.stream.write_all(b"data: ").await?;
             loop {
-                voice.stream.write_all(&[b'x'; 64 * 1024]).await?;
+                writer.stream.write_all(&[b'x'; 64 * 1024]).await?;
             }
         }
         ScriptedResponse::Flood => {
-            voice.begin().await?;
+            writer.begin().await?;
             loop {
-                voice.piece("text", &"flood ".repeat(2_000)).await?;
+                writer.chunk("text", &"flood ".repeat(2_000)).await?;
             }
         }
         ScriptedResponse::NotAStream => {
             let body = json!({ "choices": [{ "message": { "content": "hello" } }] }).to_string();
-            http::whole(voice.stream, 200, &[], &body).await
+            http::whole(writer.stream, 200, &[], &body).await
         }
     }
 }
 
-/// Until whoever asked is gone.
-async fn gone(stream: &mut TcpStream) -> Result<()> {
+/// Waits until the client closes the connection.
+async fn wait_for_close(stream: &mut TcpStream) -> Result<()> {
     let mut rest = [0; 64];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
@@ -201,14 +202,14 @@ async fn gone(stream: &mut TcpStream) -> Result<()> {
 
 struct StreamWriter<'a> {
     stream: &'a mut TcpStream,
-    /// As Anthropic speaks, or else as OpenAI does.
-    messages: bool,
+    /// Whether to use the Anthropic API; otherwise the OpenAI API.
+    is_anthropic: bool,
 }
 
 impl StreamWriter<'_> {
     async fn begin(&mut self) -> Result<()> {
         http::begin_events(self.stream).await?;
-        if self.messages {
+        if self.is_anthropic {
             let usage = json!({ "input_tokens": 20, "cache_read_input_tokens": 5, "output_tokens": 1 });
             self.event(&json!({ "type": "message_start", "message": { "usage": usage } })).await?;
             self.event(&json!({ "type": "ping" })).await?;
@@ -216,8 +217,8 @@ impl StreamWriter<'_> {
         Ok(())
     }
 
-    async fn piece(&mut self, kind: &str, text: &str) -> Result<()> {
-        let event = match self.messages {
+    async fn chunk(&mut self, kind: &str, text: &str) -> Result<()> {
+        let event = match self.is_anthropic {
             true => {
                 let delta = json!({ "type": format!("{kind}_delta"), kind: text });
                 json!({ "type": "content_block_delta", "index": 0, "delta": delta })
@@ -231,7 +232,7 @@ impl StreamWriter<'_> {
     }
 
     async fn end(&mut self, anthropic: &str, openai: &str) -> Result<()> {
-        if self.messages {
+        if self.is_anthropic {
             let end = json!({ "type": "message_delta", "delta": { "stop_reason": anthropic }, "usage": { "output_tokens": 7 } });
             self.event(&end).await?;
             return self.event(&json!({ "type": "message_stop" })).await;

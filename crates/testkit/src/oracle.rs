@@ -1,8 +1,8 @@
-//! Remembers what was sent and acknowledged, and says where a history contradicts it.
+//! Records sent and acknowledged messages, and reports where a history contradicts them.
 //!
-//! The promise it checks: an acknowledged message is in the history exactly once, as acknowledged; the history
-//! is in the order of `seq`; what one sender sent in an order is found in that order; nothing is found that
-//! nobody sent. A message without an acknowledgement may be found or not, but not twice.
+//! It checks that an acknowledged message is in the history exactly once and as acknowledged, that the
+//! history is ordered by `seq`, that the messages of one sender keep their order, and that every message in
+//! the history was sent. A message without an acknowledgement may be in the history or not, but at most once.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::agentim::Ack;
 use crate::rest::text;
 
-/// One contradiction between what was acknowledged and what is found.
+/// A contradiction between the acknowledgements and a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
     Lost {
@@ -42,7 +42,7 @@ pub enum Violation {
         first: String,
         then: String,
     },
-    /// The hub did not come back, or a room could not be read.
+    /// The hub did not restart, or a room could not be read.
     Unavailable {
         reason: String,
     },
@@ -54,7 +54,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All that was sent in one test. Each `client_message_id` is used by one sender for one message.
+/// All messages sent in one test. Each `client_message_id` is used by one sender for one message.
 #[derive(Default)]
 pub struct Oracle {
     sent: HashMap<String, Sent>,
@@ -64,15 +64,15 @@ pub struct Oracle {
 
 struct Sent {
     sender: String,
-    /// Its place among the messages of this sender.
-    place: usize,
+    /// Index of the message among the messages of its sender.
+    index: usize,
     room: String,
     content: String,
     ack: Option<Ack>,
 }
 
 impl Oracle {
-    /// To be called before the message is sent. Sending the same again is a retry and keeps its first place.
+    /// Records a message; must be called before it is sent. A retry keeps the index of the first attempt.
     pub fn sending(&mut self, sender: &str, room: &str, client_message_id: &str, content: &str) {
         if self.sent.contains_key(client_message_id) {
             return;
@@ -80,7 +80,7 @@ impl Oracle {
         let count = self.count_by_sender.entry(sender.to_owned()).or_default();
         let (sender, room, content) = (sender.to_owned(), room.to_owned(), content.to_owned());
         self.sent
-            .insert(client_message_id.to_owned(), Sent { sender, place: *count, room, content, ack: None });
+            .insert(client_message_id.to_owned(), Sent { sender, index: *count, room, content, ack: None });
         *count += 1;
     }
 
@@ -112,20 +112,22 @@ impl Oracle {
         rooms
     }
 
-    /// What this sender sent and knows no answer to, in order: (room, client message id, content).
+    /// Returns the messages of a sender without an acknowledgement, in order: (room, client message ID,
+    /// content).
     pub fn unanswered(&self, sender: &str) -> Vec<(String, String, String)> {
         let mut open: Vec<_> =
             self.sent.iter().filter(|(_, sent)| sent.sender == sender && sent.ack.is_none()).collect();
-        open.sort_unstable_by_key(|(_, sent)| sent.place);
+        open.sort_unstable_by_key(|(_, sent)| sent.index);
         open.into_iter().map(|(id, sent)| (sent.room.clone(), id.clone(), sent.content.clone())).collect()
     }
 
-    /// Acknowledgements that contradict each other: the retry of a message must be answered as the first time.
+    /// Returns contradictory acknowledgements: a retry must get the same acknowledgement as the first
+    /// attempt.
     pub fn check_acks(&self) -> Vec<Violation> {
         self.contradictory_acks.clone()
     }
 
-    /// Compares the whole history of one room, oldest first, as the REST interface gives it.
+    /// Checks the full history of one room, oldest first, as returned by the REST API.
     pub fn check(&self, room: &str, history: &[Value]) -> Vec<Violation> {
         let mut violations = Vec::new();
         let mut found: HashMap<&str, &Value> = HashMap::new();
@@ -149,8 +151,8 @@ impl Oracle {
                 continue;
             }
             found.insert(id, item);
-            match last_of_sender.insert(&sent.sender, (sent.place, id)) {
-                Some((place, first)) if place > sent.place => violations.push(Violation::SenderReordered {
+            match last_of_sender.insert(&sent.sender, (sent.index, id)) {
+                Some((index, first)) if index > sent.index => violations.push(Violation::SenderReordered {
                     sender: sent.sender.clone(),
                     first: first.to_owned(),
                     then: id.clone(),
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_not_found_twice_acknowledged_or_not() {
+    fn a_duplicate_message_is_a_violation_acknowledged_or_not() {
         let all = || vec![item("a1", 1), item("b1", 2), item("a2", 3)];
         let twice = |id: &str| Violation::Twice { client_message_id: id.into() };
         check(&[all(), vec![item("b1", 4)]].concat(), &[twice("b1")]);
@@ -203,18 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn a_message_nobody_sent_or_with_another_text_is_invented() {
+    fn a_message_that_was_not_sent_or_has_another_text_is_invented() {
         let all = || vec![item("a1", 1), item("b1", 2), item("a2", 3)];
         let mut foreign = item("a3", 4);
         foreign["content"] = json!("something else");
-        for stranger in [item("x", 4), foreign, json!({ "id": "m", "seq": 4, "content": "no client id" })] {
-            let invented = Violation::Invented { room: "r".into(), message: stranger.to_string() };
-            check(&[all(), vec![stranger]].concat(), &[invented]);
+        for unknown in [item("x", 4), foreign, json!({ "id": "m", "seq": 4, "content": "no client id" })] {
+            let invented = Violation::Invented { room: "r".into(), message: unknown.to_string() };
+            check(&[all(), vec![unknown]].concat(), &[invented]);
         }
     }
 
     #[test]
-    fn another_seq_than_the_acknowledged_one_is_an_alteration() {
+    fn a_seq_that_differs_from_the_acknowledged_one_is_an_alteration() {
         let found = check_all(&[item("a1", 1), item("b1", 2), item("a2", 4)]);
         assert!(
             matches!(found.as_slice(), [Violation::Altered { client_message_id, .. }] if client_message_id == "a2")
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_seq_and_of_each_sender_is_kept() {
+    fn a_wrong_order_of_seq_or_of_a_sender_is_a_violation() {
         let found = check_all(&[item("b1", 2), item("a1", 1), item("a2", 3)]);
         assert_eq!(found, [Violation::SeqNotIncreasing { room: "r".into(), before: 2, after: 1 }]);
         let found = check_all(&[item("a1", 1), item("b1", 2), item("a2", 3), item("b3", 4), item("b2", 5)]);
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_must_be_acknowledged_as_the_first_time() {
+    fn a_retry_with_a_different_acknowledgement_is_a_violation() {
         let mut oracle = oracle();
         oracle.acknowledged(ack("a1", 1));
         assert_eq!(oracle.check_acks(), []);

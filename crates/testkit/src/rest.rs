@@ -1,10 +1,10 @@
-//! A small client of the REST interface, for tests: says what it wants, shows what came.
+//! A small client of the REST API for tests.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// Somebody who talks to a hub over HTTP, signed in or not.
+/// An HTTP client of a hub, signed in as a user or anonymous.
 #[derive(Clone)]
 pub struct RestClient {
     http: reqwest::Client,
@@ -13,7 +13,7 @@ pub struct RestClient {
     user_id: String,
 }
 
-/// What the hub answered; `body` is `Null` when it was not JSON.
+/// Response of the hub. `body` is `Null` if the response was not JSON.
 #[derive(Debug)]
 pub struct RestResponse {
     pub status: StatusCode,
@@ -21,10 +21,11 @@ pub struct RestResponse {
     pub body: Value,
 }
 
-/// An HTTP client that trusts no certificate but those a test adds: reading those of the system takes longer than most
-/// tests. `reqwest` is built without a cryptography provider of its own, so this installs that of the hub.
+/// Returns a builder for an HTTP client that trusts only certificates that a test adds: loading those of the
+/// system takes longer than most tests. It installs the hub's cryptography provider, because `reqwest` is
+/// built without one.
 pub fn http_client() -> reqwest::ClientBuilder {
-    // Fails when another test of this process has installed it already.
+    // Fails if another test in this process has installed the provider already.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().tls_certs_only([])
 }
@@ -43,17 +44,17 @@ impl RestClient {
         Ok(Self { token: Some(token), user_id: text(&data, "/user/id")?, ..outsider })
     }
 
-    /// Speaks HTTP in another way, for example with a certificate of its own.
+    /// Uses another HTTP client, for example one that trusts a test certificate.
     pub fn with_http(self, http: reqwest::Client) -> Self {
         Self { http, ..self }
     }
 
-    /// The same person or program with another credential, for example an API key or a forged token.
+    /// Returns a copy of this client with another credential, for example an API key or a forged token.
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    /// The same person with the same token at another address: the hub after a restart.
+    /// Returns a copy of this client for another URL, for example that of the hub after a restart.
     pub fn at(&self, url: &str) -> Self {
         Self { url: url.to_owned(), ..self.clone() }
     }
@@ -70,7 +71,7 @@ impl RestClient {
         &self.user_id
     }
 
-    /// For what the methods below do not offer: other headers, bodies that are not JSON.
+    /// Returns a request builder, for other headers or bodies that are not JSON.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.url));
         match &self.token {
@@ -95,14 +96,14 @@ impl RestClient {
         RestResponse::of(self.request(Method::DELETE, path)).await
     }
 
-    /// Makes a user, as an admin, and signs them in.
+    /// Creates a user, as an admin, and signs in as this user.
     pub async fn make_user(&self, username: &str, password: &str) -> Result<RestClient> {
         let body = json!({ "username": username, "password": password });
         self.post("/api/users", body).await?.data()?;
         RestClient::sign_in(&self.url, username, password).await
     }
 
-    /// Makes a room with these people in it besides the caller; returns its id.
+    /// Creates a room with the caller and these members. Returns its ID.
     pub async fn make_room(&self, name: &str, members: &[&RestClient]) -> Result<String> {
         let room = self.post("/api/rooms", json!({ "name": name })).await?.data()?;
         let room = text(&room, "/id")?;
@@ -117,18 +118,18 @@ impl RestClient {
         self.post(&format!("/api/rooms/{room}/messages"), json!({ "content": content })).await?.data()
     }
 
-    /// Sends a file, as a page does.
+    /// Uploads a file as the web page does.
     pub async fn upload(&self, name: &str, content: &[u8]) -> Result<RestResponse> {
         self.send_form("/api/upload", form(&[("file", name, content)])).await
     }
 
-    /// A form as it is written, so that a test decides over every byte of it.
+    /// Posts a multipart body as given, so that a test controls every byte of it.
     pub async fn send_form(&self, path: &str, form: impl Into<reqwest::Body>) -> Result<RestResponse> {
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         RestResponse::of(self.request(Method::POST, path).header("content-type", kind).body(form)).await
     }
 
-    /// The whole history of a room, oldest first.
+    /// Returns the full history of a room, oldest message first.
     pub async fn history(&self, room: &str) -> Result<Vec<Value>> {
         let mut items = Vec::new();
         let mut after = "0".to_owned();
@@ -153,7 +154,7 @@ impl RestClient {
 
 const BOUNDARY: &str = "between-the-parts";
 
-/// The parts of a form, each with its name, the name of its file, and its content.
+/// Encodes a multipart body. Each part is a field name, a file name and the content.
 pub fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, file, content) in parts {
@@ -174,7 +175,7 @@ impl RestResponse {
         Ok(Self { status, headers, body })
     }
 
-    /// The `data` of a success.
+    /// Returns `data` of a successful response; any other response is an error.
     pub fn data(self) -> Result<Value> {
         ensure!(
             self.status.is_success() && self.body["ok"] == true,
@@ -186,7 +187,7 @@ impl RestResponse {
     }
 }
 
-/// A string, or a number as text, at a JSON pointer.
+/// Returns the string, or the number as text, at a JSON pointer.
 pub(crate) fn text(value: &Value, pointer: &str) -> Result<String> {
     match value.pointer(pointer) {
         Some(Value::String(text)) => Ok(text.clone()),

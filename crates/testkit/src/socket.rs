@@ -1,4 +1,5 @@
-//! A WebSocket for tests: JSON frames with deadlines, any other frame, raw bytes, and cuts in mid-frame.
+//! A WebSocket client for tests: JSON frames with timeouts, other frames, raw bytes, and disconnects within a
+//! frame.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,34 +14,35 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-/// Long enough for a slow machine under load; a test that passes never waits for it.
+/// Default timeout of tests. It is long enough for a slow machine under load; passing tests never wait for
+/// it.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Socket {
     stream: WebSocketStream<Box<dyn Wire>>,
-    /// Frames that arrived while another one was awaited, in order.
-    passed_over: VecDeque<Value>,
-    /// What every frame that arrives must satisfy.
-    law: FrameCheck,
+    /// Frames that arrived while another frame was awaited, in order.
+    skipped: VecDeque<Value>,
+    /// Check that every received frame must pass.
+    check: FrameCheck,
 }
 
-/// What a socket can be opened over: a plain connection, or an encrypted one.
+/// A transport for a socket: a plain or a TLS connection.
 pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// A rule for every frame of a door; says what is wrong with one.
+/// A check that every frame of a protocol must pass. The error describes the violation.
 pub type FrameCheck = fn(&Value) -> Result<()>;
 
-/// What came next on the wire.
+/// The next event on the socket.
 #[derive(Debug, PartialEq)]
 pub enum SocketEvent {
     Frame(Value),
-    /// The close code; 1006 when the connection ended without a close frame, 1005 when the frame had none.
+    /// Close code: 1006 if the connection ended without a close frame, 1005 if the close frame had no code.
     Closed(u16),
 }
 
-/// The answer to an upgrade that was not granted.
+/// HTTP status of a rejected upgrade request.
 #[derive(Debug)]
 pub struct NotUpgraded(pub u16);
 
@@ -53,9 +55,10 @@ impl std::fmt::Display for NotUpgraded {
 impl std::error::Error for NotUpgraded {}
 
 impl Socket {
-    /// Opens `path` of the hub at `url` (`http://…`) with extra headers; a `Host` given here replaces the true one.
+    /// Opens `path` of the hub at `url` (`http://…`) with extra headers. A `Host` header given here replaces
+    /// the default.
     pub async fn open(url: &str, path: &str, headers: &[(&'static str, &str)]) -> Result<Self> {
-        let address = url.strip_prefix("http://").context("an http URL")?;
+        let address = url.strip_prefix("http://").context("the URL must start with http://")?;
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Self::upgrade(stream, address, path, headers).await
@@ -73,15 +76,16 @@ impl Socket {
             request.headers_mut().insert(*name, value.parse()?);
         }
         match tokio_tungstenite::client_async(request, Box::new(stream) as Box<dyn Wire>).await {
-            Ok((stream, _)) => Ok(Self { stream, passed_over: VecDeque::new(), law: |_| Ok(()) }),
+            Ok((stream, _)) => Ok(Self { stream, skipped: VecDeque::new(), check: |_| Ok(()) }),
             Err(tungstenite::Error::Http(answer)) => bail!(NotUpgraded(answer.status().as_u16())),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// From now on a frame that breaks the law is an error of whoever waits for it.
-    pub fn hold_to(mut self, law: FrameCheck) -> Self {
-        self.law = law;
+    /// Applies a check to every received frame from now on. Receiving a frame that violates it returns an
+    /// error.
+    pub fn hold_to(mut self, check: FrameCheck) -> Self {
+        self.check = check;
         self
     }
 
@@ -94,7 +98,7 @@ impl Socket {
         Ok(self.stream.send(message).await?)
     }
 
-    /// Queues a frame without waiting for the socket; [`Socket::flush`] sends what is queued.
+    /// Queues a frame without waiting for the socket; [`Socket::flush`] sends the queued frames.
     pub async fn feed(&mut self, frame: &Value) -> Result<()> {
         Ok(self.stream.feed(Message::text(frame.to_string())).await?)
     }
@@ -103,7 +107,8 @@ impl Socket {
         Ok(SinkExt::<Message>::flush(&mut self.stream).await?)
     }
 
-    /// Writes bytes past the WebSocket layer: a malformed frame (see [`masked_frame`]), or a part of one.
+    /// Writes raw bytes below the WebSocket layer: a malformed frame (see [`masked_frame`]), or a part of
+    /// one.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.flush().await?;
         let stream = self.stream.get_mut();
@@ -113,41 +118,37 @@ impl Socket {
 
     /// Sends the first part of a frame and drops the connection without a close frame.
     pub async fn cut_in_mid_frame(mut self, frame: &Value) -> Result<()> {
-        let whole = masked_frame(TEXT, frame.to_string().as_bytes());
-        self.send_bytes(&whole[..whole.len() / 2]).await
+        let bytes = masked_frame(TEXT, frame.to_string().as_bytes());
+        self.send_bytes(&bytes[..bytes.len() / 2]).await
     }
 
-    /// The next frame or the end, whichever comes.
-    pub async fn next(&mut self, within: Duration) -> Result<SocketEvent> {
-        match self.passed_over.pop_front() {
+    /// Returns the next frame, or the close of the connection.
+    pub async fn next(&mut self, timeout: Duration) -> Result<SocketEvent> {
+        match self.skipped.pop_front() {
             Some(frame) => Ok(SocketEvent::Frame(frame)),
-            None => self.arrival(Instant::now() + within).await,
+            None => self.receive(Instant::now() + timeout).await,
         }
     }
 
-    /// The next frame; an error when the connection ends instead.
-    pub async fn frame(&mut self, within: Duration) -> Result<Value> {
-        match self.next(within).await? {
+    /// Returns the next frame; it is an error if the connection ends instead.
+    pub async fn frame(&mut self, timeout: Duration) -> Result<Value> {
+        match self.next(timeout).await? {
             SocketEvent::Frame(frame) => Ok(frame),
             SocketEvent::Closed(code) => bail!("closed with {code} while a frame was awaited"),
         }
     }
 
-    /// The next frame that is wanted. The others stay for later, in order.
-    pub async fn wait_for(&mut self, within: Duration, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        if let Some(position) = self.passed_over.iter().position(&wanted) {
-            return Ok(self.passed_over.remove(position).expect("the position was just found"));
+    /// Returns the next frame that matches. Other frames are kept for later calls, in order.
+    pub async fn wait_for(&mut self, timeout: Duration, matches: impl Fn(&Value) -> bool) -> Result<Value> {
+        if let Some(position) = self.skipped.iter().position(&matches) {
+            return Ok(self.skipped.remove(position).expect("the position was just found"));
         }
-        let deadline = Instant::now() + within;
+        let deadline = Instant::now() + timeout;
         loop {
-            match self
-                .arrival(deadline)
-                .await
-                .with_context(|| format!("passed over {:?}", self.passed_over))?
-            {
-                SocketEvent::Frame(frame) if wanted(&frame) => return Ok(frame),
-                SocketEvent::Frame(frame) => self.passed_over.push_back(frame),
-                SocketEvent::Closed(code) => bail!("closed with {code}; passed over {:?}", self.passed_over),
+            match self.receive(deadline).await.with_context(|| format!("skipped {:?}", self.skipped))? {
+                SocketEvent::Frame(frame) if matches(&frame) => return Ok(frame),
+                SocketEvent::Frame(frame) => self.skipped.push_back(frame),
+                SocketEvent::Closed(code) => bail!("closed with {code}; skipped {:?}", self.skipped),
             }
         }
     }
@@ -157,35 +158,35 @@ impl Socket {
         found.with_context(|| format!("no {kind}"))
     }
 
-    /// Reads to the end and returns the close code; frames on the way are dropped.
-    pub async fn closed(&mut self, within: Duration) -> Result<u16> {
-        let deadline = Instant::now() + within;
+    /// Reads until the connection is closed and returns the close code. Frames before it are dropped.
+    pub async fn closed(&mut self, timeout: Duration) -> Result<u16> {
+        let deadline = Instant::now() + timeout;
         loop {
-            if let SocketEvent::Closed(code) = self.arrival(deadline).await? {
+            if let SocketEvent::Closed(code) = self.receive(deadline).await? {
                 return Ok(code);
             }
         }
     }
 
-    async fn arrival(&mut self, deadline: Instant) -> Result<SocketEvent> {
+    async fn receive(&mut self, deadline: Instant) -> Result<SocketEvent> {
         loop {
             let message =
-                timeout_at(deadline, self.stream.next()).await.context("nothing arrived in time")?;
+                timeout_at(deadline, self.stream.next()).await.context("no frame arrived in time")?;
             match message {
                 Some(Ok(Message::Text(text))) => {
                     let frame = serde_json::from_str(&text)?;
-                    (self.law)(&frame).with_context(|| format!("an unlawful frame: {frame}"))?;
+                    (self.check)(&frame).with_context(|| format!("an invalid frame: {frame}"))?;
                     return Ok(SocketEvent::Frame(frame));
                 }
                 Some(Ok(Message::Close(frame))) => {
-                    // Reading on to the end is what sends the answer to the close frame.
+                    // Reading to the end sends the reply to the close frame.
                     while let Ok(Some(Ok(_))) = timeout_at(deadline, self.stream.next()).await {}
                     return Ok(SocketEvent::Closed(frame.map_or(1005, |frame| frame.code.into())));
                 }
                 Some(Ok(Message::Binary(bytes))) => bail!("a binary frame of {} bytes arrived", bytes.len()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
                 Some(Err(tungstenite::Error::Utf8(_) | tungstenite::Error::Capacity(_))) => {
-                    bail!("a frame that cannot be read arrived")
+                    bail!("an unreadable frame arrived")
                 }
                 Some(Err(_)) | None => return Ok(SocketEvent::Closed(1006)),
             }
@@ -195,7 +196,7 @@ impl Socket {
 
 pub const TEXT: u8 = 0x1;
 
-/// The bytes of one final client frame, with any opcode and any payload.
+/// Encodes one final client frame with any opcode and payload.
 pub fn masked_frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
     const MASK: [u8; 4] = [0x5A, 0xC3, 0x0F, 0x96];
     let mut bytes = vec![0x80 | opcode];
@@ -224,7 +225,7 @@ mod tests {
     use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
     #[tokio::test]
-    async fn frames_written_as_bytes_are_frames_and_passed_over_ones_stay_in_order() {
+    async fn frames_written_as_bytes_are_received_and_skipped_frames_stay_in_order() {
         let (mut socket, server) = echo().await;
         for n in 0..3 {
             let frame = json!({ "n": n, "filler": "x".repeat(n * 70_000) });
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cut_in_mid_frame_ends_the_connection_without_that_frame() {
+    async fn a_disconnect_within_a_frame_drops_that_frame() {
         let (socket, server) = echo().await;
         socket.cut_in_mid_frame(&json!("close")).await.unwrap();
         let error = server.await.unwrap().unwrap_err();

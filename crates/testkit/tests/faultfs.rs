@@ -1,4 +1,4 @@
-//! The faulty disk as programs meet it: plain files here, SQLite in `faultfs_sqlite.rs`.
+//! Tests of the faulty disk with plain files; `faultfs_sqlite.rs` has those with SQLite.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use parlor_testkit::faultfs::{Errno, FaultyDirectory};
 
 #[test]
-fn what_was_not_synced_is_gone_after_a_power_loss() {
+fn a_power_loss_drops_unsynced_data() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let path = directory.file("log");
     let mut file = File::create(&path).unwrap();
@@ -24,11 +24,15 @@ fn what_was_not_synced_is_gone_after_a_power_loss() {
 
     assert_eq!(fs::read(&path).unwrap(), b"kept");
     assert_eq!(names(&directory), ["log"]);
-    assert_eq!(errno(file.write_all(b"more")), Errno::EIO.code(), "a file opened before the loss is dead");
+    assert_eq!(
+        errno(file.write_all(b"more")),
+        Errno::EIO.code(),
+        "a file opened before the power loss returns EIO"
+    );
 }
 
 #[test]
-fn names_become_durable_with_their_directory() {
+fn names_become_durable_when_their_directory_is_synced() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let root = File::open(directory.disk.path()).unwrap();
     fs::create_dir(directory.file("sub")).unwrap();
@@ -48,7 +52,7 @@ fn names_become_durable_with_their_directory() {
 }
 
 #[test]
-fn syncing_a_new_file_keeps_its_name_and_the_directories_above_it() {
+fn syncing_a_new_file_makes_its_name_and_parent_directories_durable() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     fs::create_dir_all(directory.file("a/b")).unwrap();
     fs::write(directory.file("a/other"), b"").unwrap();
@@ -65,7 +69,7 @@ fn syncing_a_new_file_keeps_its_name_and_the_directories_above_it() {
 }
 
 #[test]
-fn sockets_links_and_locks_work_as_on_any_disk() {
+fn sockets_links_and_locks_work() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let listener = UnixListener::bind(directory.file("socket")).unwrap();
     UnixStream::connect(directory.file("socket")).unwrap();
@@ -91,7 +95,7 @@ fn a_failed_fsync_is_reported_and_its_data_never_becomes_durable() {
     file.sync_data().unwrap();
     file.write_all(b" second").unwrap();
     assert_eq!(errno(file.sync_data()), Errno::EIO.code());
-    assert_eq!(fs::read(directory.file("log")).unwrap(), b"first second", "reads go on");
+    assert_eq!(fs::read(directory.file("log")).unwrap(), b"first second", "reads keep working");
 
     directory.disk.heal();
     file.sync_data().unwrap();
@@ -105,7 +109,7 @@ fn a_failed_fsync_is_reported_and_its_data_never_becomes_durable() {
 }
 
 #[test]
-fn writes_fail_from_the_chosen_one_on_until_the_disk_is_healed() {
+fn writes_fail_after_the_given_number_until_the_disk_is_healed() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut file = File::create(directory.file("log")).unwrap();
     directory.disk.fail_writes(Errno::ENOSPC, 1);
@@ -120,7 +124,7 @@ fn writes_fail_from_the_chosen_one_on_until_the_disk_is_healed() {
 }
 
 #[test]
-fn a_full_disk_refuses_growth_and_takes_it_again_when_files_shrink() {
+fn a_full_disk_rejects_growth_until_files_shrink() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut file = OpenOptions::new().create_new(true).append(true).open(directory.file("log")).unwrap();
     fs::write(directory.file("ballast"), vec![0; 60_000]).unwrap();
@@ -145,14 +149,14 @@ fn the_disk_is_unmounted_when_dropped_even_while_a_file_is_open() {
     assert!(is_mounted(&path));
     drop(directory);
     assert!(!is_mounted(&path));
-    assert!(!path.exists(), "nothing of it is left");
+    assert!(!path.exists(), "the directory is removed");
     let mut text = String::new();
     open.read_to_string(&mut text).unwrap();
     assert_eq!(text, "text");
 }
 
 #[test]
-fn a_mount_left_by_a_process_that_died_is_cleared_by_the_next_one() {
+fn a_mount_left_by_a_killed_process_is_removed_by_the_next_mount() {
     let Some(_first) = FaultyDirectory::new_or_skip() else { return };
     let left = tempfile::tempdir().unwrap();
     let mut process = Command::new(env!("CARGO_BIN_EXE_disk-probe"))
@@ -166,7 +170,7 @@ fn a_mount_left_by_a_process_that_died_is_cleared_by_the_next_one() {
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "mounted\n");
     let _another = FaultyDirectory::new_or_skip().unwrap();
-    assert!(is_mounted(left.path()), "the mount of a living process is left alone");
+    assert!(is_mounted(left.path()), "the mount of a running process is kept");
     process.kill().unwrap();
     process.wait().unwrap();
     let _next = FaultyDirectory::new_or_skip().unwrap();

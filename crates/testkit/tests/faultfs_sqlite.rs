@@ -1,5 +1,5 @@
-//! SQLite in WAL mode on the faulty disk, without any special mode: another process writes, is killed, and
-//! what it had reported as committed is looked for.
+//! Tests of SQLite in WAL mode on the faulty disk: another process writes and is killed, then its reported
+//! commits are looked up.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -22,7 +22,7 @@ fn committed_rows_survive_a_power_loss_when_synchronous_is_full() {
     let mut committed = 0;
     for round in 0..6 {
         let mut writer = Writer::start(&directory, "full");
-        // Enough that the log is checkpointed into the database in some rounds.
+        // Enough commits that some rounds checkpoint the write-ahead log into the database.
         committed = (0..400).map(|_| writer.commit()).last().unwrap().parse().unwrap();
         drop(writer);
         match round % 2 {
@@ -62,7 +62,7 @@ fn a_commit_whose_fsync_fails_is_not_reported() {
 }
 
 #[test]
-fn a_full_disk_refuses_commits_until_there_is_space() {
+fn a_full_disk_rejects_commits_until_there_is_space() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut writer = Writer::start(&directory, "full");
     assert_eq!(writer.commit(), "1");
@@ -97,7 +97,7 @@ fn probe() -> Command {
     command
 }
 
-/// A writing process; dropping it is `kill -9`.
+/// A writing process. Dropping it sends SIGKILL.
 struct Writer {
     process: Child,
     requests: ChildStdin,
@@ -121,7 +121,7 @@ impl Writer {
 
     fn commit(&mut self) -> String {
         writeln!(self.requests).unwrap();
-        self.reports.next().expect("the writer answers each line").unwrap()
+        self.reports.next().expect("the writer prints a line per commit").unwrap()
     }
 }
 

@@ -1,6 +1,6 @@
-//! The web page as files, embedded: what npm made of `web/`, each with its compressed forms.
+//! Embedded files of the web app: the output of the npm build of `web/`, with gzip and Brotli copies.
 //!
-//! Owns: finding a file. Never: what a browser is told about it.
+//! Looks up files by path. HTTP headers such as caching and content types are up to the server.
 
 use rust_embed::{Embed, EmbeddedFile};
 use std::borrow::Cow;
@@ -9,22 +9,22 @@ use std::borrow::Cow;
 #[folder = "$OUT_DIR/dist"]
 struct Files;
 
-/// One file of the page.
+/// One embedded file.
 pub struct Asset {
     pub bytes: Cow<'static, [u8]>,
-    /// Changes with the content and with nothing else.
+    /// SHA-256 of `bytes`.
     pub digest: [u8; 32],
-    /// The same, made smaller: there for text, not for pictures and fonts.
+    /// Compressed copies of `bytes`. Present for text, absent for images and fonts.
     pub gzip: Option<Cow<'static, [u8]>>,
     pub brotli: Option<Cow<'static, [u8]>>,
 }
 
-/// The document that every address of the page answers with.
+/// The HTML document of the app, served for all its routes.
 pub fn index() -> Asset {
-    find("index.html").expect("the build script puts an index there, whatever else it can do")
+    find("index.html").expect("the build script always creates index.html")
 }
 
-/// A file by its path below the root of the site, such as `app/icon.svg`.
+/// Finds a file by its path below the web root, such as `app/icon.svg`.
 pub fn find(path: &str) -> Option<Asset> {
     let EmbeddedFile { data, metadata } = Files::get(path)?;
     let compressed = |ending| Files::get(&format!("{path}.{ending}")).map(|file| file.data);
@@ -32,7 +32,7 @@ pub fn find(path: &str) -> Option<Asset> {
     Some(Asset { bytes: data, digest: metadata.sha256_hash(), gzip, brotli })
 }
 
-/// Every path that can be found, the compressed forms apart.
+/// Paths of all files, without the compressed copies.
 pub fn paths() -> impl Iterator<Item = Cow<'static, str>> {
     Files::iter().filter(|path| !path.ends_with(".gz") && !path.ends_with(".br"))
 }

@@ -1,4 +1,4 @@
-//! How files are spoken of, at every door.
+//! Description of files in frames and responses of all protocols, and safe file names for headers.
 
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::{Attachment, File, UploadId};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// What is told about a file.
+/// Properties and URL of an uploaded file.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Attachment"))]
 #[schema(as = Attachment)]
@@ -38,26 +38,27 @@ impl<'a> From<&'a Attachment> for FileFrame<'a> {
     }
 }
 
-/// Where a file is read.
+/// Returns the path from which a file is downloaded.
 pub fn url(id: &UploadId) -> String {
     format!("/uploads/{id}")
 }
 
-/// The name of a file without what only hides or misleads: folders, control characters, marks that turn the direction.
+/// Returns a safe file name of at most 200 characters: without folders, control characters and bidirectional
+/// text controls. A name without visible characters becomes `file`.
 pub fn file_name(given: &str) -> Box<str> {
-    let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
-    let plain: String = last.chars().filter(|c| !is_deceptive(*c)).take(200).collect();
-    match plain.trim() {
+    let base_name = given.rsplit(['/', '\\']).next().unwrap_or_default();
+    let cleaned: String = base_name.chars().filter(|c| !is_deceptive(*c)).take(200).collect();
+    match cleaned.trim() {
         "." | ".." => "file".into(),
         name if !name.chars().any(is_visible) => "file".into(),
         name => name.into(),
     }
 }
 
-/// `Content-Disposition` as RFC 6266 has it: shown in place only if it is an image, with a name that cannot leave
-/// its quotes for those who do not know the encoded one.
+/// Returns a `Content-Disposition` header according to RFC 6266. Only images are displayed inline. The ASCII
+/// name for old clients has no characters that could end its quotes.
 pub fn disposition(file: &File) -> String {
-    let how = if file.media.is_image() { "inline" } else { "attachment" };
+    let disposition = if file.media.is_image() { "inline" } else { "attachment" };
     let ascii: String = file
         .name
         .chars()
@@ -70,7 +71,7 @@ pub fn disposition(file: &File) -> String {
             _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
-    format!("{how}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}")
+    format!("{disposition}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}")
 }
 
 #[cfg(test)]
@@ -80,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_name_is_one_harmless_line() {
+    fn a_file_name_is_a_single_safe_line() {
         for (given, name) in [
             ("cat.png", "cat.png"),
             ("../../etc/passwd", "passwd"),
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_images_are_shown_in_place() {
+    fn only_images_are_displayed_inline() {
         let file = |name: &str, media| File { name: name.into(), media, size: 1 };
         let png = disposition(&file("cat.png", MediaType::Png));
         assert_eq!(png, "inline; filename=\"cat.png\"; filename*=UTF-8''cat.png");
@@ -116,7 +117,7 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_name_leaves_its_header(name in any::<String>()) {
+        fn no_file_name_breaks_the_header(name in any::<String>()) {
             let header = disposition(&File { name: file_name(&name), media: MediaType::Pdf, size: 1 });
             prop_assert!(header.bytes().all(|b| (b' '..=b'~').contains(&b)), "{header}");
             prop_assert_eq!(header.matches('"').count(), 2);

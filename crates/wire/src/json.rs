@@ -1,6 +1,7 @@
-//! The first look at a JSON text from outside: one walk, before anything is built from it.
+//! Checks untrusted JSON text in one pass before it is deserialised.
 //!
-//! Refuses what later parsing would silently accept or choke on: nesting, huge collections, repeated keys.
+//! Rejects input that later parsing would accept silently or process at high cost: deep nesting, huge
+//! collections and repeated keys. Also converts parser errors into messages that do not quote the input.
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -11,9 +12,9 @@ use std::fmt;
 
 #[derive(Debug, Clone, Copy)]
 pub struct JsonLimits {
-    /// How many containers may lie within one another.
+    /// Maximum nesting depth of arrays and objects.
     pub depth: usize,
-    /// How many elements or keys one container may have.
+    /// Maximum number of elements or keys of one array or object.
     pub items: usize,
 }
 
@@ -25,43 +26,44 @@ pub enum JsonDefect {
     RepeatedKey,
 }
 
-pub fn check(text: &str, bounds: JsonLimits) -> Result<(), JsonDefect> {
-    let flaw = Cell::new(JsonDefect::Syntax);
+/// Checks that `text` is well-formed JSON within `limits` and without repeated keys.
+pub fn check(text: &str, limits: JsonLimits) -> Result<(), JsonDefect> {
+    let defect = Cell::new(JsonDefect::Syntax);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let walk = LimitVisitor { left: bounds.depth, items: bounds.items, flaw: &flaw };
-    walk.deserialize(&mut deserializer).map_err(|_| flaw.get())?;
+    let visitor = LimitVisitor { left: limits.depth, items: limits.items, defect: &defect };
+    visitor.deserialize(&mut deserializer).map_err(|_| defect.get())?;
     deserializer.end().map_err(|_| JsonDefect::Syntax)
 }
 
-/// What is wrong with a text that is JSON, but not of the form wanted.
+/// Describes why well-formed JSON could not be deserialised into the expected type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SchemaMismatch {
-    /// Known where a field is missing.
+    /// Name of a missing field; `None` for other errors.
     pub field: Option<Box<str>>,
     pub rule: Box<str>,
 }
 
-/// The parser's own words quote the value that did not fit, which may be a secret: these do not.
+/// Converts a parser error into a message that does not contain the rejected value, which may be a secret.
 pub fn schema_mismatch(error: &serde_json::Error) -> SchemaMismatch {
-    let words = error.to_string();
-    let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
-    if let Some(field) = words.strip_prefix("missing field `") {
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    if let Some(field) = message.strip_prefix("missing field `") {
         return SchemaMismatch {
             field: Some(field.trim_end_matches('`').into()),
             rule: "is required".into(),
         };
     }
-    let rule = match words.rsplit_once(", expected ") {
-        Some((_, form)) if form.starts_with("struct ") => "must be an object".into(),
-        Some((_, form)) => format!("must be {}", type_name(form)).into(),
-        None => "is not of the form wanted".into(),
+    let rule = match message.rsplit_once(", expected ") {
+        Some((_, expected)) if expected.starts_with("struct ") => "must be an object".into(),
+        Some((_, expected)) => format!("must be {}", type_name(expected)).into(),
+        None => "does not have the expected form".into(),
     };
     SchemaMismatch { field: None, rule }
 }
 
-/// The parser's names of forms, as people call them.
-fn type_name(form: &str) -> &str {
-    match form {
+/// Translates the parser's name of a type into plain English.
+fn type_name(expected: &str) -> &str {
+    match expected {
         "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number, not below zero and not too large",
         "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number that is not too large",
         "f32" | "f64" => "a number",
@@ -73,22 +75,24 @@ fn type_name(form: &str) -> &str {
     }
 }
 
+/// Visits all values and discards them. Stores the defect in `defect`, because serde errors carry only text.
 #[derive(Clone, Copy)]
 struct LimitVisitor<'a> {
+    /// Remaining nesting depth.
     left: usize,
     items: usize,
-    flaw: &'a Cell<JsonDefect>,
+    defect: &'a Cell<JsonDefect>,
 }
 
 impl LimitVisitor<'_> {
-    fn refuse<T, E: Error>(&self, flaw: JsonDefect) -> Result<T, E> {
-        self.flaw.set(flaw);
+    fn reject<T, E: Error>(&self, defect: JsonDefect) -> Result<T, E> {
+        self.defect.set(defect);
         Err(E::custom("refused"))
     }
 
     fn deeper<E: Error>(self) -> Result<Self, E> {
         if self.left == 0 {
-            return self.refuse(JsonDefect::TooDeep);
+            return self.reject(JsonDefect::TooDeep);
         }
         Ok(Self { left: self.left - 1, ..self })
     }
@@ -139,7 +143,7 @@ impl<'de> Visitor<'de> for LimitVisitor<'_> {
         while elements.next_element_seed(inner)?.is_some() {
             count += 1;
             if count > self.items {
-                return self.refuse(JsonDefect::TooMany);
+                return self.reject(JsonDefect::TooMany);
             }
         }
         Ok(())
@@ -150,10 +154,10 @@ impl<'de> Visitor<'de> for LimitVisitor<'_> {
         let mut seen = Seen::default();
         while let Some(Key(key)) = entries.next_key()? {
             if !seen.insert(key) {
-                return self.refuse(JsonDefect::RepeatedKey);
+                return self.reject(JsonDefect::RepeatedKey);
             }
             if seen.count > self.items {
-                return self.refuse(JsonDefect::TooMany);
+                return self.reject(JsonDefect::TooMany);
             }
             entries.next_value_seed(inner)?;
         }
@@ -161,7 +165,8 @@ impl<'de> Visitor<'de> for LimitVisitor<'_> {
     }
 }
 
-/// The keys of one object. Most have a handful, and looking through a handful is quicker than hashing.
+/// Keys of one object seen so far. The first 16 are compared linearly, which is faster than hashing for the
+/// small objects that are typical.
 #[derive(Default)]
 struct Seen<'de> {
     few: Vec<Cow<'de, str>>,
@@ -170,6 +175,7 @@ struct Seen<'de> {
 }
 
 impl<'de> Seen<'de> {
+    /// Returns `false` if the key is a repetition.
     fn insert(&mut self, key: Cow<'de, str>) -> bool {
         self.count += 1;
         if self.few.contains(&key) || self.many.contains(&key) {
@@ -191,36 +197,36 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn verdict(text: &str, expected: Result<(), JsonDefect>) {
+    fn expect_result(text: &str, expected: Result<(), JsonDefect>) {
         assert_eq!(check(text, JsonLimits { depth: 15, items: 10 }), expected, "{text}");
     }
 
     #[test]
     fn fourteen_arrays_in_an_object_pass_and_fifteen_do_not() {
         let nested = |n: usize| format!("{{\"x\":{}{}}}", "[".repeat(n), "]".repeat(n));
-        verdict(&nested(14), Ok(()));
-        verdict(&nested(15), Err(JsonDefect::TooDeep));
-        verdict(&"[".repeat(100_000), Err(JsonDefect::TooDeep));
+        expect_result(&nested(14), Ok(()));
+        expect_result(&nested(15), Err(JsonDefect::TooDeep));
+        expect_result(&"[".repeat(100_000), Err(JsonDefect::TooDeep));
     }
 
     #[test]
-    fn repeated_keys_and_crowds_are_refused() {
-        verdict(r#"{"a":1,"b":{"c":1,"c":2}}"#, Err(JsonDefect::RepeatedKey));
-        verdict(r#"{"a":1,"\u0061":2}"#, Err(JsonDefect::RepeatedKey));
-        verdict("[1,2,3,4,5,6,7,8,9,10,11]", Err(JsonDefect::TooMany));
+    fn repeated_keys_and_too_large_collections_are_rejected() {
+        expect_result(r#"{"a":1,"b":{"c":1,"c":2}}"#, Err(JsonDefect::RepeatedKey));
+        expect_result(r#"{"a":1,"\u0061":2}"#, Err(JsonDefect::RepeatedKey));
+        expect_result("[1,2,3,4,5,6,7,8,9,10,11]", Err(JsonDefect::TooMany));
     }
 
     #[derive(Deserialize, Debug)]
-    #[expect(dead_code, reason = "only the errors are looked at")]
+    #[expect(dead_code, reason = "only the errors are checked")]
     struct Form {
         name: String,
         count: Option<u32>,
     }
 
     #[test]
-    fn a_misfit_names_what_is_missing_and_repeats_nothing() {
-        let misfit = |text| schema_mismatch(&serde_json::from_str::<Form>(text).unwrap_err());
-        let missing = misfit("{}");
+    fn a_schema_mismatch_names_a_missing_field_and_never_quotes_the_input() {
+        let mismatch = |text| schema_mismatch(&serde_json::from_str::<Form>(text).unwrap_err());
+        let missing = mismatch("{}");
         assert_eq!((missing.field.as_deref(), &*missing.rule), (Some("name"), "is required"));
         for (text, rule) in [
             (r#"{"name":["secret"]}"#, "must be a string"),
@@ -232,15 +238,15 @@ mod tests {
             (r#"{"name":true}"#, "must be a string"),
             (r#""secret""#, "must be an object"),
         ] {
-            assert_eq!(misfit(text), SchemaMismatch { field: None, rule: rule.into() }, "{text}");
+            assert_eq!(mismatch(text), SchemaMismatch { field: None, rule: rule.into() }, "{text}");
         }
     }
 
     #[test]
-    fn half_characters_and_impossible_numbers_are_no_json() {
+    fn unpaired_surrogates_and_out_of_range_numbers_are_syntax_errors() {
         for bad in [r#"{"a":"\ud800"}"#, "1e999", "{", "", "nul", "{} {}", "{'a':1}", "\"\u{1}\""] {
-            verdict(bad, Err(JsonDefect::Syntax));
+            expect_result(bad, Err(JsonDefect::Syntax));
         }
-        verdict(r#"{"a":[1.5,-2,true,null,"\ud83d\ude00"]}"#, Ok(()));
+        expect_result(r#"{"a":[1.5,-2,true,null,"\ud83d\ude00"]}"#, Ok(()));
     }
 }

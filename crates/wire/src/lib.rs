@@ -1,7 +1,8 @@
-//! The doors as pure translations: frames in the words of each protocol ⇄ the model.
+//! Protocol adapters as pure codecs: they translate the frames of each wire protocol to and from the model.
 //!
-//! No I/O and no clock; a door never knows another door. Every door has the same files: `frames` (the
-//! shapes), `ingress` (in), `egress` (out), `codes` (refusals in its words).
+//! Contains no I/O and no clock, and protocols do not depend on each other. Each protocol has the files
+//! `frames` (types of the frames), `ingress` (decodes inbound frames), `egress` (encodes outbound frames) and
+//! `codes` (error codes and messages for refusals), as far as it needs them.
 
 pub mod agentim;
 pub mod broker;

@@ -1,7 +1,7 @@
-//! Replies while they are spoken: agents on one gateway, and viewers in their room.
+//! Measures streaming replies: agents on one gateway, and viewers in their room.
 //!
-//! Every piece has the same length and comes once and in order, so how much text a viewer has tells which pieces
-//! arrived, whether they came one by one or together.
+//! Every chunk has the same length and arrives once and in order, so the amount of text that a viewer has
+//! received tells which chunks arrived, even if the hub merged them.
 
 use super::Sample;
 use super::fan_out::DeliveryCounters;
@@ -17,67 +17,69 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// A few words, as models say them at a time.
-const PIECE_BYTES: usize = 20;
-/// Pieces that were said and have not reached everybody yet.
-const WINDOW: u64 = 256;
-/// Pieces written at once.
-const BATCH: u64 = 16;
-/// How often each of many agents says something.
-const EVERY: Duration = Duration::from_millis(10);
+/// Length of a chunk: a few words, like the output of a model.
+const CHUNK_BYTES: usize = 20;
+/// Maximum number of sent chunks that have not reached every viewer.
+const WINDOW_CHUNKS: u64 = 256;
+/// Number of chunks per write.
+const BATCH_CHUNKS: u64 = 16;
+/// Interval between two chunks of an agent when many agents stream.
+const CHUNK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Text delivered for each second of the server's CPU, in MB; beside it latencies in ms and pieces/s.
-pub async fn measure(server: &Arc<Server>, pieces: usize, viewers: usize) -> Result<Sample> {
-    let mut stage = ChunkBench::set(server, 1, viewers).await?;
-    let texts = stage.pieces(0);
+/// Returns the delivered text per second of server CPU time, in MB; the extra numbers are latencies in ms
+/// (99th percentile and median) and chunks per second.
+pub async fn measure(server: &Arc<Server>, chunks: usize, viewers: usize) -> Result<Sample> {
+    let mut bench = ChunkBench::start(server, 1, viewers).await?;
+    let texts = bench.frames(0);
     let (cpu, started) = (server.process.cpu()?, Instant::now());
     let mut sent = 0;
     let mut out = Vec::new();
-    while sent < pieces as u64 {
+    while sent < chunks as u64 {
         out.clear();
-        for _ in 0..BATCH.min(pieces as u64 - sent) {
+        for _ in 0..BATCH_CHUNKS.min(chunks as u64 - sent) {
             frames::push_text(&mut out, texts[sent as usize % texts.len()].as_bytes());
-            stage.heard.note_said(0);
+            bench.log.record_sent(0);
             sent += 1;
         }
-        stage.host.stream.write_all(&out).await?;
-        stage.heard.pieces.all_have((sent + BATCH).saturating_sub(WINDOW)).await?;
+        bench.host.stream.write_all(&out).await?;
+        bench.log.chunks.all_have((sent + BATCH_CHUNKS).saturating_sub(WINDOW_CHUNKS)).await?;
     }
-    stage.heard.pieces.all_have(sent).await?;
+    bench.log.chunks.all_have(sent).await?;
     let (cpu, took) = (server.process.cpu()? - cpu, started.elapsed().as_secs_f64());
-    let latencies = stage.end().await?;
-    let delivered = (pieces * viewers * PIECE_BYTES) as f64 / 1e6;
+    let latencies = bench.end().await?;
+    let delivered = (chunks * viewers * CHUNK_BYTES) as f64 / 1e6;
     Ok(Sample {
         value: delivered / cpu.as_secs_f64(),
-        extra: vec![percentile(&latencies, 0.99), percentile(&latencies, 0.5), pieces as f64 / took],
-        server_cpu_us: Some(cpu.as_secs_f64() * 1e6 / (pieces * viewers) as f64),
+        extra: vec![percentile(&latencies, 0.99), percentile(&latencies, 0.5), chunks as f64 / took],
+        server_cpu_us: Some(cpu.as_secs_f64() * 1e6 / (chunks * viewers) as f64),
         cores_of_others: None,
     })
 }
 
-/// The latency that 99 of 100 pieces stay below while many agents speak evenly, in ms; beside it the median.
+/// Returns the 99th percentile of the latency while many agents stream at a fixed rate, in ms; the extra
+/// number is the median.
 pub async fn measure_many(
     server: &Arc<Server>,
     agents: usize,
     viewers: usize,
     length: Duration,
 ) -> Result<Sample> {
-    let mut stage = ChunkBench::set(server, agents, viewers).await?;
-    let texts: Vec<Vec<String>> = (0..agents).map(|agent| stage.pieces(agent)).collect();
-    let rounds = (length.as_secs_f64() / EVERY.as_secs_f64()).ceil() as usize;
-    let mut beat = tokio::time::interval(EVERY);
+    let mut bench = ChunkBench::start(server, agents, viewers).await?;
+    let texts: Vec<Vec<String>> = (0..agents).map(|agent| bench.frames(agent)).collect();
+    let rounds = (length.as_secs_f64() / CHUNK_INTERVAL.as_secs_f64()).ceil() as usize;
+    let mut interval = tokio::time::interval(CHUNK_INTERVAL);
     let mut out = Vec::new();
     for round in 0..rounds {
-        beat.tick().await;
+        interval.tick().await;
         out.clear();
         for (agent, texts) in texts.iter().enumerate() {
             frames::push_text(&mut out, texts[round % texts.len()].as_bytes());
-            stage.heard.note_said(agent);
+            bench.log.record_sent(agent);
         }
-        stage.host.stream.write_all(&out).await?;
+        bench.host.stream.write_all(&out).await?;
     }
-    stage.heard.pieces.all_have((rounds * agents) as u64).await?;
-    let latencies = stage.end().await?;
+    bench.log.chunks.all_have((rounds * agents) as u64).await?;
+    let latencies = bench.end().await?;
     Ok(Sample {
         value: percentile(&latencies, 0.99),
         extra: vec![percentile(&latencies, 0.5)],
@@ -86,25 +88,26 @@ pub async fn measure_many(
     })
 }
 
-/// Memory of an agent that is there and does nothing, in KiB.
+/// Returns the memory of an idle online agent, in KiB.
 ///
-/// Those before it fill up what setting up left free. Nobody may have more than a thousand: each crowd is a person's.
+/// Several groups of agents are registered before the measured one, to fill memory that the setup left free.
+/// A user may have at most a thousand agents, so each group belongs to another user.
 pub async fn measure_idle(server: &Arc<Server>, agents: usize) -> Result<Sample> {
-    const CROWDS_BEFORE: usize = 3;
+    const WARM_UP_GROUPS: usize = 3;
     let mut hosts = Vec::new();
-    for crowd in 0..CROWDS_BEFORE {
-        hosts.push(idle_crowd(server, crowd, agents).await?);
+    for group in 0..WARM_UP_GROUPS {
+        hosts.push(register_idle_agents(server, group, agents).await?);
     }
     server.process.becomes_quiet().await?;
     let before = server.process.resident_kib()?;
-    hosts.push(idle_crowd(server, CROWDS_BEFORE, agents).await?);
+    hosts.push(register_idle_agents(server, WARM_UP_GROUPS, agents).await?);
     server.process.becomes_quiet().await?;
     let after = server.process.resident_kib()?;
     let each = after.saturating_sub(before) as f64 / agents as f64;
     Ok(Sample { value: each, extra: Vec::new(), server_cpu_us: None, cores_of_others: None })
 }
 
-async fn idle_crowd(server: &Server, person: usize, agents: usize) -> Result<Socket> {
+async fn register_idle_agents(server: &Server, person: usize, agents: usize) -> Result<Socket> {
     let mut host = server.host(person, &format!("bench-idle-{person}")).await?;
     for agent in 0..agents {
         register(&mut host, &format!("idle-{person}-{agent}")).await?;
@@ -112,7 +115,7 @@ async fn idle_crowd(server: &Server, person: usize, agents: usize) -> Result<Soc
     Ok(host)
 }
 
-/// Makes the agents, in the common room.
+/// Creates the agents and adds them to the common room.
 pub async fn prepare(server: &Server, agents: usize) -> Result<()> {
     let mut host = server.host(0, "bench-host").await?;
     for agent in 0..agents {
@@ -126,7 +129,7 @@ fn name(agent: usize) -> String {
     format!("speaker-{agent:04}")
 }
 
-/// An agent is presented; the pong behind it says that it was taken in.
+/// Registers an agent. The reply to the ping after it proves that the hub has processed the registration.
 async fn register(host: &mut Socket, name: &str) -> Result<()> {
     let frame = format!(
         r#"{{"type":"gateway:register_agent","agent":{{"id":"{name}","name":"{name}","type":"generic"}}}}"#
@@ -136,57 +139,58 @@ async fn register(host: &mut Socket, name: &str) -> Result<()> {
     host.expect(&["server:pong"]).await.map(|_| ())
 }
 
-/// Viewers who listen, and agents who were asked to speak.
+/// Connected viewers, and agents whose runs have started.
 struct ChunkBench {
     host: Socket,
-    heard: Arc<DeliveryLog>,
+    log: Arc<DeliveryLog>,
     listening: JoinSet<Vec<f32>>,
     agents: usize,
-    /// At the hub; the reference has no room and nothing to complete.
+    /// Room at the hub; `None` at the reference, which has no rooms and no replies to complete.
     room: Option<String>,
     round: u128,
 }
 
 impl ChunkBench {
-    async fn set(server: &Arc<Server>, agents: usize, viewers: usize) -> Result<Self> {
-        let heard = Arc::new(DeliveryLog::new(agents, viewers));
+    async fn start(server: &Arc<Server>, agents: usize, viewers: usize) -> Result<Self> {
+        let log = Arc::new(DeliveryLog::new(agents, viewers));
         let mut listening = JoinSet::new();
         let sockets =
             server.open_many(viewers, |server, number| async move { server.subscriber(number).await });
         for (number, socket) in sockets.await.context("connecting viewers")?.into_iter().enumerate() {
-            listening.spawn(listen(socket.stream, socket.unread, heard.clone(), number));
+            listening.spawn(listen(socket.stream, socket.unread, log.clone(), number));
         }
         let room = server.common_room().ok().map(|(room, _)| room.to_owned());
         let host = match &room {
-            Some(room) => address(server, agents, room).await.context("asking the agents")?,
+            Some(room) => mention_agents(server, agents, room).await.context("mentioning the agents")?,
             None => server.publisher(0).await?,
         };
-        // Every round speaks under ids of its own.
+        // Message IDs contain the time, so that they differ in every round.
         let round = std::time::UNIX_EPOCH.elapsed()?.as_micros();
-        Ok(Self { host, heard, listening, agents, room, round })
+        Ok(Self { host, log, listening, agents, room, round })
     }
 
-    /// The frames with which an agent says something, in turn.
-    fn pieces(&self, agent: usize) -> Vec<String> {
-        // The reference sends on what it gets: the frame as the hub tells it.
-        let (kind, room, told) = match &self.room {
+    /// Returns the chunk frames of an agent, which are sent in rotation.
+    fn frames(&self, agent: usize) -> Vec<String> {
+        // The reference forwards frames unchanged, so it gets them in the format in which the hub delivers
+        // them.
+        let (kind, room, agent_name) = match &self.room {
             Some(room) => ("gateway", room.as_str(), ""),
             None => ("server", "01234567-89ab-cdef-0123-456789abcdef", r#""agentName":"speaker-0000","#),
         };
         let (agent, message) = (name(agent), self.message(agent));
         let frame = |text: String| {
             format!(
-                r#"{{"type":"{kind}:message_chunk","roomId":"{room}","agentId":"{agent}",{told}"messageId":"{message}","chunk":{{"type":"text","content":"{text}"}}}}"#
+                r#"{{"type":"{kind}:message_chunk","roomId":"{room}","agentId":"{agent}",{agent_name}"messageId":"{message}","chunk":{{"type":"text","content":"{text}"}}}}"#
             )
         };
-        words::texts(64, PIECE_BYTES).into_iter().map(frame).collect()
+        words::texts(64, CHUNK_BYTES).into_iter().map(frame).collect()
     }
 
     fn message(&self, agent: usize) -> String {
         format!("reply-{}-{agent}", self.round)
     }
 
-    /// Completes the replies and gives how long each piece took to each viewer, in ms.
+    /// Completes the replies and returns the latency of each chunk to each viewer, in ms, sorted.
     async fn end(mut self) -> Result<Vec<f32>> {
         if let Some(room) = &self.room {
             for agent in 0..self.agents {
@@ -196,9 +200,9 @@ impl ChunkBench {
                 );
                 self.host.send(&complete).await?;
             }
-            self.heard.complete.all_have(self.agents as u64).await?;
+            self.log.complete.all_have(self.agents as u64).await?;
         }
-        self.heard.over.send_replace(true);
+        self.log.stop.send_replace(true);
         let mut latencies = Vec::new();
         while let Some(ended) = self.listening.join_next().await {
             latencies.extend(ended?);
@@ -208,8 +212,8 @@ impl ChunkBench {
     }
 }
 
-/// Presents the agents, and has a person address them all.
-async fn address(server: &Server, agents: usize, room: &str) -> Result<Socket> {
+/// Registers the agents, and mentions all of them in one message. Returns once their runs have started.
+async fn mention_agents(server: &Server, agents: usize, room: &str) -> Result<Socket> {
     let mut host = server.host(0, "bench-host").await?;
     for agent in 0..agents {
         register(&mut host, &name(agent)).await?;
@@ -228,34 +232,35 @@ async fn address(server: &Server, agents: usize, room: &str) -> Result<Socket> {
     Ok(host)
 }
 
-/// What was said when, and who has heard how much of it.
+/// Send times of all chunks, and the number of chunks that each viewer has received.
 struct DeliveryLog {
-    began: Instant,
-    /// For each agent, when it said each piece: written before the piece is, read by those who hear it.
-    said: Vec<std::sync::Mutex<Vec<Instant>>>,
-    pieces: DeliveryCounters,
+    started: Instant,
+    /// Send times of the chunks of each agent. Written before a chunk is sent, read by the viewers that
+    /// receive it.
+    sent: Vec<std::sync::Mutex<Vec<Instant>>>,
+    chunks: DeliveryCounters,
     complete: DeliveryCounters,
-    over: tokio::sync::watch::Sender<bool>,
+    stop: tokio::sync::watch::Sender<bool>,
 }
 
 impl DeliveryLog {
     fn new(agents: usize, viewers: usize) -> Self {
         Self {
-            began: Instant::now(),
-            said: (0..agents).map(|_| std::sync::Mutex::default()).collect(),
-            pieces: DeliveryCounters::new(viewers),
+            started: Instant::now(),
+            sent: (0..agents).map(|_| std::sync::Mutex::default()).collect(),
+            chunks: DeliveryCounters::new(viewers),
             complete: DeliveryCounters::new(viewers),
-            over: tokio::sync::watch::Sender::new(false),
+            stop: tokio::sync::watch::Sender::new(false),
         }
     }
 
-    fn note_said(&self, agent: usize) {
-        self.said[agent].lock().expect("nobody panics while holding this").push(Instant::now());
+    fn record_sent(&self, agent: usize) {
+        self.sent[agent].lock().expect("no thread panics while holding the lock").push(Instant::now());
     }
 
-    fn said(&self, agent: usize, piece: usize) -> Instant {
-        let said = self.said[agent].lock().expect("nobody panics while holding this");
-        said.get(piece).copied().unwrap_or(self.began)
+    fn sent_at(&self, agent: usize, chunk: usize) -> Instant {
+        let sent = self.sent[agent].lock().expect("no thread panics while holding the lock");
+        sent.get(chunk).copied().unwrap_or(self.started)
     }
 }
 
@@ -263,14 +268,14 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; 64 * 1024]);
 }
 
-/// Hears until everything is over, and gives how long each piece took.
-async fn listen(stream: TcpStream, unread: Vec<u8>, heard: Arc<DeliveryLog>, viewer: usize) -> Vec<f32> {
-    let mut over = heard.over.subscribe();
-    let mut reader = Reader { unread, bytes: vec![0; heard.said.len()] };
+/// Receives chunks until the log is stopped, and returns the latency of each chunk in ms.
+async fn listen(stream: TcpStream, unread: Vec<u8>, log: Arc<DeliveryLog>, viewer: usize) -> Vec<f32> {
+    let mut stop = log.stop.subscribe();
+    let mut reader = Reader { unread, bytes: vec![0; log.sent.len()] };
     let mut latencies = Vec::new();
     loop {
         tokio::select! {
-            _ = over.wait_for(|over| *over) => return latencies,
+            _ = stop.wait_for(|stop| *stop) => return latencies,
             ready = stream.readable() => {
                 if ready.is_err() {
                     break;
@@ -284,51 +289,51 @@ async fn listen(stream: TcpStream, unread: Vec<u8>, heard: Arc<DeliveryLog>, vie
         });
         match read {
             Ok(0) => break,
-            Ok(_) => reader.take(&heard, viewer, &mut latencies),
+            Ok(_) => reader.take(&log, viewer, &mut latencies),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(_) => break,
         }
     }
-    heard.pieces.end();
-    heard.complete.end();
+    log.chunks.end();
+    log.complete.end();
     latencies
 }
 
 struct Reader {
     unread: Vec<u8>,
-    /// How much text of each agent there was.
+    /// Number of text bytes received from each agent.
     bytes: Vec<usize>,
 }
 
 impl Reader {
-    fn take(&mut self, heard: &DeliveryLog, viewer: usize, latencies: &mut Vec<f32>) {
-        let (now, mut at, mut pieces, mut complete) = (Instant::now(), 0, 0, 0);
+    fn take(&mut self, log: &DeliveryLog, viewer: usize, latencies: &mut Vec<f32>) {
+        let (now, mut at, mut chunks, mut complete) = (Instant::now(), 0, 0, 0);
         while let Some((_, header, length)) = frames::header(&self.unread[at..]) {
             let (begin, end) = (at + header, at + header + length as usize);
             let Some(payload) = self.unread.get(begin..end) else { break };
-            match piece(payload) {
+            match parse_chunk(payload) {
                 Some((agent, length)) if agent < self.bytes.len() => {
-                    let before = self.bytes[agent] / PIECE_BYTES;
+                    let before = self.bytes[agent] / CHUNK_BYTES;
                     self.bytes[agent] += length;
-                    for piece in before..self.bytes[agent] / PIECE_BYTES {
-                        let took = now.saturating_duration_since(heard.said(agent, piece));
+                    for chunk in before..self.bytes[agent] / CHUNK_BYTES {
+                        let took = now.saturating_duration_since(log.sent_at(agent, chunk));
                         latencies.push(took.as_secs_f32() * 1e3);
-                        pieces += 1;
+                        chunks += 1;
                     }
                 }
                 _ if payload.starts_with(br#"{"type":"server:message_complete""#) => complete += 1,
-                _ => heard.pieces.note(String::from_utf8_lossy(&payload[..payload.len().min(128)]).into()),
+                _ => log.chunks.note(String::from_utf8_lossy(&payload[..payload.len().min(128)]).into()),
             }
             at = end;
         }
         self.unread.drain(..at);
-        heard.pieces.add(viewer, pieces);
-        heard.complete.add(viewer, complete);
+        log.chunks.add(viewer, chunks);
+        log.complete.add(viewer, complete);
     }
 }
 
-/// Whose text is in a frame, and how long it is. The texts need no escaping.
-fn piece(payload: &[u8]) -> Option<(usize, usize)> {
+/// Returns the agent of a chunk frame and the length of its text, which contains no escapes.
+fn parse_chunk(payload: &[u8]) -> Option<(usize, usize)> {
     if !payload.starts_with(br#"{"type":"server:message_chunk""#) {
         return None;
     }
@@ -340,6 +345,6 @@ fn piece(payload: &[u8]) -> Option<(usize, usize)> {
 }
 
 fn percentile(sorted: &[f32], share: f64) -> f64 {
-    let place = (sorted.len().saturating_sub(1) as f64 * share) as usize;
-    sorted.get(place).map_or(f64::NAN, |value| f64::from(*value))
+    let index = (sorted.len().saturating_sub(1) as f64 * share) as usize;
+    sorted.get(index).map_or(f64::NAN, |value| f64::from(*value))
 }

@@ -1,4 +1,4 @@
-//! Connections a second: open, sign in (at the reference: one echo), close.
+//! Measures connections per second: open, authenticate (reference: one echo), close.
 
 use super::Sample;
 use super::server::Server;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Enough to keep the server busy while others of them wait for an answer.
-const AT_ONCE: usize = 32;
+/// Number of concurrent connections, enough to keep the server busy while some of them wait for a reply.
+const CONCURRENT_CONNECTIONS: usize = 32;
 
 pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
     let finished = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
     let mut visitors = JoinSet::new();
-    for number in 0..AT_ONCE {
+    for number in 0..CONCURRENT_CONNECTIONS {
         let (server, finished, stop) = (server.clone(), finished.clone(), stop.clone());
         visitors.spawn(async move {
             while !stop.load(Ordering::Relaxed) {

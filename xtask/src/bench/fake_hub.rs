@@ -1,5 +1,5 @@
-//! Plays the hub for tests of the benchmark: the few requests and frames that scenarios use, in memory and without
-//! any check. Its numbers say nothing about the hub.
+//! A fake hub for tests of the benchmark itself. It implements only the requests and frames that the
+//! scenarios use, in memory and without checks, so its numbers are meaningless.
 
 use super::reference::listen;
 use anyhow::Result;
@@ -23,8 +23,8 @@ struct FakeHub {
 pub async fn serve() -> Result<()> {
     let routes = Router::new()
         .route("/api/auth/login", post(login))
-        .route("/api/users", post(made))
-        .route("/api/rooms", post(made))
+        .route("/api/users", post(create))
+        .route("/api/rooms", post(create))
         .route(
             "/ws/client",
             get(async |upgrade: WebSocketUpgrade, State(hub): State<Arc<FakeHub>>| {
@@ -40,23 +40,24 @@ async fn login(Json(credentials): Json<Value>) -> Json<Value> {
     Json(json!({"ok": true, "data": {"user": user, "accessToken": "token", "refreshToken": "token"}}))
 }
 
-async fn made(State(hub): State<Arc<FakeHub>>) -> (StatusCode, Json<Value>) {
+async fn create(State(hub): State<Arc<FakeHub>>) -> (StatusCode, Json<Value>) {
     let id = hub.next.fetch_add(1, Ordering::Relaxed).to_string();
     (StatusCode::CREATED, Json(json!({"ok": true, "data": {"id": id}})))
 }
 
 async fn client(mut socket: WebSocket, hub: Arc<FakeHub>) {
-    let mut heard: Option<broadcast::Receiver<Utf8Bytes>> = None;
+    let mut subscription: Option<broadcast::Receiver<Utf8Bytes>> = None;
     loop {
         let answer = tokio::select! {
             message = socket.recv() => match message {
-                Some(Ok(Message::Text(text))) => answer(&text, &hub, &mut heard),
+                Some(Ok(Message::Text(text))) => answer(&text, &hub, &mut subscription),
                 Some(Ok(_)) => None,
                 _ => return,
             },
-            text = next(&mut heard) => match text {
+            text = next(&mut subscription) => match text {
                 Ok(text) => Some(text),
-                // Fell behind: ended, so that the measurement fails instead of waiting.
+                // The receiver lagged: close the connection, so that the measurement fails instead of
+                // waiting.
                 Err(_) => return,
             },
         };
@@ -68,9 +69,9 @@ async fn client(mut socket: WebSocket, hub: Arc<FakeHub>) {
     }
 }
 
-async fn next(heard: &mut Option<broadcast::Receiver<Utf8Bytes>>) -> Result<Utf8Bytes, RecvError> {
-    match heard {
-        Some(heard) => heard.recv().await,
+async fn next(subscription: &mut Option<broadcast::Receiver<Utf8Bytes>>) -> Result<Utf8Bytes, RecvError> {
+    match subscription {
+        Some(receiver) => receiver.recv().await,
         None => std::future::pending().await,
     }
 }
@@ -78,27 +79,28 @@ async fn next(heard: &mut Option<broadcast::Receiver<Utf8Bytes>>) -> Result<Utf8
 fn answer(
     text: &str,
     hub: &FakeHub,
-    heard: &mut Option<broadcast::Receiver<Utf8Bytes>>,
+    subscription: &mut Option<broadcast::Receiver<Utf8Bytes>>,
 ) -> Option<Utf8Bytes> {
     let frame: Value = serde_json::from_str(text).ok()?;
     let room = || {
-        let mut rooms = hub.rooms.lock().expect("nobody panics while holding this");
+        let mut rooms = hub.rooms.lock().expect("no thread panics while holding the lock");
         let name = frame["roomId"].as_str().unwrap_or_default().to_string();
         rooms.entry(name).or_insert_with(|| broadcast::channel(1024).0).clone()
     };
     let answer = match frame["type"].as_str()? {
         "client:auth" => json!({"type": "server:auth_result", "ok": true}),
         "client:join_room" => {
-            *heard = Some(room().subscribe());
+            *subscription = Some(room().subscribe());
             json!({"type": "server:room_joined", "roomId": frame["roomId"], "position": "1-0"})
         }
         "client:send_message" => {
             let seq = hub.next.fetch_add(1, Ordering::Relaxed);
             let message =
                 json!({"id": seq.to_string(), "roomId": frame["roomId"], "content": frame["content"]});
-            // The type goes first, as the hub writes it, and not where a map sorts it.
-            let news = format!(r#"{{"type":"server:new_message","message":{message},"position":"1-{seq}"}}"#);
-            let _ = room().send(news.into());
+            // Formatted by hand, because the hub writes the type first, while a JSON map would sort it.
+            let delivery =
+                format!(r#"{{"type":"server:new_message","message":{message},"position":"1-{seq}"}}"#);
+            let _ = room().send(delivery.into());
             let key = frame.get("clientMessageId")?;
             json!({"type": "server:message_ack", "clientMessageId": key, "seq": seq, "epoch": 1})
         }

@@ -1,13 +1,14 @@
-//! Deliveries a second from a few publishers to many subscribers of one room, over sockets or as server-sent events.
+//! Measures deliveries per second from a few publishers to many subscribers of one room, over WebSockets or
+//! as server-sent events.
 //!
-//! Publishers keep a window of messages on the way, so what is measured is how much gets through and not how fast
-//! one message is. Every message must reach every subscriber, else the measurement fails.
+//! Publishers keep a window of messages in flight, so this measures throughput, not latency. Every message
+//! must reach every subscriber, otherwise the measurement fails.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
 use super::lines::LineCounter;
 use super::server::{DELIVERY, Server};
-use super::socket::PATIENCE;
+use super::socket::RESPONSE_TIMEOUT;
 use super::timed;
 use anyhow::{Context, Result, bail};
 use std::cell::RefCell;
@@ -19,19 +20,20 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 const PUBLISHERS: usize = 4;
-/// Messages that were sent and have not reached everybody yet: far fewer than a hub must keep for a slow reader.
+/// Maximum number of sent messages that have not reached every subscriber; far below the capacity of an
+/// outbox.
 const WINDOW: u64 = 256;
-/// Messages written at once.
+/// Number of messages per write.
 const BATCH: u64 = 16;
 
-/// How subscribers hear.
+/// Transport of the deliveries.
 #[derive(Clone, Copy)]
 pub enum Transport {
     Sockets,
     Events,
 }
 
-/// Counts what comes over one or the other.
+/// Delivery counter for a transport.
 enum Counter {
     Frames(FrameCounter),
     Lines(LineCounter),
@@ -45,7 +47,7 @@ impl Counter {
         }
     }
 
-    /// Deliveries and their bytes since this was asked last.
+    /// Returns the number of deliveries and their bytes since the last call.
     fn take(&mut self) -> (u64, u64) {
         let (marked, bytes) = match self {
             Self::Frames(frames) => (&mut frames.marked, &mut frames.marked_payload_bytes),
@@ -62,24 +64,24 @@ impl Counter {
     }
 }
 
-/// Measures, and says how long a delivery's payload is on average.
+/// Measures the rate. Also returns the average payload length of a delivery.
 pub async fn measure(
     server: &Arc<Server>,
-    over: Transport,
+    transport: Transport,
     subscribers: usize,
     length: Duration,
 ) -> Result<(Sample, usize)> {
     let delivery_counters = Arc::new(DeliveryCounters::new(subscribers));
     let mut connections = JoinSet::new();
     let sockets = server.open_many(subscribers, |server, number| async move {
-        match over {
+        match transport {
             Transport::Sockets => server.subscriber(number).await,
             Transport::Events => server.event_reader(number).await,
         }
     });
     for (number, socket) in sockets.await.context("connecting subscribers")?.into_iter().enumerate() {
         let stream = Arc::new(socket.stream);
-        let counter = match over {
+        let counter = match transport {
             Transport::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
             Transport::Events => Counter::Lines(LineCounter::new(server.event_marker())),
         };
@@ -127,7 +129,7 @@ fn encoded(publications: &[String]) -> Vec<Vec<u8>> {
     publications.iter().map(encode).collect()
 }
 
-/// Sends in batches, over the publishers in turn, until told to stop; returns how many messages were sent.
+/// Sends in batches, rotating the publishers, until `stop` is set. Returns the number of sent messages.
 async fn publish(
     publishers: Vec<Arc<TcpStream>>,
     messages: Vec<Vec<u8>>,
@@ -136,14 +138,14 @@ async fn publish(
 ) -> Result<u64> {
     let mut sent = 0;
     let mut out = Vec::new();
-    let mut turns = publishers.iter().cycle();
+    let mut rotation = publishers.iter().cycle();
     while !stop.load(Ordering::Relaxed) {
         out.clear();
         for _ in 0..BATCH {
             out.extend_from_slice(&messages[(sent % messages.len() as u64) as usize]);
             sent += 1;
         }
-        write_all(turns.next().expect("there is a publisher"), &out).await?;
+        write_all(rotation.next().expect("there is at least one publisher"), &out).await?;
         delivery_counters.all_have((sent + BATCH).saturating_sub(WINDOW)).await?;
     }
     Ok(sent)
@@ -168,11 +170,11 @@ enum Role {
 }
 
 thread_local! {
-    // One buffer for each thread instead of each connection: a thousand of them would not fit the cache.
+    // One buffer per thread instead of per connection: a thousand buffers would not fit into the cache.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; 64 * 1024]);
 }
 
-/// Counts what arrives until the connection ends.
+/// Counts deliveries until the connection ends.
 async fn listen(
     stream: Arc<TcpStream>,
     unread: Vec<u8>,
@@ -208,18 +210,20 @@ async fn listen(
     delivery_counters.end();
 }
 
-/// What every subscriber has received. Each count is written by its own connection and read by the one publisher,
-/// who waits for the slowest: a window over the sum would let one subscriber fall behind without bound.
+/// Number of deliveries per subscriber. Each count is written by its connection and read by the publisher
+/// task, which waits for the slowest subscriber: a window over the sum would let one subscriber fall behind
+/// without limit.
 pub struct DeliveryCounters {
     counts: Vec<AtomicU64>,
     payload_bytes: AtomicU64,
-    /// The subscriber for whom the publisher waits, and the count at which it wants to be woken.
+    /// Index of the subscriber for which the publisher waits.
     awaited: AtomicUsize,
-    wanted: AtomicU64,
+    /// Count of that subscriber at which the publisher is woken.
+    target: AtomicU64,
     wake: Notify,
-    /// A connection ended before the measurement did.
+    /// Whether a connection ended before the measurement.
     ended: AtomicBool,
-    /// The last frame that was no delivery: it often says why there are none.
+    /// Last frame that was not a delivery; it often explains missing deliveries.
     last_other: Mutex<String>,
 }
 
@@ -229,7 +233,7 @@ impl DeliveryCounters {
             counts: (0..subscribers).map(|_| AtomicU64::new(0)).collect(),
             payload_bytes: AtomicU64::new(0),
             awaited: AtomicUsize::new(0),
-            wanted: AtomicU64::new(0),
+            target: AtomicU64::new(0),
             wake: Notify::new(),
             ended: AtomicBool::new(false),
             last_other: Mutex::new(String::new()),
@@ -243,13 +247,13 @@ impl DeliveryCounters {
     pub fn add(&self, subscriber: usize, new: u64) {
         let count = self.counts[subscriber].fetch_add(new, Ordering::SeqCst) + new;
         let is_awaited = self.awaited.load(Ordering::SeqCst) == subscriber;
-        if is_awaited && count >= self.wanted.load(Ordering::SeqCst) {
+        if is_awaited && count >= self.target.load(Ordering::SeqCst) {
             self.wake.notify_one();
         }
     }
 
     pub fn note(&self, frame: String) {
-        *self.last_other.lock().expect("nobody panics while holding this") = frame;
+        *self.last_other.lock().expect("no thread panics while holding the lock") = frame;
     }
 
     pub fn end(&self) {
@@ -257,28 +261,30 @@ impl DeliveryCounters {
         self.wake.notify_one();
     }
 
-    /// Waits until every subscriber has that many messages; fails when a connection ends or nothing arrives.
-    pub async fn all_have(&self, wanted: u64) -> Result<()> {
+    /// Waits until every subscriber has received `target` messages. Fails if a connection ends or no delivery
+    /// arrives.
+    pub async fn all_have(&self, target: u64) -> Result<()> {
         for (subscriber, count) in self.counts.iter().enumerate() {
-            // The wish is told before looking: a delivery in between then finds it and wakes.
-            self.wanted.store(wanted, Ordering::SeqCst);
+            // The target is stored before the count is checked, so that a delivery in between wakes this
+            // task.
+            self.target.store(target, Ordering::SeqCst);
             self.awaited.store(subscriber, Ordering::SeqCst);
-            while count.load(Ordering::SeqCst) < wanted {
+            while count.load(Ordering::SeqCst) < target {
                 if self.ended.load(Ordering::SeqCst) {
-                    bail!("the server closed a connection; its last words: {}", self.last_words());
+                    bail!("the server closed a connection; its last frame: {}", self.last_frame());
                 }
                 let before = self.deliveries();
-                let woken = tokio::time::timeout(PATIENCE, self.wake.notified()).await;
+                let woken = tokio::time::timeout(RESPONSE_TIMEOUT, self.wake.notified()).await;
                 if woken.is_err() && self.deliveries() == before {
                     let count = count.load(Ordering::SeqCst);
-                    bail!("a subscriber is stuck at {count} of {wanted}; last words: {}", self.last_words());
+                    bail!("a subscriber is stuck at {count} of {target}; last frame: {}", self.last_frame());
                 }
             }
         }
         Ok(())
     }
 
-    fn last_words(&self) -> String {
-        self.last_other.lock().expect("nobody panics while holding this").clone()
+    fn last_frame(&self) -> String {
+        self.last_other.lock().expect("no thread panics while holding the lock").clone()
     }
 }

@@ -1,7 +1,7 @@
-//! WebSocket frames, as much of them as a load generator needs.
+//! Minimal encoder and decoder of WebSocket frames for the load generator.
 //!
-//! Client and server share the machine's cores, so the client must be lean: it counts deliveries by walking over
-//! frame headers and looking at the first bytes of each payload, and keeps no payload.
+//! Client and server share the cores of the machine, so the client must be cheap: it counts deliveries by
+//! parsing the frame headers and comparing the first bytes of each payload, without storing payloads.
 
 /// Appends one masked text frame.
 pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
@@ -27,12 +27,13 @@ fn push(out: &mut Vec<u8>, first_byte: u8, payload: &[u8]) {
             out.extend_from_slice(&(length as u64).to_be_bytes());
         }
     }
-    // A mask of zeros is a mask: the server does its full work, the client is spared the exclusive-or.
+    // A mask of zeros is valid: the server does its full work, and the client saves the XOR.
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(payload);
 }
 
-/// Header of an unmasked frame: (opcode, header length, payload length), once enough bytes are there.
+/// Parses the header of an unmasked frame: (opcode, header length, payload length). `None` if bytes are
+/// missing.
 pub fn header(bytes: &[u8]) -> Option<(u8, usize, u64)> {
     let opcode = bytes.first()? & 0x0f;
     match *bytes.get(1)? & 0x7f {
@@ -50,24 +51,24 @@ pub fn header(bytes: &[u8]) -> Option<(u8, usize, u64)> {
 
 pub const CLOSE: u8 = 8;
 
-/// As much of a payload as is looked at.
-const HEAD: usize = 128;
-const LONGEST_HEADER: usize = 10;
+/// Number of payload bytes in which the marker is searched.
+const HEAD_BYTES: usize = 128;
+const MAX_HEADER_BYTES: usize = 10;
 
-/// Follows the bytes of one connection and counts the frames that carry a marker near their beginning.
+/// Parses the bytes of one connection and counts the frames with a marker in their first bytes.
 pub struct FrameCounter {
     marker: &'static [u8],
-    /// Where the marker was last found: it hardly ever moves.
+    /// Offset at which the marker was last found, which rarely changes.
     marker_at: usize,
-    header: [u8; LONGEST_HEADER],
+    header: [u8; MAX_HEADER_BYTES],
     header_length: usize,
     payload_length: u64,
     payload_left: u64,
-    head: [u8; HEAD],
+    head: [u8; HEAD_BYTES],
     head_length: usize,
     pub marked: u64,
     pub marked_payload_bytes: u64,
-    /// The last frame without the marker, for the sentence that explains a failed run.
+    /// Last frame without the marker, for error messages.
     pub last_other: Option<String>,
 }
 
@@ -76,11 +77,11 @@ impl FrameCounter {
         Self {
             marker: marker.as_bytes(),
             marker_at: 0,
-            header: [0; LONGEST_HEADER],
+            header: [0; MAX_HEADER_BYTES],
             header_length: 0,
             payload_length: 0,
             payload_left: 0,
-            head: [0; HEAD],
+            head: [0; HEAD_BYTES],
             head_length: 0,
             marked: 0,
             marked_payload_bytes: 0,
@@ -88,7 +89,7 @@ impl FrameCounter {
         }
     }
 
-    /// Takes the next bytes of the stream; frames may begin and end anywhere in them.
+    /// Processes the next bytes of the stream; they may contain partial frames.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.payload_left == 0 {
@@ -118,7 +119,7 @@ impl FrameCounter {
 
     fn feed_payload<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let taken = bytes.len().min(usize::try_from(self.payload_left).unwrap_or(usize::MAX));
-        let looked_at = taken.min(HEAD - self.head_length);
+        let looked_at = taken.min(HEAD_BYTES - self.head_length);
         self.head[self.head_length..][..looked_at].copy_from_slice(&bytes[..looked_at]);
         self.head_length += looked_at;
         self.payload_left -= taken as u64;
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_counted_wherever_the_stream_is_cut() {
+    fn frames_are_counted_for_any_chunk_size() {
         let frames = [
             server_frame(br#"{"type":"server:new_message","x":1}"#),
             server_frame(b""),
@@ -163,8 +164,8 @@ mod tests {
         for piece in [1, 2, 3, 7, 50, 1_000, frames.len()] {
             let mut counter = FrameCounter::new("new_message");
             frames.chunks(piece).for_each(|bytes| counter.feed(bytes));
-            assert_eq!(counter.marked, 3, "in pieces of {piece}");
-            assert_eq!(counter.marked_payload_bytes, 35 + 336 + 70_036, "in pieces of {piece}");
+            assert_eq!(counter.marked, 3, "in chunks of {piece}");
+            assert_eq!(counter.marked_payload_bytes, 35 + 336 + 70_036, "in chunks of {piece}");
             assert_eq!(counter.last_other.as_deref(), Some(r#"{"type":"server:presence"}"#));
         }
     }

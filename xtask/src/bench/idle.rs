@@ -1,4 +1,4 @@
-//! Memory of a connection that is signed in and does nothing.
+//! Measures the memory of an idle authenticated connection.
 
 use super::Sample;
 use super::server::Server;
@@ -7,8 +7,8 @@ use std::fs;
 use std::sync::Arc;
 
 pub async fn measure(server: &Arc<Server>, connections: usize) -> Result<Sample> {
-    has_descriptors_for(connections)?;
-    // The first connection also pays for what is set up once.
+    check_open_file_limit(connections)?;
+    // The first connection is not counted, because it also allocates shared state.
     let first = server.visitor(0).await?;
     let before = server.process.resident_kib()?;
     let open = server.open_many(connections, |server, number| async move { server.visitor(number).await });
@@ -20,12 +20,13 @@ pub async fn measure(server: &Arc<Server>, connections: usize) -> Result<Sample>
     Ok(Sample { value: each, extra: Vec::new(), server_cpu_us: None, cores_of_others: None })
 }
 
-fn has_descriptors_for(connections: usize) -> Result<()> {
+fn check_open_file_limit(connections: usize) -> Result<()> {
     let limits = fs::read_to_string("/proc/self/limits").context("reading the limits of this process")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let soft =
-        line.and_then(|line| line.split_whitespace().next()).context("no limit of open files named")?;
-    // Besides the connections: standard streams, the runtime's own, the store's files.
+    let soft = line
+        .and_then(|line| line.split_whitespace().next())
+        .context("/proc/self/limits has no limit of open files")?;
+    // 100 more than the connections, for standard streams, the runtime and the store.
     let needed = connections + 100;
     if soft.parse::<usize>().is_ok_and(|allowed| allowed < needed) {
         bail!(

@@ -1,7 +1,7 @@
-//! Measures the hub against references that do nothing but the one thing measured.
+//! Measures the hub against minimal reference servers.
 //!
-//! Owns: what is measured, how often, in which order, and the bars. What counts is the ratio between hub and
-//! reference taken in the same run: machines differ and are busy with other things.
+//! Owns: the scenarios, their number and order of rounds, and the thresholds. The result is the ratio between
+//! hub and reference in the same run, because machines differ in speed and load.
 
 mod chunks;
 mod connect;
@@ -35,14 +35,15 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one measurement of one side yields.
+/// Result of one measurement of one side.
 struct Sample {
-    /// The number in the scenario's unit: a rate, KiB, or ms.
+    /// Number in the unit of the scenario: a rate, KiB, MiB, MB or ms.
     value: f64,
-    /// Further numbers of the same measurement.
+    /// Additional numbers of the same measurement.
     extra: Vec<f64>,
     server_cpu_us: Option<f64>,
-    /// Cores that neither server nor client had: what was measured beside them is less to be trusted.
+    /// Number of cores used by processes other than server and client; the higher, the less reliable the
+    /// measurement.
     cores_of_others: Option<f64>,
 }
 
@@ -51,7 +52,7 @@ enum Scenario {
         subscribers: usize,
         bar: f64,
     },
-    /// The same as server-sent events.
+    /// Fan-out as server-sent events.
     Events {
         readers: usize,
     },
@@ -62,41 +63,41 @@ enum Scenario {
         connections: usize,
     },
     Connect,
-    /// Against NATS with as many subscriptions.
+    /// Routing, compared with NATS with the same number of subscriptions.
     Route {
         senders: usize,
         subscriptions: usize,
-        /// Messages on the way for each sender.
+        /// Messages in flight per sender.
         window: u64,
     },
-    /// Against another hub with few of them.
+    /// Routing with many subscriptions, compared with another hub with few of them.
     RouteLoss {
         senders: usize,
         subscriptions: usize,
         few: usize,
     },
-    /// Against another hub without a history.
+    /// Receiving from a mailbox with a history, compared with another hub without one.
     Receive {
         history: usize,
     },
-    /// Against another hub with a small one.
+    /// Search in a long history, compared with another hub with a short one.
     Search {
         history: usize,
         small: usize,
     },
-    /// Against another hub at which nobody signs in.
+    /// Latency during sign-ins, compared with another hub without sign-ins.
     SignIns {
         attempts: usize,
     },
     Chunks {
-        pieces: usize,
+        chunks: usize,
         viewers: usize,
     },
     Speakers {
         agents: usize,
         viewers: usize,
     },
-    /// Against connections of which each does as little.
+    /// Memory of idle agents, compared with idle connections.
     IdleAgents {
         agents: usize,
     },
@@ -117,7 +118,7 @@ impl Side {
     }
 }
 
-/// True for the commands that only the benchmark calls, each of them in a process of its own.
+/// Returns whether a command is internal: only the benchmark runs it, in a separate process.
 pub fn is_inner(command: &str) -> bool {
     command.starts_with("bench-")
 }
@@ -135,11 +136,11 @@ pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
 
 async fn run(options: &Options) -> Result<()> {
     let mut all = scenarios(options.small);
-    // The stand-in has rooms only.
+    // The fake hub supports only rooms.
     all.retain(|scenario| !scenario.needs_more_than_rooms() || !matches!(options.hub, Hub::StandIn));
     let scenarios = chosen(all, options.only.as_deref())?;
     std::fs::create_dir_all(&options.folder)
-        .with_context(|| format!("making the folder {}", options.folder.display()))?;
+        .with_context(|| format!("creating the folder {}", options.folder.display()))?;
     let mut rows = Vec::new();
     let mut cores_of_others = Vec::new();
     let mut failures = Vec::new();
@@ -150,7 +151,7 @@ async fn run(options: &Options) -> Result<()> {
                 let samples = hub.iter().chain(&reference);
                 cores_of_others.extend(samples.filter_map(|sample| sample.cores_of_others));
             }
-            // The others are still worth measuring.
+            // A failed scenario does not prevent the others.
             Err(failure) => failures.push(format!("{} failed: {failure:#}", scenario.name())),
         }
     }
@@ -158,7 +159,7 @@ async fn run(options: &Options) -> Result<()> {
     print!("\n{}", report::table(&judged));
     let others = report::median(&cores_of_others);
     if others.is_finite() {
-        println!("Other processes had {others:.2} cores meanwhile; above 0.2, trust the CPU times only.");
+        println!("Other processes used {others:.2} cores; above 0.2, only the CPU times are reliable.");
     }
     if let Some(file) = &options.json {
         let text = format!("{:#}\n", report::json(&judged, options.rounds, options.seconds, others));
@@ -169,12 +170,12 @@ async fn run(options: &Options) -> Result<()> {
     }
     let _ = std::fs::remove_dir_all(&options.folder);
     if options.strict && judged.iter().any(|row| row.ok == Some(false)) {
-        bail!("a bar was missed");
+        bail!("a threshold was missed");
     }
     Ok(())
 }
 
-/// The scenario of that name, or else all whose names contain it.
+/// Returns the scenario with that name, or else all scenarios whose names contain it.
 fn chosen(mut scenarios: Vec<Scenario>, only: Option<&str>) -> Result<Vec<Scenario>> {
     let Some(only) = only else { return Ok(scenarios) };
     let exact = scenarios.iter().any(|scenario| scenario.name() == only);
@@ -202,13 +203,13 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::Receive { history: size(1_000_000, 1_000) },
         Scenario::Search { history: size(1_000_000, 3_000), small: 1_000 },
         Scenario::SignIns { attempts: size(1_000, 20) },
-        Scenario::Chunks { pieces: size(20_000, 200), viewers: size(100, 4) },
+        Scenario::Chunks { chunks: size(20_000, 200), viewers: size(100, 4) },
         Scenario::Speakers { agents: size(50, 3), viewers: size(10, 2) },
         Scenario::IdleAgents { agents: size(1_000, 20) },
     ]
 }
 
-/// Every round measures both sides, one directly after the other, and the next round begins with the other one.
+/// Every round measures both sides directly after each other; the order alternates between rounds.
 async fn measure_rounds(scenario: &Scenario, options: &Options) -> Result<(Vec<Sample>, Vec<Sample>)> {
     let mut hub = Vec::new();
     let mut reference = Vec::new();
@@ -216,7 +217,7 @@ async fn measure_rounds(scenario: &Scenario, options: &Options) -> Result<(Vec<S
     for round in 0..options.rounds {
         eprintln!("{}: round {} of {}", scenario.name(), round + 1, options.rounds);
         if matches!(scenario, Scenario::Idle { .. } | Scenario::IdleAgents { .. }) && round > 0 {
-            // A process that held the connections of the last round would reuse their memory.
+            // A process that had the connections of the last round would reuse their memory.
             drop(pair);
             pair = start_pair(scenario, options).await?;
         }
@@ -265,12 +266,12 @@ async fn start_pair(scenario: &Scenario, options: &Options) -> Result<Pair> {
             reference.subscribe(*few).await?;
         }
         Scenario::Receive { history } => {
-            receive::fill(&hub, *history).await.context("making a history")?;
+            receive::fill(&hub, *history).await.context("creating a history")?;
             receive::fill(&reference, 0).await?;
         }
-        Scenario::Chunks { .. } => chunks::prepare(&hub, 1).await.context("making an agent")?,
+        Scenario::Chunks { .. } => chunks::prepare(&hub, 1).await.context("creating an agent")?,
         Scenario::Speakers { agents, .. } => {
-            chunks::prepare(&hub, *agents).await.context("making agents")?;
+            chunks::prepare(&hub, *agents).await.context("creating agents")?;
         }
         _ => {}
     }
@@ -282,13 +283,13 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
     let length = Duration::from_secs_f64(options.seconds);
     match scenario {
         Scenario::FanOut { subscribers, .. } | Scenario::Events { readers: subscribers } => {
-            let over = match scenario {
+            let transport = match scenario {
                 Scenario::Events { .. } => fan_out::Transport::Events,
                 _ => fan_out::Transport::Sockets,
             };
-            let (sample, frame_bytes) = fan_out::measure(server, over, *subscribers, length).await?;
+            let (sample, frame_bytes) = fan_out::measure(server, transport, *subscribers, length).await?;
             if side == Side::Hub {
-                eprintln!("{}: a delivery has {frame_bytes} bytes, at the reference too", scenario.name());
+                eprintln!("{}: a delivery has {frame_bytes} bytes at both servers", scenario.name());
                 pair.1.send_frames_of(frame_bytes);
             }
             Ok(sample)
@@ -303,12 +304,12 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
         Scenario::Connect => connect::measure(server, length).await,
         Scenario::Route { senders, window, .. } => route::measure(server, *senders, *window, length).await,
         Scenario::RouteLoss { senders, subscriptions, few } => {
-            // Both hubs have stored about as much by now.
+            // Both hubs have stored about the same amount at this point.
             let more = pair.0.process.resident_kib()?.saturating_sub(pair.1.process.resident_kib()?);
             let each = more as f64 * 1024.0 / (subscriptions - few) as f64;
             let sample = route::measure(server, *senders, route::WINDOW, length).await?;
-            let beside = (side == Side::Hub).then_some(each).into_iter().collect();
-            Ok(Sample { extra: beside, ..sample })
+            let extra = (side == Side::Hub).then_some(each).into_iter().collect();
+            Ok(Sample { extra, ..sample })
         }
         Scenario::Receive { .. } => receive::measure(server, length).await,
         Scenario::Search { .. } => search::measure(server, length).await,
@@ -316,7 +317,7 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
             let attempts = if side == Side::Hub { *attempts } else { 0 };
             sign_ins::measure(server, attempts, length).await
         }
-        Scenario::Chunks { pieces, viewers } => chunks::measure(server, *pieces, *viewers).await,
+        Scenario::Chunks { chunks, viewers } => chunks::measure(server, *chunks, *viewers).await,
         Scenario::Speakers { agents, viewers } => {
             chunks::measure_many(server, *agents, *viewers, length).await
         }
@@ -369,11 +370,11 @@ impl Scenario {
         let cpu = |label: &str, bar: Threshold| {
             Row::new(format!("{name}: {label}"), bar, hub, reference, |sample| sample.server_cpu_us)
         };
-        let judged_beside = |place: usize, label: &str, bar: Threshold| {
-            let number = |sample: &Sample| sample.extra.get(place).copied();
+        let judged_extra = |index: usize, label: &str, bar: Threshold| {
+            let number = |sample: &Sample| sample.extra.get(index).copied();
             Row::new(format!("{name}: {label}"), bar, hub, reference, number)
         };
-        let beside = |place: usize, label: &str| judged_beside(place, label, Threshold::None);
+        let extra = |index: usize, label: &str| judged_extra(index, label, Threshold::None);
         match self {
             Self::FanOut { bar, .. } => vec![
                 value("deliveries/s", Threshold::RatioAtLeast { must: *bar, going_to: Some(1.0) }),
@@ -414,7 +415,7 @@ impl Scenario {
                     },
                 ),
                 cpu("server CPU µs each", Threshold::None),
-                beside(0, "load generator CPU µs each"),
+                extra(0, "load generator CPU µs each"),
             ],
             Self::RouteLoss { subscriptions, few, .. } => vec![
                 value(
@@ -422,21 +423,21 @@ impl Scenario {
                     Threshold::RatioAtLeast { must: 0.85, going_to: Some(1.0) },
                 ),
                 cpu("server CPU µs each", Threshold::None),
-                beside(0, "bytes each subscription"),
+                extra(0, "bytes each subscription"),
             ],
             Self::Receive { history } => vec![
                 value(
                     &format!("ms, median, after {history} messages (reference: after none)"),
                     Threshold::None,
                 ),
-                beside(0, "ms, 99 of 100 below"),
+                extra(0, "ms, 99 of 100 below"),
             ],
             Self::Search { history, small } => {
                 let memory = format!("MiB of the hub at rest with {history} messages (reference: {small})");
                 let mut rows = vec![value(&memory, Threshold::ValueAtMost { must: 40.0, going_to: 32.0 })];
-                for (place, kind) in search::KINDS.iter().enumerate() {
-                    rows.push(beside(2 * place, &format!("{kind}, ms, median")));
-                    rows.push(beside(2 * place + 1, &format!("{kind}, ms, 99 of 100 below")));
+                for (index, kind) in search::KINDS.iter().enumerate() {
+                    rows.push(extra(2 * index, &format!("{kind}, ms, median")));
+                    rows.push(extra(2 * index + 1, &format!("{kind}, ms, 99 of 100 below")));
                 }
                 rows
             }
@@ -445,27 +446,27 @@ impl Scenario {
                     &format!("ms, 99 of 100 messages below, during {attempts} sign-ins (reference: none)"),
                     Threshold::RatioAtMost { must: 2.0 },
                 ),
-                beside(0, "ms, median"),
+                extra(0, "ms, median"),
             ],
             Self::Chunks { viewers, .. } => vec![
                 value(
                     &format!("MB of text to {viewers} viewers for a second of server CPU"),
                     Threshold::RatioAtLeast { must: 0.8, going_to: None },
                 ),
-                judged_beside(
+                judged_extra(
                     0,
                     "ms from chunk to viewer, 99 of 100 below",
                     Threshold::ValueAtMost { must: 60.0, going_to: 20.0 },
                 ),
-                beside(1, "ms, median"),
-                beside(2, "chunks/s"),
+                extra(1, "ms, median"),
+                extra(2, "chunks/s"),
             ],
             Self::Speakers { agents, .. } => vec![
                 value(
                     &format!("ms from chunk to viewer, 99 of 100 below, {agents} agents, 100/s each"),
                     Threshold::None,
                 ),
-                beside(0, "ms, median"),
+                extra(0, "ms, median"),
             ],
             Self::IdleAgents { agents } => {
                 vec![value(&format!("KiB each of {agents} agents (reference: connections)"), Threshold::None)]
@@ -479,7 +480,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_name_chooses_one_scenario_and_a_part_all_that_have_it() {
+    fn a_full_name_selects_one_scenario_and_a_part_selects_all_that_contain_it() {
         check(Some("fan-out-100"), &["fan-out-100"]);
         check(Some("fan-out"), &["fan-out-100", "fan-out-1000"]);
         check(Some("route-100"), &["route-100"]);

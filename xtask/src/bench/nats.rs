@@ -1,7 +1,8 @@
-//! NATS as the reference for routing: its server, and as much of its text protocol as a load generator needs.
+//! NATS as the reference for routing: starts its server, and implements the part of its protocol that the
+//! load generator needs.
 
 use super::process::Process;
-use super::socket::PATIENCE;
+use super::socket::RESPONSE_TIMEOUT;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -11,18 +12,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Starts the server on a free port, with its own defaults but for asking idle connections whether they live.
+/// Starts the server on a free port with default settings, except for a longer ping interval.
 pub fn start(folder: &Path) -> Result<Process> {
     let settings = folder.join("nats.conf");
     std::fs::write(&settings, "listen: \"127.0.0.1:-1\"\nping_interval: \"1h\"\n")?;
-    // Its log, which names the address, goes where a program's output is looked for; the program is among those
-    // for administrators.
+    // The log contains the address, so it is redirected to stdout. Debian installs the program in /usr/sbin.
     let mut command = Command::new("sh");
     command.args(["-c", r#"PATH="$PATH:/usr/sbin" exec nats-server -c "$0" 2>&1"#]).arg(&settings);
-    Process::start(&mut command).context("is nats-server there? Debian has it as a package of that name")
+    Process::start(&mut command)
+        .context("cannot start nats-server; is the Debian package nats-server installed?")
 }
 
-/// The subject that stands for a path, or for a pattern: `>` is `**` at the end, and there is none inside.
+/// Returns the NATS subject for a path or pattern. A trailing `**` becomes `>`; an inner `**`, which NATS
+/// does not support, becomes `*`.
 pub fn subject(path: &str) -> String {
     let mut subject = path.replace("/**/", "/*/").replace('/', ".");
     if subject.ends_with("**") {
@@ -38,12 +40,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// With `verbose` the server acknowledges each message that it is sent.
+    /// Connects. With `verbose`, the server acknowledges each published message.
     pub async fn connect(address: SocketAddr, verbose: bool) -> Result<Self> {
         let stream = TcpStream::connect(address).await.context("connecting")?;
         stream.set_nodelay(true)?;
         let mut client = Self { stream, counter: Counter::default() };
-        client.say(&format!("CONNECT {{\"verbose\":{verbose}}}\r\n")).await?;
+        client.send_and_wait(&format!("CONNECT {{\"verbose\":{verbose}}}\r\n")).await?;
         client.counter.acknowledged = 0;
         Ok(client)
     }
@@ -53,19 +55,19 @@ impl Client {
         for (number, subject) in subjects.enumerate() {
             write!(lines, "SUB {subject} {number}\r\n").expect("writing to a string cannot fail");
         }
-        self.say(&lines).await
+        self.send_and_wait(&lines).await
     }
 
-    /// Sends lines and waits until the server has worked through them.
-    async fn say(&mut self, lines: &str) -> Result<()> {
+    /// Sends protocol lines and waits until the server has processed them.
+    async fn send_and_wait(&mut self, lines: &str) -> Result<()> {
         let before = self.counter.pongs;
         self.stream.write_all(lines.as_bytes()).await?;
         self.stream.write_all(b"PING\r\n").await?;
         let mut buffer = vec![0; 8 * 1024];
         while self.counter.pongs == before {
-            let read = timeout(PATIENCE, self.stream.read(&mut buffer)).await;
-            match read.with_context(|| format!("no answer within {PATIENCE:?}"))?? {
-                0 => bail!("NATS closed the connection; last words: {:?}", self.counter.trouble),
+            let read = timeout(RESPONSE_TIMEOUT, self.stream.read(&mut buffer)).await;
+            match read.with_context(|| format!("no answer within {RESPONSE_TIMEOUT:?}"))?? {
+                0 => bail!("NATS closed the connection; last error: {:?}", self.counter.error),
                 read => self.counter.feed(&buffer[..read]),
             }
         }
@@ -73,23 +75,24 @@ impl Client {
     }
 }
 
-/// Appends a message to publish.
+/// Appends a `PUB` command with its payload.
 pub fn push_message(out: &mut Vec<u8>, subject: &str, payload: &[u8]) {
     out.extend_from_slice(format!("PUB {subject} {}\r\n", payload.len()).as_bytes());
     out.extend_from_slice(payload);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Follows what the server sends and counts messages and acknowledgements; keeps no payload.
+/// Parses the stream of the server and counts messages and acknowledgements, without storing payloads.
 #[derive(Default)]
 pub struct Counter {
     line: Vec<u8>,
-    /// What is left of a message, its line end included.
+    /// Remaining bytes of the current payload, including its line end.
     payload_left: usize,
     pub messages: u64,
     pub acknowledged: u64,
     pongs: u64,
-    pub trouble: Option<String>,
+    /// Last `-ERR` line.
+    pub error: Option<String>,
 }
 
 impl Counter {
@@ -124,7 +127,7 @@ impl Counter {
         } else if line == b"PONG" {
             self.pongs += 1;
         } else if line.starts_with(b"-ERR") {
-            self.trouble = Some(String::from_utf8_lossy(line).into_owned());
+            self.error = Some(String::from_utf8_lossy(line).into_owned());
         }
     }
 }
@@ -134,19 +137,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_and_acknowledgements_are_counted_wherever_the_stream_is_cut() {
+    fn messages_and_acknowledgements_are_counted_for_any_chunk_size() {
         let stream = b"INFO {}\r\nPONG\r\nMSG a.b 1 5\r\n+OK\r\n\r\n+OK\r\nMSG a.b 1 0\r\n\r\nPING\r\n-ERR 'Stale'\r\nPONG\r\n";
         for piece in [1, 2, 3, 7, stream.len()] {
             let mut counter = Counter::default();
             stream.chunks(piece).for_each(|bytes| counter.feed(bytes));
             let counts = (counter.messages, counter.acknowledged, counter.pongs);
-            assert_eq!(counts, (2, 1, 2), "in pieces of {piece}");
-            assert_eq!(counter.trouble.as_deref(), Some("-ERR 'Stale'"));
+            assert_eq!(counts, (2, 1, 2), "in chunks of {piece}");
+            assert_eq!(counter.error.as_deref(), Some("-ERR 'Stale'"));
         }
     }
 
     #[test]
-    fn a_pattern_becomes_the_nearest_subject() {
+    fn a_pattern_is_converted_to_the_nearest_subject() {
         check("slack/team/#general", "slack.team.#general");
         check("*/*/#topic", "*.*.#topic");
         check("email/inbox/**", "email.inbox.>");

@@ -1,4 +1,4 @@
-//! The options of `cargo xtask bench`; `bench_launch` explains them to people.
+//! Parses the options of `cargo xtask bench`; their help text is in `bench_launch`.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub enum Hub {
 impl Options {
     pub fn parse(arguments: &[String]) -> Result<Self> {
         let program = std::env::current_exe().context("finding the folder of this program")?;
-        let build_folder = program.parent().context("a program lies in a folder")?;
+        let build_folder = program.parent().context("the executable has no parent folder")?;
         let target_folder = build_folder.parent().unwrap_or(build_folder);
         let mut options = Self {
             rounds: 5,
@@ -31,7 +31,7 @@ impl Options {
             json: None,
             strict: false,
             small: false,
-            // Not the system's temporary folder: that is often memory, where a sync costs nothing.
+            // Not the system's temporary folder, which is often in memory, where a sync is free.
             folder: target_folder.join("bench-data"),
             hub: Hub::Binary(build_folder.join("parlor")),
         };
@@ -52,9 +52,9 @@ impl Options {
             }
         }
         if options.rounds == 0 || options.seconds.is_nan() || options.seconds <= 0.0 {
-            bail!("nothing would be measured: `--rounds` and `--seconds` must be above zero");
+            bail!("`--rounds` and `--seconds` must be above zero");
         }
-        // Two runs at once (tests, say) must not share data.
+        // The process ID keeps the data of concurrent runs, such as tests, apart.
         options.folder.push(std::process::id().to_string());
         Ok(options)
     }

@@ -1,4 +1,4 @@
-//! A server under test in a process of its own, and what the kernel says about it.
+//! A measured server in a separate process, with its CPU time and memory from `/proc`.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -14,16 +14,16 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a server and waits for the line in which it names its address.
+    /// Starts a server and waits for the line of output with its address.
     pub fn start(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting {}", command.get_program().display()))?;
-        let output = child.stdout.take().expect("the output was asked for");
+        let output = child.stdout.take().expect("stdout is piped");
         let (found, address) = mpsc::channel();
-        // The thread reads on after the address: a full pipe would stop the server.
+        // The thread keeps reading after the address, because a full pipe would block the server.
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some(address) = address_in(&line) {
@@ -38,27 +38,27 @@ impl Process {
         Ok(process)
     }
 
-    /// User and system time of all threads so far, also of those that ended.
+    /// Returns the user and system time of all threads so far, including ended ones.
     pub fn cpu(&self) -> Result<Duration> {
         let stat = self.read("stat")?;
-        cpu_of(&stat).with_context(|| format!("not understood: {stat}"))
+        cpu_of(&stat).with_context(|| format!("unexpected format: {stat}"))
     }
 
     pub fn resident_kib(&self) -> Result<u64> {
         let status = self.read("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let amount = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        amount.context("the kernel names no resident size")
+        amount.context("/proc has no resident size of the server")
     }
 
-    /// Waits until the process does nothing, so that what the last measurement left behind (closed connections,
-    /// work put off) is not charged to the next one.
+    /// Waits until the process is idle, so that remaining work of the last measurement, such as closing
+    /// connections, is not counted in the next one.
     pub async fn becomes_quiet(&self) -> Result<()> {
-        const LOOK: Duration = Duration::from_millis(100);
+        const POLL_INTERVAL: Duration = Duration::from_millis(100);
         for _ in 0..600 {
             let before = self.cpu()?;
-            tokio::time::sleep(LOOK).await;
-            if self.cpu()? - before <= LOOK / 10 {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if self.cpu()? - before <= POLL_INTERVAL / 10 {
                 return Ok(());
             }
         }
@@ -86,8 +86,8 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 }
 
 pub fn cpu_of(stat: &str) -> Option<Duration> {
-    // The program's name may contain anything but stands in parentheses; user and system time are the fields 14
-    // and 15 of the line, counted in hundredths of a second on every platform Linux has.
+    // The program name is in parentheses and may contain any character. User and system time are fields 14
+    // and 15 of the line, in hundredths of a second on all Linux platforms.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_found_in_any_line_that_names_it() {
+    fn the_address_is_extracted_from_a_line_of_output() {
         check("http://127.0.0.1:7878", Some("127.0.0.1:7878"));
         check("Parlor is at http://127.0.0.1:40123/ now.", Some("127.0.0.1:40123"));
         check("[7] [INF] Listening for client connections on 127.0.0.1:41133", Some("127.0.0.1:41133"));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_found_behind_a_name_with_parentheses() {
+    fn cpu_times_are_parsed_after_a_name_with_parentheses() {
         let stat = "7 (a) b) S 1 7 7 0 -1 0 1 2 3 4 150 25 0 0 20 0 3 0";
         assert_eq!(cpu_of(stat), Some(Duration::from_millis(1750)));
         assert_eq!(cpu_of("7 (a)"), None);

@@ -1,12 +1,13 @@
-//! Acknowledged publishes a second from many publishers at once.
+//! Measures acknowledged publishes per second from many concurrent publishers.
 //!
-//! Each has a few messages on the way and sends the next one for every acknowledgement, so the hub always has
-//! enough waiting to commit in groups. Nobody listens in the rooms: this is about the store.
+//! Each publisher keeps a window of messages in flight and sends the next one for every acknowledgement, so
+//! that the hub always has enough queued commands to commit in batches. The rooms have no subscribers: this
+//! measures the store.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
 use super::server::{Server, TEXT_BYTES, TEXTS};
-use super::socket::{PATIENCE, Socket};
+use super::socket::{RESPONSE_TIMEOUT, Socket};
 use super::timed;
 use super::words;
 use anyhow::{Context, Result, bail};
@@ -16,12 +17,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
-/// Messages on the way for each publisher.
+/// Messages in flight per publisher.
 pub const WINDOW: usize = 16;
 
 const ACKNOWLEDGEMENT: &str = "server:message_ack";
 
-/// Numbers the messages of all rounds: the same number twice would be a repetition, and not be stored.
+/// Number of the next message across all rounds; a repeated number would be deduplicated and not stored.
 static NEXT_MESSAGE: AtomicU64 = AtomicU64::new(0);
 
 pub async fn measure(server: &Arc<Server>, publishers: usize, length: Duration) -> Result<Sample> {
@@ -53,34 +54,34 @@ struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes until told to stop, and then until everything is acknowledged.
+    /// Publishes until `stop` is set, then waits until all messages are acknowledged.
     async fn run(mut self) -> Result<()> {
         let texts = words::texts(TEXTS, TEXT_BYTES);
         let mut counter = FrameCounter::new(ACKNOWLEDGEMENT);
         counter.feed(&self.socket.unread);
         let mut buffer = vec![0; 8 * 1024];
-        let mut on_the_way = 0;
+        let mut in_flight = 0;
         loop {
             if !self.stop.load(Ordering::Relaxed) {
-                self.send(WINDOW - on_the_way, &texts).await?;
-                on_the_way = WINDOW;
+                self.send(WINDOW - in_flight, &texts).await?;
+                in_flight = WINDOW;
             }
-            if on_the_way == 0 {
+            if in_flight == 0 {
                 return Ok(());
             }
-            let read = tokio::time::timeout(PATIENCE, self.socket.stream.read(&mut buffer)).await;
-            let read = read.with_context(|| format!("no acknowledgement for {PATIENCE:?}"))??;
+            let read = tokio::time::timeout(RESPONSE_TIMEOUT, self.socket.stream.read(&mut buffer)).await;
+            let read = read.with_context(|| format!("no acknowledgement for {RESPONSE_TIMEOUT:?}"))??;
             if read == 0 {
-                bail!("the server closed a publisher's connection; last words: {:?}", counter.last_other);
+                bail!("the server closed a publisher's connection; last frame: {:?}", counter.last_other);
             }
             counter.feed(&buffer[..read]);
             if let Some(refusal) = counter.last_other.take_if(|frame| frame.contains("server:error")) {
                 bail!("a message was refused: {refusal}");
             }
             let arrived = std::mem::take(&mut counter.marked);
-            on_the_way = on_the_way
+            in_flight = in_flight
                 .checked_sub(arrived as usize)
-                .context("more acknowledgements than messages on the way")?;
+                .context("more acknowledgements than messages in flight")?;
             self.acknowledged.fetch_add(arrived, Ordering::Relaxed);
         }
     }
@@ -90,7 +91,8 @@ impl Publisher {
         for _ in 0..count {
             let number = NEXT_MESSAGE.fetch_add(1, Ordering::Relaxed);
             let text = &texts[number as usize % texts.len()];
-            // Written by hand: texts and ids need no escaping, and a JSON value for each costs more than sending.
+            // Formatted by hand: texts and IDs need no escaping, and building a JSON value costs more than
+            // sending it.
             let frame = format!(
                 r#"{{"type":"client:send_message","roomId":"{}","content":"{text}","clientMessageId":"bench-{number}"}}"#,
                 self.room

@@ -1,9 +1,9 @@
-//! How long it takes to receive one message from a mailbox with a long history.
+//! Measures the latency of receiving one message from a mailbox with a long history.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
 use super::server::{Server, TEXT_BYTES};
-use super::socket::{PATIENCE, Socket};
+use super::socket::{RESPONSE_TIMEOUT, Socket};
 use super::words;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
 const SENDERS: usize = 32;
-/// Messages on the way for each sender while the history is made.
+/// Messages in flight per sender while the history is created.
 const WINDOW: usize = 32;
 const RECEIVE: &str = r#"{"type":"msg.receive","agentId":"historian"}"#;
 
-/// Makes the agent, and has it receive that many messages.
+/// Creates the agent, and routes and receives `count` messages.
 pub async fn fill(server: &Arc<Server>, count: usize) -> Result<()> {
     let mut owner = server.broker(0).await?;
     owner
@@ -34,7 +34,7 @@ pub async fn fill(server: &Arc<Server>, count: usize) -> Result<()> {
     while received < count {
         let got = receive(&mut owner).await?;
         received += got;
-        // The mailbox is emptied more quickly than it is filled: what failed there is seen at once.
+        // Receiving is faster than sending, so errors of the senders are checked here.
         while let Some(ended) = sending.try_join_next() {
             ended??;
         }
@@ -48,7 +48,8 @@ pub async fn fill(server: &Arc<Server>, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Sends everything, a few at a time, and ends when all of it is acknowledged with a frame of this mark.
+/// Sends all messages with a window, and returns when each is acknowledged with a frame that contains
+/// `acknowledged`.
 pub async fn send(
     mut socket: Socket,
     acknowledged: &'static str,
@@ -67,16 +68,17 @@ pub async fn send(
             sent += 1;
         }
         socket.stream.write_all(&out).await?;
-        let read = tokio::time::timeout(PATIENCE, socket.stream.read(&mut buffer)).await;
-        match read.with_context(|| format!("no acknowledgement for {PATIENCE:?}"))?? {
-            0 => bail!("the hub closed a sender's connection; last words: {:?}", counter.last_other),
+        let read = tokio::time::timeout(RESPONSE_TIMEOUT, socket.stream.read(&mut buffer)).await;
+        match read.with_context(|| format!("no acknowledgement for {RESPONSE_TIMEOUT:?}"))?? {
+            0 => bail!("the hub closed a sender's connection; last frame: {:?}", counter.last_other),
             read => counter.feed(&buffer[..read]),
         }
     }
     Ok(())
 }
 
-/// Sends and receives one message after the other: the median, and beside it what 99 of 100 stay below, in ms.
+/// Sends and receives one message after the other. Returns median and 99th percentile of the receive latency,
+/// in ms.
 pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
     let mut socket = server.broker(0).await?;
     let message = route(&words::texts(1, TEXT_BYTES)[0]);
@@ -85,9 +87,9 @@ pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
     while started.elapsed() < length {
         socket.send(&message).await?;
         socket.expect(&["msg.route.ok"]).await?;
-        let asked = Instant::now();
+        let requested = Instant::now();
         let got = receive(&mut socket).await?;
-        took.push(asked.elapsed().as_secs_f64() * 1e3);
+        took.push(requested.elapsed().as_secs_f64() * 1e3);
         if got != 1 {
             bail!("{got} messages were received instead of one");
         }
@@ -97,7 +99,7 @@ pub async fn measure(server: &Arc<Server>, length: Duration) -> Result<Sample> {
     Ok(Sample { value: at(0.5), extra: vec![at(0.99)], server_cpu_us: None, cores_of_others: None })
 }
 
-/// How many messages came.
+/// Receives the pending messages and returns their number.
 async fn receive(socket: &mut Socket) -> Result<usize> {
     socket.send(RECEIVE).await?;
     Ok(socket.expect(&["msg.receive.ok"]).await?.matches("\"_deliveredTo\"").count())

@@ -1,7 +1,7 @@
-//! The reference server: axum's WebSocket and nothing else.
+//! The reference server: plain axum WebSockets and server-sent events.
 //!
-//! `/echo` answers every text with itself. `/broadcast` sends every text, unread, to all who said `join`, and to those who
-//! read `/events`.
+//! `/echo` returns every text frame. `/broadcast` forwards every text frame, without parsing it, to all
+//! connections that sent `join`, and to all readers of `/events`.
 
 use anyhow::Result;
 use axum::Router;
@@ -15,24 +15,26 @@ use std::convert::Infallible;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 
-/// More than any publisher's window, so nobody ever lags.
-const RING: usize = 1024;
-/// The default of 128 KiB for each connection would make the reference slow and fat for no reason.
-const READ_BUFFER: usize = 4 * 1024;
+/// Capacity of the broadcast channel; larger than the window of any publisher, so that no receiver lags.
+const BROADCAST_CAPACITY: usize = 1024;
+/// Read buffer per connection. The default of 128 KiB would make the reference needlessly slow and large.
+const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 type Room = broadcast::Sender<Utf8Bytes>;
 
 pub async fn serve() -> Result<()> {
-    let room: Room = broadcast::channel(RING).0;
+    let room: Room = broadcast::channel(BROADCAST_CAPACITY).0;
     let routes = Router::new()
         .route(
             "/echo",
-            get(async |upgrade: WebSocketUpgrade| upgrade.read_buffer_size(READ_BUFFER).on_upgrade(echo)),
+            get(async |upgrade: WebSocketUpgrade| {
+                upgrade.read_buffer_size(READ_BUFFER_BYTES).on_upgrade(echo)
+            }),
         )
         .route(
             "/broadcast",
             get(async |upgrade: WebSocketUpgrade, State(room): State<Room>| {
-                upgrade.read_buffer_size(READ_BUFFER).on_upgrade(move |socket| member(socket, room))
+                upgrade.read_buffer_size(READ_BUFFER_BYTES).on_upgrade(move |socket| member(socket, room))
             }),
         )
         .route("/events", get(async |State(room): State<Room>| events(room)))
@@ -40,7 +42,7 @@ pub async fn serve() -> Result<()> {
     listen(routes).await
 }
 
-/// Serves on a free port and prints its address, as the hub does.
+/// Serves on a free port and prints its URL, like the hub.
 pub async fn listen(routes: Router) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
@@ -64,9 +66,9 @@ async fn member(mut socket: WebSocket, room: Room) {
     while let Some(Ok(message)) = socket.recv().await {
         match message {
             Message::Text(text) if text.as_str() == "join" => {
-                let heard = room.subscribe();
+                let messages = room.subscribe();
                 if socket.send(Message::text("joined")).await.is_ok() {
-                    forward(socket, heard).await;
+                    forward(socket, messages).await;
                 }
                 return;
             }
@@ -78,27 +80,27 @@ async fn member(mut socket: WebSocket, room: Room) {
     }
 }
 
-/// Server-sent events as axum has them.
+/// Streams all texts with axum's server-sent events.
 fn events(room: Room) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let heard = room.subscribe();
-    Sse::new(stream::unfold(heard, async |mut heard| {
-        let text = heard.recv().await.ok()?;
-        Some((Ok(Event::default().data(text.as_str())), heard))
+    let messages = room.subscribe();
+    Sse::new(stream::unfold(messages, async |mut messages| {
+        let text = messages.recv().await.ok()?;
+        Some((Ok(Event::default().data(text.as_str())), messages))
     }))
 }
 
-/// Writes what is there in one go: flushing message by message would make the reference an easy one.
-async fn forward(mut socket: WebSocket, mut heard: broadcast::Receiver<Utf8Bytes>) {
+/// Writes all available messages before each flush; a flush per message would make the reference too slow.
+async fn forward(mut socket: WebSocket, mut messages: broadcast::Receiver<Utf8Bytes>) {
     loop {
         tokio::select! {
-            text = heard.recv() => {
+            text = messages.recv() => {
                 let Ok(text) = text else { return };
                 let mut next = Some(text);
                 while let Some(text) = next {
                     if socket.feed(Message::Text(text)).await.is_err() {
                         return;
                     }
-                    next = heard.try_recv().ok();
+                    next = messages.try_recv().ok();
                 }
                 if socket.flush().await.is_err() {
                     return;

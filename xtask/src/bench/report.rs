@@ -1,10 +1,11 @@
-//! Turns the rounds' numbers into medians, ratios and verdicts, as a table and as JSON.
+//! Computes medians, ratios and results from the numbers of all rounds, and renders them as a table and as
+//! JSON.
 
 use super::Sample;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What a row must show.
+/// Threshold that a row must meet.
 #[derive(Clone, Copy)]
 pub enum Threshold {
     /// Shown for information only.
@@ -20,13 +21,13 @@ pub enum Threshold {
         must: f64,
         going_to: f64,
     },
-    /// Makes good for the row above if that one is below its bar.
+    /// Alternative for the row above: meeting this threshold is enough if the row above misses its own.
     InsteadOfTheLast {
         ratio_at_most: f64,
     },
 }
 
-/// One number of one scenario, from all rounds.
+/// One number of one scenario, with its values of all rounds.
 pub struct Row {
     label: String,
     bar: Threshold,
@@ -38,9 +39,10 @@ pub struct RowResult<'a> {
     row: &'a Row,
     hub: f64,
     reference: f64,
-    /// The median of the rounds' ratios: the two numbers of a round were taken under the same conditions.
+    /// Median of the ratios of all rounds. The two numbers of a round were measured under the same
+    /// conditions.
     ratio: f64,
-    /// Nothing where no bar is to be met.
+    /// Whether the threshold is met; `None` for a row without a threshold.
     pub ok: Option<bool>,
 }
 
@@ -93,7 +95,7 @@ pub fn judge(rows: &[Row]) -> Vec<RowResult<'_>> {
         .collect();
     for index in 1..judged.len() {
         if matches!(judged[index].row.bar, Threshold::InsteadOfTheLast { .. }) {
-            // One of the two is enough, and there is one verdict on both.
+            // Meeting one of the two thresholds is enough, and the two rows share one result.
             let either = judged[index - 1].ok == Some(true) || judged[index].ok == Some(true);
             judged[index - 1].ok = Some(either);
             judged[index].ok = None;
@@ -163,7 +165,7 @@ pub fn median(numbers: &[f64]) -> f64 {
     }
 }
 
-/// Small numbers with decimals, large ones in groups of three digits.
+/// Formats numbers below 1,000 with decimals, and larger ones in groups of three digits.
 fn amount(number: f64) -> String {
     if !number.is_finite() {
         return String::new();
@@ -189,14 +191,14 @@ mod tests {
     const HALF: Threshold = Threshold::RatioAtLeast { must: 0.5, going_to: Some(1.0) };
 
     #[test]
-    fn the_ratio_is_the_median_of_the_rounds_and_not_of_the_medians() {
+    fn the_ratio_is_the_median_of_the_ratios_and_not_the_ratio_of_the_medians() {
         let row = row(HALF, &[10.0, 40.0, 90.0], &[20.0, 50.0, 100.0]);
         let judged = &judge(std::slice::from_ref(&row))[0];
         assert_eq!((judged.hub, judged.reference, judged.ratio), (40.0, 50.0, 0.8));
     }
 
     #[test]
-    fn a_bar_is_met_exactly_at_its_edge() {
+    fn a_threshold_is_inclusive() {
         check(&[row(HALF, &[5.0], &[10.0])], &[Some(true)]);
         check(&[row(HALF, &[4.9], &[10.0])], &[Some(false)]);
         check(&[row(Threshold::ValueAtMost { must: 12.0, going_to: 6.0 }, &[12.0], &[1.0])], &[Some(true)]);
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn cheap_deliveries_make_good_for_few_of_them() {
+    fn a_row_below_its_threshold_is_accepted_if_its_alternative_is_met() {
         let few = || row(HALF, &[4.0], &[10.0]);
         let enough = || row(HALF, &[6.0], &[10.0]);
         let cpu = |hub| row(Threshold::InsteadOfTheLast { ratio_at_most: 1.0 }, &[hub], &[1.0]);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_could_not_be_compared_misses_its_bar() {
+    fn a_row_without_a_valid_ratio_misses_its_threshold() {
         check(&[row(HALF, &[0.0], &[0.0])], &[Some(false)]);
     }
 

@@ -1,6 +1,6 @@
-//! Small requests, each on a connection of its own.
+//! Minimal HTTP client for setup requests, with one connection per request.
 
-use super::socket::PATIENCE;
+use super::socket::RESPONSE_TIMEOUT;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Posts JSON and returns the `data` of the answer.
+/// Posts JSON and returns `data` of the response.
 pub async fn post(address: SocketAddr, path: &str, token: Option<&str>, body: &Value) -> Result<Value> {
     let mut answer = request(address, &format!("POST {path}"), token, &body.to_string()).await?;
     Ok(answer["data"].take())
 }
 
-/// The whole answer to a question.
+/// Sends a GET request and returns the response body.
 pub async fn get(address: SocketAddr, path: &str, token: &str) -> Result<Value> {
     request(address, &format!("GET {path}"), Some(token), "").await
 }
 
 async fn request(address: SocketAddr, what: &str, token: Option<&str>, body: &str) -> Result<Value> {
-    let answer = timeout(PATIENCE, exchange(address, what, token, body)).await;
-    let answer = answer.with_context(|| format!("no answer to {what} within {PATIENCE:?}"))??;
-    let (head, content) = answer.split_once("\r\n\r\n").context("an answer without an end of its head")?;
+    let answer = timeout(RESPONSE_TIMEOUT, exchange(address, what, token, body)).await;
+    let answer = answer.with_context(|| format!("no answer to {what} within {RESPONSE_TIMEOUT:?}"))??;
+    let (head, content) = answer.split_once("\r\n\r\n").context("a response without an end of its head")?;
     let status = head.split(' ').nth(1).unwrap_or("no status");
     if !status.starts_with('2') {
         bail!("{what} was answered with {status}: {content}");

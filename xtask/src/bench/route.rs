@@ -1,24 +1,25 @@
-//! Messages a second from many senders through the routing index to whoever listens, end to end: each counts once
-//! it is acknowledged, which at the hub means on disk, and pushed to its listener.
+//! Measures routed messages per second, end to end: a message counts once it is acknowledged, which at the
+//! hub means on disk, and pushed to its listener.
 //!
-//! A sender waits for each answer before it sends the next message, as programs do that must not lose any; in a flood it
-//! has some on the way, which is printed beside it without a bar. Every message matches exactly one of the listeners'
-//! patterns, and must reach it, else the measurement fails. NATS is asked to acknowledge each message too; it keeps none.
+//! A sender waits for each acknowledgement before it sends the next message, like programs that must not lose
+//! messages. In the flood scenario it has a window of messages in flight; that number is printed without a
+//! threshold. Every message matches exactly one listener and must reach it, otherwise the measurement fails.
+//! NATS acknowledges each message too, but stores none.
 //!
-//! Both sides get the same messages from the same senders, as many on the way, and each acknowledgement and push is
-//! read and counted. What differs is theirs: the hub speaks WebSocket and JSON, decides who may hear, and waits for the
-//! disk; NATS speaks its own lines over TCP and waits for nothing.
+//! Both servers get the same messages from the same number of senders with the same window, and each
+//! acknowledgement and push is counted. They differ in their work: the hub uses WebSocket and JSON, checks
+//! permissions and waits for the disk; NATS uses its own text protocol over TCP and does not wait.
 //!
-//! How much is on the way decides about the ratio, so it is printed. A message in turn costs NATS a read and a write of its
-//! own, as it does the hub; the more of them come together, the less of that is left, and what remains is nearly nothing
-//! at NATS, while the hub still has to decide about, store and describe each one: from some sixteen on the way the hub is
-//! as fast as it gets, and NATS goes on gaining.
+//! The window decides the ratio, so it is printed. With one message in flight, each message costs a read and
+//! a write at both servers. With more in flight, these costs are shared; then almost nothing remains at NATS,
+//! while the hub still has to authorise, store and encode each message. From about sixteen in flight, the hub
+//! does not get faster, while NATS still does.
 
 use super::Sample;
 use super::frames::{self, FrameCounter};
 use super::nats;
 use super::server::{Server, TEXT_BYTES, TEXTS};
-use super::socket::PATIENCE;
+use super::socket::RESPONSE_TIMEOUT;
 use super::subscriptions::channel;
 use super::timed;
 use super::words;
@@ -31,19 +32,19 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// Connections that listen, each to a channel of its own.
+/// Number of listening connections, each with its own channel.
 pub const LISTENERS: usize = 4;
-/// Messages on the way for each sender in a flood.
+/// Messages in flight per sender in the flood scenario.
 pub const WINDOW: u64 = 16;
 
-/// One connection, and how its stream is read.
+/// A connection with the counter for its protocol.
 pub struct Wire {
     pub stream: TcpStream,
     pub counter: Counter,
 }
 
 pub enum Counter {
-    /// Acknowledgements or pushes, as the counter's marker says.
+    /// Counts acknowledgements or pushes, depending on its marker.
     Hub(FrameCounter),
     Nats {
         counter: nats::Counter,
@@ -59,15 +60,15 @@ impl Counter {
         }
     }
 
-    /// How many messages were acknowledged, or pushed, since it was last asked.
+    /// Returns the number of messages that were acknowledged, or pushed, since the last call.
     fn take(&mut self) -> Result<u64> {
         match self {
             Self::Hub(counter) => match counter.last_other.take_if(|frame| frame.contains(".error\"")) {
                 Some(refusal) => bail!("a message was refused: {refusal}"),
                 None => Ok(std::mem::take(&mut counter.marked)),
             },
-            Self::Nats { counter, sends } => match counter.trouble.take() {
-                Some(trouble) => bail!("NATS said {trouble}"),
+            Self::Nats { counter, sends } => match counter.error.take() {
+                Some(error) => bail!("NATS returned {error}"),
                 None if *sends => Ok(std::mem::take(&mut counter.acknowledged)),
                 None => Ok(std::mem::take(&mut counter.messages)),
             },
@@ -112,7 +113,7 @@ pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: 
             route_counters.changed.notified().await;
         }
     };
-    let arrived = tokio::time::timeout(PATIENCE, all).await.is_ok();
+    let arrived = tokio::time::timeout(RESPONSE_TIMEOUT, all).await.is_ok();
     let pushed = route_counters.pushed.load(Ordering::Relaxed);
     if !arrived || pushed != sent {
         bail!("{pushed} of {sent} messages were pushed");
@@ -120,7 +121,7 @@ pub async fn measure(server: &Arc<Server>, senders: usize, window: u64, length: 
     Ok(sample)
 }
 
-/// Counts what arrives until the measurement drops it.
+/// Counts pushed messages until the measurement drops this task.
 async fn listen(mut wire: Wire, route_counters: Arc<RouteCounters>) -> Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -134,11 +135,12 @@ async fn listen(mut wire: Wire, route_counters: Arc<RouteCounters>) -> Result<()
     }
 }
 
-/// Sends until told to stop, and then waits until everything is acknowledged; returns how much was sent.
+/// Sends until `stop` is set, then waits until all messages are acknowledged. Returns the number of sent
+/// messages.
 async fn send(mut wire: Wire, number: usize, window: u64, route_counters: Arc<RouteCounters>) -> Result<u64> {
     let channel = channel(number % LISTENERS);
     let subject = nats::subject(&channel);
-    // Written by hand: the type goes first, as clients send it, and texts need no escaping.
+    // Formatted by hand: the type comes first, like in real clients, and texts need no escaping.
     let messages = words::texts(TEXTS, TEXT_BYTES).into_iter().map(|text| {
         format!(
             r#"{{"type":"msg.route","from":"slack-bridge","path":"{channel}","command":"new_message","payload":{{"text":"{text}"}},"source":"slack"}}"#
@@ -161,8 +163,8 @@ async fn send(mut wire: Wire, number: usize, window: u64, route_counters: Arc<Ro
         if sent == acknowledged {
             return Ok(sent);
         }
-        let read = tokio::time::timeout(PATIENCE, wire.stream.read(&mut buffer)).await;
-        let read = read.with_context(|| format!("no acknowledgement for {PATIENCE:?}"))??;
+        let read = tokio::time::timeout(RESPONSE_TIMEOUT, wire.stream.read(&mut buffer)).await;
+        let read = read.with_context(|| format!("no acknowledgement for {RESPONSE_TIMEOUT:?}"))??;
         if read == 0 {
             bail!("the server closed a sender's connection");
         }

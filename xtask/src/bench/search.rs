@@ -1,5 +1,5 @@
-//! How long it takes to find something in a long history, and to read a page of it; and what the hub holds in
-//! memory with such a history at rest.
+//! Measures the latency of searching and paging a long history, and the memory of an idle hub with that
+//! history.
 
 use super::Sample;
 use super::options::Options;
@@ -11,15 +11,15 @@ use anyhow::{Context, Result, bail};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// What is asked for, each for its share of the time.
+/// Kinds of requests; each is measured for an equal share of the time.
 pub const KINDS: [&str; 5] = ["a rare word", "a common word", "a phrase", "a beginning", "a page of history"];
 
-/// Few: each hears what all of them say.
+/// Number of senders. It is small, because each sender receives the messages of all.
 const SENDERS: usize = 4;
-/// As many words as people use in a chat; a few of them most of the time.
+/// Number of different words, similar to a real chat; a few of them occur most of the time.
 const VOCABULARY: f64 = 20_000.0;
 
-/// A hub in whose common room so much was said, started anew since and at rest.
+/// Starts a hub, fills its common room with `history` messages, restarts it, and waits until it is idle.
 pub async fn start(options: &Options, name: &str, history: usize) -> Result<Server> {
     let server = Server::start_hub(options, name, 8).await?;
     let (room, _) = server.common_room()?;
@@ -27,7 +27,7 @@ pub async fn start(options: &Options, name: &str, history: usize) -> Result<Serv
     for sender in 0..SENDERS {
         let count = history / SENDERS + usize::from(sender < history % SENDERS);
         let (room, mut dice) = (room.to_owned(), Dice::new(sender as u64 + 1));
-        // Written by hand: texts and ids need no escaping.
+        // Formatted by hand, because texts and IDs need no escaping.
         let messages = (0..count).map(move |number| {
             let text = sentence(&mut dice);
             format!(
@@ -39,45 +39,48 @@ pub async fn start(options: &Options, name: &str, history: usize) -> Result<Serv
     while let Some(ended) = sending.join_next().await {
         ended?.context("making a history")?;
     }
-    // The index follows when nothing else is to be done.
+    // The search index is updated while the hub is idle.
     while server.process.becomes_quiet().await.is_err() {}
-    let server = server.start_again(options, name)?;
+    let server = server.restart(options, name)?;
     server.process.becomes_quiet().await?;
     Ok(server)
 }
 
-/// MiB at rest; beside it, for each kind, the median and what 99 of 100 stay below, in ms.
+/// Returns the memory of the idle hub in MiB; the extra numbers are median and 99th percentile of each kind,
+/// in ms.
 pub async fn measure(server: &Server, length: Duration) -> Result<Sample> {
     let resident = server.process.resident_kib()? as f64 / 1024.0;
     let (room, token) = server.common_room()?;
     let mut dice = Dice::new(7);
-    let mut beside = Vec::new();
+    let mut extra = Vec::new();
     for kind in KINDS {
         let mut took = Vec::new();
         let started = Instant::now();
         while took.len() < 10 || started.elapsed() < length / KINDS.len() as u32 {
             let path = match kind {
-                "a rare word" => asked(&word((VOCABULARY * 0.9) as usize + dice.below(1_000))),
-                "a common word" => asked(&format!("\"{}\"", WORDS[dice.below(20)])),
-                "a phrase" => asked(&format!("\"{} {}\"", WORDS[dice.below(20)], WORDS[dice.below(20)])),
-                "a beginning" => asked(&word(WORDS.len() + dice.below(2_000))[..3]),
+                "a rare word" => search_path(&word((VOCABULARY * 0.9) as usize + dice.below(1_000))),
+                "a common word" => search_path(&format!("\"{}\"", WORDS[dice.below(20)])),
+                "a phrase" => {
+                    search_path(&format!("\"{} {}\"", WORDS[dice.below(20)], WORDS[dice.below(20)]))
+                }
+                "a beginning" => search_path(&word(WORDS.len() + dice.below(2_000))[..3]),
                 _ => format!("/api/messages/rooms/{room}?limit=50"),
             };
-            let began = Instant::now();
+            let sent = Instant::now();
             let answer = rest::get(server.process.address, &path, token).await?;
-            took.push(began.elapsed().as_secs_f64() * 1e3);
+            took.push(sent.elapsed().as_secs_f64() * 1e3);
             if kind == "a common word" && answer["data"].as_array().is_none_or(Vec::is_empty) {
-                bail!("nothing was found by {path}: {answer}");
+                bail!("{path} returned no result: {answer}");
             }
         }
         took.sort_by(f64::total_cmp);
         let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
-        beside.extend([at(0.5), at(0.99)]);
+        extra.extend([at(0.5), at(0.99)]);
     }
-    Ok(Sample { value: resident, extra: beside, server_cpu_us: None, cores_of_others: None })
+    Ok(Sample { value: resident, extra, server_cpu_us: None, cores_of_others: None })
 }
 
-fn asked(text: &str) -> String {
+fn search_path(text: &str) -> String {
     format!("/api/messages/search?q={}", text.replace(' ', "+").replace('"', "%22"))
 }
 
@@ -86,7 +89,7 @@ fn sentence(dice: &mut Dice) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The word of this rank: plain English first, then made of syllables.
+/// Returns the word of this rank: English words first, then words made of syllables.
 fn word(rank: usize) -> String {
     const SYLLABLES: [&str; 16] = [
         "ba", "den", "ki", "lo", "mer", "na", "po", "qui", "ro", "sta", "tel", "un", "ver", "wo", "xi", "zan",
@@ -97,7 +100,7 @@ fn word(rank: usize) -> String {
     }
 }
 
-/// xorshift64: repeatable, and good enough to choose words.
+/// xorshift64: deterministic, and sufficient to choose words.
 struct Dice(u64);
 
 impl Dice {

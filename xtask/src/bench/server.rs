@@ -1,5 +1,5 @@
-//! The two servers of a measurement and how a client behaves at each: the hub through `/ws/client` or `/ws/broker`,
-//! the reference with the least that does the same.
+//! The two servers of a measurement, and the client operations for each: the hub through `/ws/client` or
+//! `/ws/broker`, the reference with a minimal equivalent.
 
 use super::frames::FrameCounter;
 use super::nats;
@@ -18,11 +18,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Length of a published text: a long sentence, as people and agents write them.
+/// Length of a published text: a long sentence, like typical messages.
 pub const TEXT_BYTES: usize = 140;
-/// How many different texts are published in turn.
+/// Number of different texts, which are published in rotation.
 pub const TEXTS: usize = 64;
-/// Marks a delivery; the references send it too.
+/// Marker of a delivery frame; the references send it too.
 pub const DELIVERY: &str = "server:new_message";
 
 pub const PASSWORD: &str = "Parlor-bench-1";
@@ -37,17 +37,17 @@ enum Kind {
         people: Vec<Person>,
         room: String,
     },
-    /// Payload length of a delivery, as last measured at the hub.
     Reference {
+        /// Payload length of a delivery, as last measured at the hub.
         frame_bytes: AtomicUsize,
     },
-    /// With the connection that holds its many subscriptions.
     Nats {
+        /// Connection that holds the many subscriptions.
         _subscriptions: nats::Client,
     },
 }
 
-/// Somebody who may speak in the common room and in one of their own.
+/// A user with access to the common room and to a room of their own.
 struct Person {
     token: String,
     own_room: String,
@@ -59,7 +59,7 @@ impl Server {
         Ok(Self { process, kind: Kind::Reference { frame_bytes: AtomicUsize::new(512) } })
     }
 
-    /// Starts NATS with that many subscriptions that nothing is sent to.
+    /// Starts NATS with this number of subscriptions that no message matches.
     pub async fn start_nats(options: &Options, subscriptions: usize) -> Result<Self> {
         let process = nats::start(&options.folder)?;
         let mut client = nats::Client::connect(process.address, false).await?;
@@ -67,19 +67,19 @@ impl Server {
         Ok(Self { process, kind: Kind::Nats { _subscriptions: client } })
     }
 
-    /// Starts the hub with an empty store and makes the people; the first of them is its admin.
+    /// Starts the hub with an empty store and creates the users; the first user is its admin.
     pub async fn start_hub(options: &Options, name: &str, people: usize) -> Result<Self> {
         let data = options.folder.join(name);
         if data.exists() {
             fs::remove_dir_all(&data)?;
         }
         let process = Self::launch_hub(options, name)?;
-        let kind = furnish(&process, people).await.context("making people and rooms")?;
+        let kind = create_users_and_rooms(&process, people).await.context("creating users and rooms")?;
         Ok(Self { process, kind })
     }
 
-    /// Starts the hub once more on what it has stored: what a process keeps of its past is gone.
-    pub fn start_again(self, options: &Options, name: &str) -> Result<Self> {
+    /// Restarts the hub on the same data, so that its memory contains no leftovers of earlier work.
+    pub fn restart(self, options: &Options, name: &str) -> Result<Self> {
         let Self { process, kind } = self;
         drop(process);
         Ok(Self { process: Self::launch_hub(options, name)?, kind })
@@ -94,7 +94,7 @@ impl Server {
         };
         command.arg(if matches!(options.hub, Hub::StandIn) { "bench-stand-in" } else { "serve" });
         for (name, _) in std::env::vars_os() {
-            // Settings of the person who measures must not change what is measured.
+            // Settings in the environment of the benchmark must not affect the hub.
             if name.to_string_lossy().starts_with("PARLOR_") {
                 command.env_remove(name);
             }
@@ -106,18 +106,17 @@ impl Server {
             .env("PARLOR_WELCOME", "off")
             .env("PARLOR_ADMIN_PASSWORD", PASSWORD)
             .stderr(File::create(&log)?);
-        Process::start(&mut command)
-            .with_context(|| format!("what it said on its error output is in {}", log.display()))
+        Process::start(&mut command).with_context(|| format!("its error output is in {}", log.display()))
     }
 
-    /// Makes the reference's deliveries as long as the hub's.
+    /// Sets the payload length of the reference's deliveries to that of the hub.
     pub fn send_frames_of(&self, bytes: usize) {
         if let Kind::Reference { frame_bytes } = &self.kind {
             frame_bytes.store(bytes, Ordering::Relaxed);
         }
     }
 
-    /// A connection that is signed in and then does nothing; at the reference, one that was heard once.
+    /// Opens an authenticated connection; at the reference, a connection after one echo.
     pub async fn visitor(&self, number: usize) -> Result<Socket> {
         match &self.kind {
             Kind::Hub { people, .. } => {
@@ -136,7 +135,7 @@ impl Server {
         }
     }
 
-    /// A connection that hears everything said in the common room.
+    /// Opens a connection that receives all messages of the common room.
     pub async fn subscriber(&self, number: usize) -> Result<Socket> {
         match &self.kind {
             Kind::Hub { room, .. } => {
@@ -155,13 +154,13 @@ impl Server {
         }
     }
 
-    /// A connection that reads events as they happen.
+    /// Opens a connection that reads live events.
     pub async fn event_reader(&self, number: usize) -> Result<Socket> {
         match &self.kind {
             Kind::Hub { people, .. } => {
                 let token = &people[number % people.len()].token;
                 let mut socket = Socket::get(self.process.address, "/api/events", Some(token)).await?;
-                // Where it stands is told when it is live.
+                // The hub sends the position once the stream is live.
                 socket.read_to(b"\nid: ").await?;
                 Ok(socket)
             }
@@ -171,7 +170,7 @@ impl Server {
         }
     }
 
-    /// How the data of an event begins that is a message.
+    /// Returns the prefix of the data line of an event that delivers a message.
     pub fn event_marker(&self) -> &'static str {
         match &self.kind {
             Kind::Hub { .. } => r#"data: {"id":"msg-"#,
@@ -179,7 +178,7 @@ impl Server {
         }
     }
 
-    /// A person's connection to the broker; the first person may speak as a source.
+    /// Opens a broker connection of a user; the first user may send as any source.
     pub async fn broker(&self, number: usize) -> Result<Socket> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub is a broker") };
         let mut socket = Socket::open(self.process.address, "/ws/broker").await?;
@@ -189,7 +188,7 @@ impl Server {
         Ok(socket)
     }
 
-    /// A gateway of a person's.
+    /// Opens a gateway connection of a user.
     pub async fn host(&self, number: usize, id: &str) -> Result<Socket> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has gateways") };
         let mut socket = Socket::open(self.process.address, "/ws/gateway").await?;
@@ -200,7 +199,7 @@ impl Server {
         Ok(socket)
     }
 
-    /// Brings an agent into the common room.
+    /// Adds an agent to the common room.
     pub async fn add_agent(&self, id: &str) -> Result<()> {
         let (room, token) = self.common_room()?;
         let member = json!({"memberId": id, "memberType": "agent"});
@@ -208,20 +207,21 @@ impl Server {
         rest::post(self.process.address, &path, Some(token), &member).await.map(|_| ())
     }
 
-    /// Makes agents of everybody's with that many subscriptions that nothing is sent to, and those that listen.
+    /// Creates agents of all users with this number of subscriptions that no message matches, and the
+    /// listening agents.
     pub async fn subscribe(&self, subscriptions: usize) -> Result<()> {
         let Kind::Hub { people, .. } = &self.kind else { bail!("only the hub has agents") };
-        let wanted: Vec<String> = patterns(subscriptions).collect();
-        let agents: Vec<_> = wanted.chunks(100).enumerate().collect();
-        let of_person = agents.chunks(agents.len().div_ceil(people.len()).max(1)).enumerate();
-        let making = of_person.map(async |(person, agents)| {
+        let patterns: Vec<String> = patterns(subscriptions).collect();
+        let agents: Vec<_> = patterns.chunks(100).enumerate().collect();
+        let by_user = agents.chunks(agents.len().div_ceil(people.len()).max(1)).enumerate();
+        let creating = by_user.map(async |(person, agents)| {
             let mut socket = self.broker(person).await?;
             for (number, patterns) in agents {
                 make_agent(&mut socket, &format!("crowd-{number}"), patterns).await?;
             }
             anyhow::Ok(())
         });
-        futures_util::future::try_join_all(making).await?;
+        futures_util::future::try_join_all(creating).await?;
         let mut socket = self.broker(0).await?;
         for number in 0..LISTENERS {
             make_agent(&mut socket, &format!("listener-{number}"), &[channel(number)]).await?;
@@ -229,7 +229,7 @@ impl Server {
         Ok(())
     }
 
-    /// A connection to which everything on one channel is pushed.
+    /// Opens a connection that receives all messages of one channel.
     pub async fn route_listener(&self, number: usize) -> Result<Wire> {
         if let Kind::Nats { .. } = &self.kind {
             let mut client = nats::Client::connect(self.process.address, false).await?;
@@ -244,7 +244,7 @@ impl Server {
         Ok(counted(socket, "msg.push"))
     }
 
-    /// A connection that may send to every channel.
+    /// Opens a connection that may send to every channel.
     pub async fn route_sender(&self) -> Result<Wire> {
         if let Kind::Nats { .. } = &self.kind {
             let nats::Client { stream, counter } = nats::Client::connect(self.process.address, true).await?;
@@ -253,7 +253,7 @@ impl Server {
         Ok(counted(self.broker(0).await?, "msg.route.ok"))
     }
 
-    /// Many connections of one kind, opened a few dozen at a time.
+    /// Opens many connections, 32 at a time.
     pub async fn open_many<F>(
         self: &Arc<Self>,
         count: usize,
@@ -266,7 +266,7 @@ impl Server {
         opening.buffer_unordered(32).try_collect().await
     }
 
-    /// A connection that speaks in the common room without listening there.
+    /// Opens a connection that can publish to the common room without subscribing to it.
     pub async fn publisher(&self, number: usize) -> Result<Socket> {
         match &self.kind {
             Kind::Hub { .. } => self.visitor(number).await,
@@ -276,12 +276,12 @@ impl Server {
         }
     }
 
-    /// What a publisher sends to say something to the common room.
+    /// Returns the frames with which a publisher posts messages to the common room.
     pub fn publications(&self) -> Vec<String> {
         match &self.kind {
             Kind::Hub { room, .. } => words::texts(TEXTS, TEXT_BYTES)
                 .into_iter()
-                // Written by hand: the type goes first, as clients send it, and texts need no escaping.
+                // Formatted by hand: the type comes first, like in real clients, and texts need no escaping.
                 .map(|text| {
                     format!(r#"{{"type":"client:send_message","roomId":"{room}","content":"{text}"}}"#)
                 })
@@ -295,7 +295,7 @@ impl Server {
         }
     }
 
-    /// The common room, and the token of its owner. Only the hub has them.
+    /// Returns the common room and the token of its owner. Only the hub has rooms.
     pub fn common_room(&self) -> Result<(&str, &str)> {
         match &self.kind {
             Kind::Hub { people, room } => Ok((room, &people[0].token)),
@@ -303,7 +303,7 @@ impl Server {
         }
     }
 
-    /// The room in which visitor `number` may speak alone. Only the hub has such rooms.
+    /// Returns the private room of user `number`. Only the hub has rooms.
     pub fn own_room(&self, number: usize) -> Result<&str> {
         match &self.kind {
             Kind::Hub { people, .. } => Ok(&people[number % people.len()].own_room),
@@ -324,7 +324,7 @@ fn counted(socket: Socket, marker: &'static str) -> Wire {
     Wire { stream: socket.stream, counter: Counter::Hub(counter) }
 }
 
-async fn furnish(process: &Process, count: usize) -> Result<Kind> {
+async fn create_users_and_rooms(process: &Process, count: usize) -> Result<Kind> {
     let address = process.address;
     let sign_in = async |name: &str| -> Result<(String, String)> {
         let credentials = json!({"username": name, "password": PASSWORD});
@@ -334,8 +334,8 @@ async fn furnish(process: &Process, count: usize) -> Result<Kind> {
         Ok((token.to_string(), id.to_string()))
     };
     let make_room = async |name: &str, token: &str, members: &[String]| -> Result<String> {
-        let wanted = json!({"name": name, "memberIds": members});
-        let answer = rest::post(address, "/api/rooms", Some(token), &wanted).await?;
+        let request = json!({"name": name, "memberIds": members});
+        let answer = rest::post(address, "/api/rooms", Some(token), &request).await?;
         Ok(answer["id"].as_str().context("no `id` in the answer to a new room")?.to_string())
     };
     let mut people = Vec::new();

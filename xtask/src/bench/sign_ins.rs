@@ -1,4 +1,4 @@
-//! How long a message takes to be acknowledged while many people sign in with their passwords.
+//! Measures the latency of acknowledgements while many users sign in with passwords.
 
 use super::Sample;
 use super::rest;
@@ -11,35 +11,36 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// At the same time; fewer than may wait for the hashing, so that none is turned away.
-const AT_ONCE: usize = 32;
+/// Number of concurrent sign-ins; below the limit of the hashing queue, so that none is rejected.
+const CONCURRENT_SIGN_INS: usize = 32;
 
-/// Says one thing after the other, for this long and until everybody is in.
+/// Posts one message after the other, for at least `length` and until all sign-ins are done. Returns the 99th
+/// percentile and the median of the latency, in ms.
 pub async fn measure(server: &Arc<Server>, attempts: usize, length: Duration) -> Result<Sample> {
-    static SAID: AtomicUsize = AtomicUsize::new(0);
+    static NEXT_MESSAGE: AtomicUsize = AtomicUsize::new(0);
     let mut socket = server.visitor(0).await?;
     let room = server.own_room(0)?.to_owned();
     let text = &words::texts(1, TEXT_BYTES)[0];
-    let mut storm = JoinSet::new();
+    let mut sign_ins = JoinSet::new();
     let left = Arc::new(AtomicUsize::new(attempts));
-    for _ in 0..AT_ONCE.min(attempts) {
-        storm.spawn(sign_in(server.clone(), left.clone()));
+    for _ in 0..CONCURRENT_SIGN_INS.min(attempts) {
+        sign_ins.spawn(sign_in(server.clone(), left.clone()));
     }
     let mut took = Vec::new();
-    let began = Instant::now();
-    while began.elapsed() < length || !storm.is_empty() {
-        let number = SAID.fetch_add(1, Ordering::Relaxed);
+    let started = Instant::now();
+    while started.elapsed() < length || !sign_ins.is_empty() {
+        let number = NEXT_MESSAGE.fetch_add(1, Ordering::Relaxed);
         let message = json!({
             "type": "client:send_message",
             "roomId": room,
             "content": text,
             "clientMessageId": format!("storm-{number}"),
         });
-        let asked = Instant::now();
+        let sent = Instant::now();
         socket.send(&message.to_string()).await?;
         socket.expect(&["server:message_ack"]).await?;
-        took.push(asked.elapsed().as_secs_f64() * 1e3);
-        while let Some(ended) = storm.try_join_next() {
+        took.push(sent.elapsed().as_secs_f64() * 1e3);
+        while let Some(ended) = sign_ins.try_join_next() {
             ended?.context("signing in")?;
         }
     }

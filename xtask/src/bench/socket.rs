@@ -1,4 +1,4 @@
-//! A WebSocket client for the unhurried part of a scenario: upgrade, sign in, join, close.
+//! A WebSocket client for the parts of a scenario that are not time-critical: upgrade, sign in, join, close.
 
 use super::frames;
 use anyhow::{Context, Result, bail};
@@ -8,26 +8,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// Longer than a loaded machine needs for any single answer.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for a single response; longer than a loaded machine needs.
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub struct Socket {
     pub stream: TcpStream,
-    /// Bytes that were read and belong to frames not taken yet.
+    /// Bytes that were read, but not yet parsed as frames.
     pub unread: Vec<u8>,
 }
 
 impl Socket {
     async fn connect(address: SocketAddr) -> Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
-        // Without a lingering close a run leaves no ports behind that the next one cannot use.
+        // A close without lingering leaves no ports in TIME_WAIT, which the next run could not use.
         socket.set_zero_linger()?;
         let stream = socket.connect(address).await.context("connecting")?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 
-    /// Connects and asks for something that does not end.
+    /// Connects and requests an endless response, such as an event stream.
     pub async fn get(address: SocketAddr, path: &str, token: Option<&str>) -> Result<Self> {
         let mut stream = Self::connect(address).await?;
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Reads until this was read.
+    /// Reads until `end` was received.
     pub async fn read_to(&mut self, end: &[u8]) -> Result<()> {
         while !self.unread.windows(end.len()).any(|window| window == end) {
             self.read_more("the beginning").await?;
@@ -49,7 +49,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Connects and upgrades.
+    /// Connects and upgrades to a WebSocket.
     pub async fn open(address: SocketAddr, path: &str) -> Result<Self> {
         let mut stream = Self::connect(address).await?;
         let request = format!(
@@ -76,7 +76,7 @@ impl Socket {
         Ok(self.stream.write_all(&out).await?)
     }
 
-    /// Reads until a frame contains every one of `parts`; frames about other things may come before it.
+    /// Reads until a frame contains all of `parts`. Other frames before it are skipped.
     pub async fn expect(&mut self, parts: &[&str]) -> Result<String> {
         let mut last = None;
         loop {
@@ -93,7 +93,7 @@ impl Socket {
         }
     }
 
-    /// Closes as the protocol has it: says so, and reads on until the other side has said so too.
+    /// Closes with the closing handshake: sends a close frame and waits for that of the peer.
     pub async fn close(mut self) -> Result<()> {
         let mut out = Vec::new();
         frames::push_close(&mut out);
@@ -117,8 +117,8 @@ impl Socket {
     }
 
     async fn read_more(&mut self, awaited: &str) -> Result<()> {
-        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.unread)).await;
-        match read.with_context(|| format!("no {awaited} within {PATIENCE:?}"))?? {
+        let read = timeout(RESPONSE_TIMEOUT, self.stream.read_buf(&mut self.unread)).await;
+        match read.with_context(|| format!("no {awaited} within {RESPONSE_TIMEOUT:?}"))?? {
             0 => bail!("the connection ended instead of {awaited}"),
             _ => Ok(()),
         }

@@ -1,5 +1,6 @@
-//! Bare SQLite as the reference for acknowledged publishes: one thread writes the rows a message costs the hub,
-//! in groups as large as what waits at the hub, each group durable before the next begins.
+//! Bare SQLite as the reference for acknowledged publishes: one thread writes the same rows per message as
+//! the hub, in batches as large as the number of messages in flight at the hub, and commits each batch before
+//! the next.
 
 use super::Sample;
 use super::server::{TEXT_BYTES, TEXTS};
@@ -12,10 +13,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The hub's own tables and indexes, so that the same rows cost the same.
+/// Tables and indexes of the hub, so that the same rows have the same cost.
 const SCHEMA: &str = include_str!("../../../crates/backends/src/sqlite/migrations/0001_first.sql");
 
-/// As the hub sets them.
+/// The SQLite settings of the hub.
 const SETTINGS: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
@@ -23,8 +24,8 @@ const SETTINGS: &str = "
     PRAGMA cache_size = -16000;
 ";
 
-/// Runs the writer in its own process, as the hub is, on the disk that has the hub's data. The file stays for the
-/// next round, as the hub's does.
+/// Runs the writer in a separate process, like the hub, on the same disk as the hub's data. The database is
+/// kept for the next round, like the hub's.
 pub fn measure(folder: &Path, group: usize, length: Duration) -> Result<Sample> {
     let output = Command::new(std::env::current_exe()?)
         .arg("bench-sqlite")
@@ -38,13 +39,14 @@ pub fn measure(folder: &Path, group: usize, length: Duration) -> Result<Sample> 
     Ok(Sample { value: rate, extra: Vec::new(), server_cpu_us: Some(cpu_us), cores_of_others: None })
 }
 
-/// The process itself: writes for the time given, prints messages a second and its CPU time for each of them.
+/// Main function of the writer process: writes for the given time, then prints messages per second and the
+/// CPU time per message in microseconds.
 pub fn serve(arguments: &[String]) -> Result<()> {
-    let [folder, group, seconds] = arguments else { bail!("takes a folder, a group size, seconds") };
+    let [folder, group, seconds] = arguments else { bail!("expected a folder, a batch size and seconds") };
     fs::create_dir_all(folder)?;
     let mut writer = Writer::open(&Path::new(folder).join("reference.db"))?;
     let (group, seconds): (usize, f64) = (group.parse()?, seconds.parse()?);
-    // The first part is not counted, as at the hub.
+    // Warm-up, which is not counted, like at the hub.
     writer.write_for(Duration::from_secs_f64(seconds / 5.0), group)?;
     let (started, cpu_before) = (Instant::now(), own_cpu()?);
     let count = writer.write_for(Duration::from_secs_f64(seconds), group)?;
@@ -96,10 +98,10 @@ impl Writer {
             for _ in 0..group {
                 self.seq += 1;
                 let seq = self.seq;
-                // Some dozens of messages a millisecond, and ids that rise with time, as real ones do.
+                // 64 messages per millisecond, and IDs that increase with time, like real ones.
                 let at = 1_790_000_000_000 + seq / 64;
                 let id = uuid(at, seq);
-                // Eight rooms and their eight owners, as at the hub.
+                // Eight rooms and their eight owners, like at the hub.
                 let (room, sender) = (uuid(1_780_000_000_000, seq % 8), uuid(1_780_000_000_001, seq % 8));
                 let key = format!("bench-{seq}");
                 let text = &self.texts[seq as usize % self.texts.len()];
@@ -112,7 +114,7 @@ impl Writer {
     }
 }
 
-/// Looks like a UUID of version 7.
+/// Returns a text in the format of a UUID of version 7.
 fn uuid(milliseconds: i64, number: i64) -> String {
     let (high, low) = (milliseconds >> 16, milliseconds & 0xffff);
     format!("{high:08x}-{low:04x}-7000-8000-{:012x}", number & 0xffff_ffff_ffff)
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_writes_every_row_of_every_message_durably_and_the_next_run_goes_on() {
+    fn a_batch_writes_all_rows_of_its_messages_and_the_next_run_continues() {
         let folder = std::env::temp_dir().join(format!("parlor-bench-sqlite-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("reference.db");

@@ -1,14 +1,16 @@
-//! What a busy hub listens to: many patterns of several shapes, hardly any of which match what is routed.
+//! Subscription patterns of a busy hub: many patterns of several shapes, none of which matches the routed
+//! messages.
 
-/// Where listener `number` hears what is routed. No other pattern matches it.
+/// Returns the path to which listener `number` subscribes. No generated pattern matches it.
 pub fn channel(number: usize) -> String {
     format!("slack/bench/#channel-{number}")
 }
 
-/// The same patterns in every run: mostly plain, some with wildcards at the end, in front, and inside.
+/// Returns the patterns, which are the same in every run: most are plain, some have wildcards at the end, at
+/// the start or inside.
 pub fn patterns(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| match number % 20 {
-        // Shares its beginning with what is routed.
+        // 14 of 20 patterns share a prefix with the routed paths.
         0..14 => format!("slack/team-{}/#channel-{number}", number / 100),
         14 | 15 => format!("slack/team-{number}/*"),
         16 | 17 => format!("email/inbox-{number}/**"),

@@ -1,4 +1,4 @@
-//! Texts to publish: words of plain English, since one repeated byte would flatter every buffer and index.
+//! Texts to publish, made of English words: repeated bytes would make every buffer and index look faster.
 
 pub const WORDS: &[&str] = &[
     "room", "agent", "please", "look", "at", "the", "build", "log", "before", "we", "merge", "this",
@@ -8,7 +8,7 @@ pub const WORDS: &[&str] = &[
     "quietly", "unless",
 ];
 
-/// `count` different texts of exactly `length` bytes, the same ones in every run.
+/// Returns `count` different texts of exactly `length` bytes. They are the same in every run.
 pub fn texts(count: usize, length: usize) -> Vec<String> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..count).map(|_| text(&mut state, length)).collect()
@@ -17,7 +17,7 @@ pub fn texts(count: usize, length: usize) -> Vec<String> {
 fn text(state: &mut u64, length: usize) -> String {
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
-        // xorshift64: repeatable, and good enough to shuffle words.
+        // xorshift64: deterministic, and sufficient to choose words.
         *state ^= *state << 13;
         *state ^= *state >> 7;
         *state ^= *state << 17;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_have_the_length_asked_for_and_differ() {
+    fn texts_have_the_requested_length_and_differ() {
         let texts = texts(16, 140);
         assert!(texts.iter().all(|text| text.len() == 140));
         assert!(texts.windows(2).all(|pair| pair[0] != pair[1]));

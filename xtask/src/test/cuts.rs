@@ -1,7 +1,7 @@
-//! `cargo xtask test cuts`: streams of chat events that are cut at random, at full size.
+//! Implements `cargo xtask test cuts`: chat event streams that are disconnected at random, at full size.
 //!
-//! Apart from the other tests because of its size: four million events, for which a hub that is not optimised is too
-//! slow.
+//! It is separate from the other tests because of its size: a debug build is too slow for four million
+//! events.
 
 use super::nextest::run_and_read;
 use super::outcome::Ran;

@@ -1,11 +1,11 @@
-//! Reads the report that nextest writes, in the format of JUnit.
+//! Parses the JUnit report of nextest.
 
 use super::outcome::{Test, Verdict};
 use anyhow::{Context, Result};
 use roxmltree::{Document, Node};
 use std::time::Duration;
 
-/// Every `testcase`; its name is preceded by that of its binary.
+/// Returns a test for every `testcase`, with the name of its binary as prefix.
 pub fn parse(report: &str) -> Result<Vec<Test>> {
     let document = Document::parse(report).context("reading the report of nextest")?;
     document.descendants().filter(|node| node.has_tag_name("testcase")).map(test).collect()
@@ -13,10 +13,10 @@ pub fn parse(report: &str) -> Result<Vec<Test>> {
 
 fn test(node: Node) -> Result<Test> {
     let attribute = |name| node.attribute(name).with_context(|| format!("a test without `{name}`"));
-    let seconds: f64 = attribute("time")?.parse().context("a test with a strange time")?;
+    let seconds: f64 = attribute("time")?.parse().context("a test with an invalid time")?;
     Ok(Test {
         name: format!("{} {}", attribute("classname")?, attribute("name")?),
-        took: Duration::try_from_secs_f64(seconds).context("a test with a strange time")?,
+        took: Duration::try_from_secs_f64(seconds).context("a test with an invalid time")?,
         verdict: verdict(node),
     })
 }
@@ -41,7 +41,7 @@ fn verdict(node: Node) -> Verdict {
 mod tests {
     use super::*;
 
-    /// As cargo-nextest 0.9.143 writes it, shortened.
+    /// A shortened report of cargo-nextest 0.9.143.
     const REPORT: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="nextest-run" tests="3" failures="2" errors="0" uuid="7c1d" timestamp="2026-11-17T20:40:00.000+00:00" time="1.5">
     <testsuite name="parlor::it" tests="3" disabled="0" errors="0" failures="2">
@@ -59,7 +59,7 @@ mod tests {
 </testsuites>"#;
 
     #[test]
-    fn each_test_has_its_name_its_time_and_what_it_printed_when_it_failed() {
+    fn each_test_has_its_name_duration_and_the_output_of_a_failure() {
         let output = "test failure with exit code 101\n\nrunning 1 test\n\nassertion failed: 1 < 0";
         let expected = [
             expected("parlor::it rooms::opens", 15, Verdict::Passed),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_is_cut_off_is_an_error() {
+    fn a_truncated_report_is_an_error() {
         assert!(parse(&REPORT[..REPORT.len() / 2]).is_err());
     }
 

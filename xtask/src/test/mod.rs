@@ -1,7 +1,7 @@
-//! `cargo xtask test`: everything that must hold before a change is done.
+//! Implements `cargo xtask test`: all checks that a change must pass.
 //!
-//! Owns: the order of a run. A step that is no test ends the run when it fails; after a failed test the others are run
-//! all the same. The last line of the output is the verdict, `N passed, N failed`.
+//! Owns: the order of a run. A failed check that is not a test ends the run; after a failed test, the other
+//! tests still run. The last line of the output is the result, `N passed, N failed`.
 
 mod cuts;
 mod junit;
@@ -31,7 +31,7 @@ use step::Step;
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
     let request = Request::parse(arguments)?;
     let mut report = Report::default();
-    // Removes the output of failed tests that an earlier run kept.
+    // Remove the output of failed tests of an earlier run.
     let _ = fs::remove_dir_all(kept());
     packages::print_versions();
     match request {
@@ -56,7 +56,7 @@ fn run_steps(steps: &[Step], report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Builds once, then runs the chosen tests again and again.
+/// Builds once, then runs the selected tests for the requested number of rounds.
 fn run_rounds(selection: &Selection, report: &mut Report) -> Result<()> {
     run_steps(&[Step::Build], report)?;
     if report.failed() {
@@ -78,7 +78,7 @@ fn run_rounds(selection: &Selection, report: &mut Report) -> Result<()> {
                 Ok(ran)
             })?;
         }
-        // Where no test has one of the names, none will have it in the next round.
+        // Steps without a matching test are left out of the next rounds.
         steps.retain(|step| !empty.contains(step));
         if steps.is_empty() {
             let nothing = || bail!("no test has a name that contains `{}`", selection.names.join("` or `"));
@@ -88,7 +88,7 @@ fn run_rounds(selection: &Selection, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs one step, reports how it ended, and keeps what failed tests printed.
+/// Runs one step, adds its result to the report, and saves the output of failed tests.
 fn record(
     step: &'static str,
     round: u32,
@@ -113,17 +113,18 @@ fn record(
     Ok(())
 }
 
-/// The folder for the reports of a run and for the output of its failed tests.
+/// Returns the folder for the reports of a run and the output of its failed tests.
 pub fn folder() -> PathBuf {
     root().join("target/xtask-test")
 }
 
-/// Where the output of failed tests is kept until the next run.
+/// Returns the folder for the output of failed tests, which the next run removes.
 fn kept() -> PathBuf {
     folder().join("failed")
 }
 
-/// Names of flows are sentences, and may be longer than the name of a file.
+/// Returns a file name for the output of a test. Names of flows are sentences and may exceed the length of a
+/// file name, so they are truncated and made unique with a hash.
 fn file_name(test: &str, round: u32) -> String {
     let plain = |char: char| if char.is_alphanumeric() || "._-".contains(char) { char } else { '-' };
     let name: String = test.chars().map(plain).take(60).collect();
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_test_and_round_keeps_its_output_in_a_file_of_its_own() {
+    fn each_test_and_round_has_its_own_output_file() {
         let long = "a flow whose name is a sentence, and a long one, with é and / and more than a file name may have";
         let names = [
             file_name(long, 1),

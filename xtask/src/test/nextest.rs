@@ -1,7 +1,7 @@
 //! Builds the Rust tests and runs them with cargo-nextest, which gives each test a process and a time limit.
 //!
-//! Owns: how tests are compiled and linted, and which binaries a run uses. The time limit and what is printed stand in
-//! `.config/nextest.toml`.
+//! Owns: how tests are compiled and linted, and which binaries a run uses. `.config/nextest.toml` sets the
+//! time limit and the printed output.
 
 use super::outcome::{Ran, Test, mark_skipped};
 use super::{folder, junit};
@@ -11,18 +11,18 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Where it is missing, this version is installed.
+/// Version of cargo-nextest that is installed if it is missing.
 const VERSION: &str = "0.9.143";
 
-/// One set of features for every run, so that nothing is compiled twice. Tests that need downloaded agents are compiled
-/// and linted with it too; `.config/nextest.toml` leaves them out of a run.
+/// Features of every run. One set for all runs avoids compiling crates twice. It includes the tests with
+/// downloaded agents, so that they are compiled and linted; `.config/nextest.toml` excludes them from a run.
 const FEATURES: &str = "xtask/bench,parlor-agents/real-agents,parlor/real-agents";
 
 pub fn install_if_missing() -> Result<()> {
     if is_installed() {
         return Ok(());
     }
-    // Without default features: nextest's self-update would compile another TLS library.
+    // Without default features, because nextest's self-update would compile another TLS library.
     let arguments = [
         "install",
         "cargo-nextest",
@@ -33,24 +33,24 @@ pub fn install_if_missing() -> Result<()> {
         "--features",
         "default-no-update",
     ];
-    println!("cargo-nextest is missing and is installed now: cargo {}", arguments.join(" "));
+    println!("Installing the missing cargo-nextest: cargo {}", arguments.join(" "));
     let status = Command::new(cargo()).args(arguments).status()?;
     if !status.success() {
-        bail!("cargo-nextest could not be installed");
+        bail!("cannot install cargo-nextest");
     }
     Ok(())
 }
 
 fn is_installed() -> bool {
-    let asked = Command::new(cargo()).args(["nextest", "--version"]).output();
-    asked.is_ok_and(|output| output.status.success())
+    let version = Command::new(cargo()).args(["nextest", "--version"]).output();
+    version.is_ok_and(|output| output.status.success())
 }
 
 /// Compiles every test, and lints every crate of the workspace in the same compilation.
 ///
-/// The compiler of the workspace's crates is Clippy's, which is rustc with more lints and also generates code. With
-/// `cargo clippy` beside a build, each dependency would be checked once and compiled once more, and so would each crate
-/// of ours; see `docs/decisions/0023-clippy-compiles-the-tests.md`.
+/// The crates of the workspace are compiled with `clippy-driver`, which is rustc with more lints and also
+/// generates code. A separate `cargo clippy` would process each dependency and each crate twice; see
+/// `docs/decisions/0023-clippy-compiles-the-tests.md`.
 pub fn build() -> Result<()> {
     if !is_installed() {
         bail!("cargo-nextest is missing: cargo install cargo-nextest --locked --version {VERSION}");
@@ -66,7 +66,7 @@ pub fn build() -> Result<()> {
     write(with_lints(&mut list), &binaries_metadata())
 }
 
-/// As `cargo clippy -- -D warnings` does it.
+/// Sets the environment that `cargo clippy -- -D warnings` sets.
 fn with_lints(command: &mut Command) -> &mut Command {
     command
         .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
@@ -80,9 +80,9 @@ pub fn run(filter: &str, names: &[String]) -> Result<Ran> {
     run_and_read(&mut nextest, "default")
 }
 
-/// The command that runs those of the tests that `filter` matches, with that profile of `.config/nextest.toml`.
+/// Returns the command that runs the tests that match `filter`, with a profile of `.config/nextest.toml`.
 ///
-/// It runs what [`build`] has built and compiles nothing, also when a source has changed since.
+/// It runs the binaries that [`build`] has built and compiles nothing, even if a source has changed since.
 pub fn built_tests(profile: &str, filter: &str) -> Command {
     let mut nextest = Command::new(cargo());
     nextest
@@ -95,10 +95,10 @@ pub fn built_tests(profile: &str, filter: &str) -> Command {
     nextest
 }
 
-/// Runs a command of nextest and reads what it reports of each test. `profile` is the one that the command uses.
+/// Runs a nextest command and parses its report. `profile` is the profile that the command uses.
 pub fn run_and_read(nextest: &mut Command, profile: &str) -> Result<Ran> {
     let report = root().join("target/nextest").join(profile).join("junit.xml");
-    // Removes the reports of an earlier run.
+    // Remove the reports of an earlier run.
     for file in [&report, &skipped_tests()] {
         let _ = fs::remove_file(file);
     }
@@ -111,7 +111,7 @@ pub fn run_and_read(nextest: &mut Command, profile: &str) -> Result<Ran> {
     Ok(Ran::new("nextest", status.success(), tests))
 }
 
-/// Runs a command whose standard output becomes a file.
+/// Runs a command with its standard output redirected to a file.
 fn write(command: &mut Command, to: &PathBuf) -> Result<()> {
     let file = File::create(to).with_context(|| format!("writing {}", to.display()))?;
     let status = command.stdout(file).status()?;
@@ -129,7 +129,7 @@ fn binaries_metadata() -> PathBuf {
     folder().join("binaries-metadata.json")
 }
 
-/// Where tests that this machine cannot run write their names.
+/// Returns the file in which skipped tests record their names.
 fn skipped_tests() -> PathBuf {
     folder().join("skipped-tests")
 }

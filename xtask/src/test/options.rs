@@ -1,15 +1,15 @@
-//! What `cargo xtask test` was asked to do, read from its arguments.
+//! Parses the arguments of `cargo xtask test`.
 
 use super::step::Step;
 use anyhow::{Context, Result, bail};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Every step.
+    /// Run all steps.
     All,
-    /// `--quick`: the checks that a developer runs before each commit.
+    /// `--quick`: run the checks for each commit.
     Quick,
-    /// Test steps only, perhaps several times and on a busy machine.
+    /// Run only test steps, optionally several times and under load.
     Selected(Selection),
     RealAgents,
     Cuts,
@@ -19,11 +19,11 @@ pub enum Request {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Selection {
     pub rounds: u32,
-    /// Keep every core busy meanwhile.
+    /// Whether to keep every core busy during the run.
     pub load: bool,
-    /// In the order in which the whole run has them, each once.
+    /// Steps to run, without duplicates and in the order of a full run.
     pub steps: Vec<Step>,
-    /// Only tests whose name contains one of these; all tests if there are none.
+    /// Run only tests whose name contains one of these; if empty, run all tests.
     pub names: Vec<String>,
 }
 
@@ -52,7 +52,9 @@ impl Selection {
                 "--repeat" => {
                     selection.rounds = rounds(words.next().context("`--repeat` needs a number")?)?;
                 }
-                "--quick" | "real-agents" | "cuts" | "soak" => bail!("`{word}` goes with nothing else"),
+                "--quick" | "real-agents" | "cuts" | "soak" => {
+                    bail!("`{word}` cannot be combined with other arguments")
+                }
                 flag if flag.starts_with('-') => bail!("`test` has no option `{flag}`"),
                 name => match Step::TESTS.into_iter().find(|step| step.name() == name) {
                     Some(step) => named.push(step),
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_selection_whole_runs_are_chosen_by_one_word() {
+    fn a_single_argument_selects_a_predefined_run() {
         check("", Ok(Request::All));
         check("--quick", Ok(Request::Quick));
         check("real-agents", Ok(Request::RealAgents));
@@ -89,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_steps_are_names_of_tests() {
+    fn arguments_that_are_not_steps_are_test_names() {
         check("process", Ok(selected(1, false, &[Step::Process], &[])));
         check("reload", Ok(selected(1, false, &Step::TESTS, &["reload"])));
         check("flows reload unit", Ok(selected(1, false, &[Step::Unit, Step::Flows], &["reload"])));
     }
 
     #[test]
-    fn a_name_of_a_rust_test_starts_no_browser() {
+    fn the_name_of_a_rust_test_excludes_web_and_flows() {
         let rust = [Step::Unit, Step::InProcess, Step::Process];
         check("sign_in::audit reload", Ok(selected(1, false, &Step::TESTS, &["sign_in::audit", "reload"])));
         check("sign_in::audit who_joins", Ok(selected(1, false, &rust, &["sign_in::audit", "who_joins"])));
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn repeating_and_load_work_together_and_alone_and_in_any_order() {
+    fn repeat_and_load_can_be_combined_in_any_order() {
         check("--repeat 50 --load in-process", Ok(selected(50, true, &[Step::InProcess], &[])));
         check("flows process --load --repeat 5", Ok(selected(5, true, &[Step::Process, Step::Flows], &[])));
         check("--load", Ok(selected(1, true, &Step::TESTS, &[])));
@@ -112,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_rejected() {
         check("--repeat", Err("`--repeat` needs a number"));
         check("--repeat 0", Err("`--repeat` needs a number above zero, not `0`"));
         check("--repeat often", Err("`--repeat` needs a number above zero, not `often`"));
-        check("--quick --load", Err("`--quick` goes with nothing else"));
-        check("--repeat 2 cuts", Err("`cuts` goes with nothing else"));
+        check("--quick --load", Err("`--quick` cannot be combined with other arguments"));
+        check("--repeat 2 cuts", Err("`cuts` cannot be combined with other arguments"));
         check("--fast", Err("`test` has no option `--fast`"));
     }
 

@@ -1,4 +1,4 @@
-//! How steps and tests ended.
+//! Results of steps and tests.
 
 use std::time::Duration;
 
@@ -36,12 +36,12 @@ impl Test {
 #[derive(Debug, Default, PartialEq)]
 pub struct Ran {
     pub tests: Vec<Test>,
-    /// Why the step failed although none of its tests did, such as a test runner that could not start.
+    /// Reason of a failure without a failed test, such as a test runner that cannot start.
     pub failure: Option<String>,
 }
 
 impl Ran {
-    /// A test runner has ended with `success` and reported these tests.
+    /// Creates the result of a test runner from its exit status and the reported tests.
     pub fn new(runner: &str, success: bool, tests: Vec<Test>) -> Self {
         let explained = success || tests.iter().any(|test| test.failure().is_some());
         Self { tests, failure: (!explained).then(|| format!("{runner} failed, but no test did")) }
@@ -62,8 +62,8 @@ impl Done {
     }
 }
 
-/// Marks tests that passed only because they found nothing to do, from the lines `SKIPPED name: reason` that they
-/// wrote. Lines without a test become tests of their own, so that none is lost.
+/// Marks tests as skipped that recorded a line `SKIPPED name: reason`; the test runner reports them as
+/// passed. A line without a reported test is added as a test, so that no skip is lost.
 pub fn mark_skipped(tests: &mut Vec<Test>, lines: &str) {
     let mut seen: Vec<&str> = Vec::new();
     for line in lines.lines().filter_map(|line| line.strip_prefix("SKIPPED ")) {
@@ -71,12 +71,12 @@ pub fn mark_skipped(tests: &mut Vec<Test>, lines: &str) {
             continue;
         }
         seen.push(line);
-        let (name, reason) = line.split_once(": ").unwrap_or((line, "it gave no reason"));
+        let (name, reason) = line.split_once(": ").unwrap_or((line, "no reason given"));
         let verdict = Verdict::Skipped { reason: reason.to_owned() };
-        let is_it = |test: &&mut Test| {
+        let matches = |test: &&mut Test| {
             test.verdict == Verdict::Passed && test.name.split(' ').next_back() == Some(name)
         };
-        match tests.iter_mut().find(is_it) {
+        match tests.iter_mut().find(matches) {
             Some(test) => test.verdict = verdict,
             None => tests.push(Test { name: name.to_owned(), took: Duration::ZERO, verdict }),
         }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_says_so_counts_as_skipped_once() {
+    fn a_test_that_records_a_skip_counts_as_skipped_once() {
         let mut tests = vec![named("parlor::process crash::one"), named("parlor::process crash::two")];
         mark_skipped(
             &mut tests,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_test_that_no_runner_reported_is_not_lost() {
+    fn a_skipped_test_that_the_runner_did_not_report_is_added() {
         let mut tests = vec![named("parlor::it one")];
         mark_skipped(&mut tests, "SKIPPED three: no namespaces\n");
         assert_eq!(tests[0].verdict, Verdict::Passed);

@@ -1,20 +1,22 @@
-//! What `cargo xtask test` says at its end: times of the steps, slow, skipped and failed tests, and the verdict.
+//! The final report of `cargo xtask test`: durations of the steps, slow, skipped and failed tests, and the
+//! counts.
 
 use super::outcome::{Done, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-const SLOWEST: usize = 10;
+/// Maximum number of slow tests in the report.
+const MAX_SLOW_TESTS: usize = 10;
 
 #[derive(Default)]
 pub struct Report {
-    /// In the order in which the steps were first run.
+    /// Steps in the order of their first run.
     steps: Vec<(&'static str, Times)>,
     tests: BTreeMap<String, History>,
 }
 
-/// How often and how long a step ran.
+/// Number and durations of the runs of a step.
 #[derive(Default)]
 struct Times {
     runs: u32,
@@ -23,19 +25,19 @@ struct Times {
     longest: Duration,
 }
 
-/// All runs of one test, or of a step that failed without a failed test.
+/// Results of all runs of one test, or of a step that failed without a failed test.
 #[derive(Default)]
 struct History {
     runs: u32,
     longest: Duration,
     skipped: Option<String>,
-    /// One entry for each failure: where its output is kept, or else what went wrong.
+    /// One entry per failure: the file with its output, or the error.
     failures: Vec<String>,
 }
 
 impl Report {
-    /// `kept` says where the output of a failed test is kept.
-    pub fn add(&mut self, done: &Done, kept: impl Fn(&str) -> String) {
+    /// Adds the result of a step. `output_file` returns the file with the output of a failed test.
+    pub fn add(&mut self, done: &Done, output_file: impl Fn(&str) -> String) {
         let known = self.steps.iter().position(|(step, _)| *step == done.step);
         let at = known.unwrap_or_else(|| {
             self.steps.push((done.step, Times::default()));
@@ -52,7 +54,7 @@ impl Report {
             history.longest = history.longest.max(test.took);
             match &test.verdict {
                 Verdict::Passed => {}
-                Verdict::Failed { .. } => history.failures.push(kept(&test.name)),
+                Verdict::Failed { .. } => history.failures.push(output_file(&test.name)),
                 Verdict::Skipped { reason } => history.skipped = Some(reason.clone()),
             }
         }
@@ -85,7 +87,7 @@ impl fmt::Display for Report {
             self.tests.iter().map(|(name, test)| (name, test.longest)).collect();
         slowest.retain(|(_, longest)| !longest.is_zero());
         slowest.sort_by_key(|(_, longest)| std::cmp::Reverse(*longest));
-        slowest.truncate(SLOWEST);
+        slowest.truncate(MAX_SLOW_TESTS);
         if !slowest.is_empty() {
             writeln!(out, "\nThe slowest tests, in seconds:")?;
         }
@@ -150,7 +152,7 @@ The slowest tests, in seconds:
     }
 
     #[test]
-    fn failed_and_skipped_tests_are_named() {
+    fn failed_and_skipped_tests_are_listed() {
         check(
             &[step("process", 3_000, &["good 10", "bad 20 failed", "moot 0 skipped"], None)],
             "
@@ -228,7 +230,7 @@ Failed:
         assert!(text.contains("    12.0  test-12\n    11.0  test-11\n"), "{text}");
     }
 
-    /// A test is written as its name, its milliseconds, and how it ended unless it passed.
+    /// Each test is given as its name, its milliseconds, and `failed` or `skipped` unless it passed.
     fn step(step: &'static str, milliseconds: u64, tests: &[&str], failure: Option<&str>) -> Done {
         let tests = tests.iter().map(|line| {
             let mut words = line.split(' ');

@@ -1,14 +1,14 @@
-//! `cargo xtask test soak`: the unit tests and the in-process tests, with many more cases in each random test.
+//! Implements `cargo xtask test soak`: unit and in-process tests with many more cases in each random test.
 
 use super::nextest;
 use super::outcome::Ran;
 use super::step::without_processes;
 use anyhow::Result;
 
-/// Read by the crate `parlor-seed`. A value that the caller has set wins over [`ROUNDS`].
+/// Variable that the crate `parlor-seed` reads. A value that is already set takes precedence over [`ROUNDS`].
 const VARIABLE: &str = "PARLOR_TEST_ROUNDS";
 
-/// How many times the usual number of cases each random test tries.
+/// Factor by which each random test multiplies its number of cases.
 const ROUNDS: &str = "20";
 
 pub fn run() -> Result<Ran> {

@@ -1,4 +1,4 @@
-//! The steps of `cargo xtask test`, their order, and what each of them does.
+//! The steps of `cargo xtask test` and their order.
 
 use super::nextest;
 use super::outcome::Ran;
@@ -12,7 +12,7 @@ pub enum Step {
     Layering,
     Format,
     WebLints,
-    /// Compiles every test, and lints every crate of the workspace on the way: see [`nextest::build`].
+    /// Compiles every test and lints every crate of the workspace; see [`nextest::build`].
     Build,
     Unit,
     InProcess,
@@ -22,7 +22,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Cheap steps come first, so that a mistake is found early.
+    /// All steps in the order of a full run. Cheap steps come first, to find mistakes early.
     pub const ALL: [Self; 10] = [
         Self::Packages,
         Self::Layering,
@@ -36,11 +36,11 @@ impl Step {
         Self::Flows,
     ];
 
-    /// What a developer runs before each commit: installs nothing, starts no processes and no browser.
+    /// Steps for each commit: they install nothing and start neither processes nor a browser.
     pub const QUICK: [Self; 7] =
         [Self::Layering, Self::Format, Self::WebLints, Self::Build, Self::Unit, Self::InProcess, Self::Web];
 
-    /// The steps that run tests. When one fails, the run goes on; when any other step fails, the run ends.
+    /// Steps that run tests. The run continues if one of them fails, and ends if any other step fails.
     pub const TESTS: [Self; 5] = [Self::Unit, Self::InProcess, Self::Web, Self::Process, Self::Flows];
 
     pub fn name(self) -> &'static str {
@@ -62,14 +62,15 @@ impl Step {
         Self::TESTS.contains(&self)
     }
 
-    /// Whether a test of this step can have one of these names. Names of flows are sentences, so `_` and `::` stand only in
-    /// names of Rust tests, and no browser need be started to find that out.
+    /// Returns whether this step can have tests with these names. Names of web tests and flows are sentences,
+    /// so names with `_` or `::` are Rust tests, for which no browser is started.
     pub fn may_have(self, names: &[String]) -> bool {
         let is_rust = |name: &String| name.contains('_') || name.contains("::");
         !matches!(self, Self::Web | Self::Flows) || names.is_empty() || !names.iter().all(is_rust)
     }
 
-    /// Runs this step; a test step runs only the tests whose name contains one of `names`, or all if there are none.
+    /// Runs this step. A test step runs the tests whose name contains one of `names`, or all if `names` is
+    /// empty.
     pub fn perform(self, names: &[String]) -> Result<Ran> {
         match self {
             Self::Packages => {
@@ -92,15 +93,15 @@ impl Step {
     }
 }
 
-/// Tests inside the crates.
+/// Filter for unit tests, which are inside the crates.
 const UNIT: &str = "kind(lib) or kind(bin)";
 
-/// Tests whose subject is a process: a hub that crashes, an agent, the command line, a file system of FUSE. Each other
-/// integration test, also a future one, runs with the in-process tests.
+/// Filter for tests of separate processes: hub crashes, agents, the command line, FUSE file systems. All
+/// other integration tests run with the in-process tests.
 const PROCESS: &str = "kind(test) and \
     ((package(parlor) and test(/^process::/)) or binary(kinds) or package(parlor-testkit) or package(xtask))";
 
-/// The filter for unit tests and in-process tests together.
+/// Returns the filter for unit tests and in-process tests together.
 pub fn without_processes() -> String {
     format!("not ({PROCESS})")
 }
@@ -118,19 +119,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_run_has_every_test_step_behind_the_build() {
+    fn a_full_run_has_every_test_step_after_the_build() {
         let build = position(Step::Build);
         for step in Step::TESTS {
-            assert!(position(step) > build, "{step:?} needs what is built");
+            assert!(position(step) > build, "{step:?} requires the build");
         }
         let others = Step::ALL.into_iter().filter(|step| !step.is_test());
-        assert_eq!(others.map(position).max(), Some(build), "what ends the run comes before the tests");
+        assert_eq!(
+            others.map(position).max(),
+            Some(build),
+            "steps that can end the run come before the tests"
+        );
     }
 
     #[test]
-    fn the_quick_run_is_a_part_of_the_whole_run_in_its_order() {
-        let places: Vec<usize> = Step::QUICK.into_iter().map(position).collect();
-        assert!(places.is_sorted(), "{places:?}");
+    fn the_quick_run_is_a_subset_of_the_full_run_in_the_same_order() {
+        let positions: Vec<usize> = Step::QUICK.into_iter().map(position).collect();
+        assert!(positions.is_sorted(), "{positions:?}");
         for slow in [Step::Packages, Step::Process, Step::Flows] {
             assert!(!Step::QUICK.contains(&slow), "{slow:?}");
         }

@@ -1,4 +1,4 @@
-//! Reads the report that vitest writes as JSON.
+//! Parses the JSON report of vitest.
 
 use super::outcome::{Test, Verdict};
 use anyhow::{Context, Result};
@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// Every test; its name is preceded by that of its file. `filtered`: names were given, and vitest reports the tests
-/// that they do not match as skipped; those are left out.
+/// Returns all tests, with the name of the file as prefix. If `filtered` is set, names were given: vitest
+/// then reports tests that do not match as skipped, and these are left out.
 pub fn parse(report: &[u8], filtered: bool) -> Result<Vec<Test>> {
     let report: Value = serde_json::from_slice(report).context("reading the report of vitest")?;
     let files = report["testResults"].as_array().context("a report of vitest without results")?;
@@ -17,7 +17,7 @@ pub fn parse(report: &[u8], filtered: bool) -> Result<Vec<Test>> {
         let name = Path::new(path).file_name().unwrap_or_default().display();
         let inside = file["assertionResults"].as_array().map_or(&[][..], Vec::as_slice);
         tests.extend(inside.iter().filter_map(|test| read(&name.to_string(), test, filtered)));
-        // A file that cannot be loaded has no tests, and its only trace is this.
+        // A file that cannot be loaded has no tests; this status is its only trace in the report.
         if inside.is_empty() && file["status"] == "failed" {
             let output = file["message"].as_str().unwrap_or_default().to_owned();
             tests.push(Test {
@@ -54,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tests_and_files_that_cannot_be_loaded_are_read() {
+    fn tests_and_unloadable_files_are_parsed() {
         let skipped = Verdict::Skipped { reason: "its source says so".into() };
         check(
             false,
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_the_given_names_do_not_match_are_left_out() {
+    fn tests_that_do_not_match_the_names_are_left_out() {
         check(
             true,
             &[

@@ -75,7 +75,8 @@ fn comments_and_documents_use_the_words_of_the_glossary() {
     for_each_text_file(|path, text| {
         let is_document = path.ends_with(".md");
         for (number, line) in text.lines().enumerate() {
-            let Some(prose) = if is_document { Some(line) } else { comment_in(line) } else { continue };
+            let prose = if is_document { Some(line) } else { comment_in(line) };
+            let Some(prose) = prose else { continue };
             for (word, instead) in retired_words(prose) {
                 if !is_excepted(path, word) {
                     found.push(format!("{path}:{}: `{word}`, write: {instead}", number + 1));
@@ -182,9 +183,9 @@ fn retired_words(prose: &str) -> Vec<(&'static str, &'static str)> {
 
 fn contains_word(prose: &str, word: &str) -> bool {
     let is_part = |char: char| char.is_alphanumeric() || char == '_';
-    prose.match_indices(word).any(|(at, _)| {
-        !prose[..at].ends_with(is_part) && !prose[at + word.len()..].starts_with(is_part)
-    })
+    prose
+        .match_indices(word)
+        .any(|(at, _)| !prose[..at].ends_with(is_part) && !prose[at + word.len()..].starts_with(is_part))
 }
 
 /// The line without `code` and without the targets of links, whose names may be old.
@@ -206,5 +207,8 @@ fn defined_name(line: &str) -> Option<&str> {
         let is_start = before.split_whitespace().all(|word| word == "export" || word.starts_with("pub"));
         is_start.then_some(&line[at + keyword.len() + 1..])
     })?;
-    after_keyword.split(|char: char| !char.is_alphanumeric() && char != '_').next().filter(|name| !name.is_empty())
+    after_keyword
+        .split(|char: char| !char.is_alphanumeric() && char != '_')
+        .next()
+        .filter(|name| !name.is_empty())
 }

@@ -1,7 +1,8 @@
-//! What people ask of agents and gateways besides turns.
+//! Answers requests of users to agents and gateways that are not runs: slash commands, agent information,
+//! workspace, rewind, remote creation of agents, credentials.
 
 use super::store::new_id;
-use super::{AgentSpec, Gateway, register, slash_commands, workspace};
+use super::{AgentSpec, Gateway, HostedRun, register, slash_commands, workspace};
 use crate::kinds::AgentConfig;
 use parlor_model::{AgentId, RoomId};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
@@ -9,14 +10,14 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const NO_CREDENTIALS: &str =
-    "This gateway keeps no credentials. Sign in to the agent's program on the machine itself.";
+    "This gateway does not store credentials. Sign in to the agent's program on its machine.";
 
-/// Looks into folders at the same time.
-const LOOKS: usize = 4;
+/// Maximum number of concurrent workspace requests.
+const MAX_CONCURRENT_WORKSPACE_REQUESTS: usize = 4;
 
 impl Gateway {
-    pub(super) fn answer(&mut self, asked: Instruction) {
-        let answer = match asked {
+    pub(super) fn answer(&mut self, instruction: Instruction) {
+        let answer = match instruction {
             Instruction::Command { agent, room, command, .. } => self.command(&agent, &room, &command),
             Instruction::DescribeAgent { agent, room } => self.describe(&agent, room.as_ref()),
             Instruction::ShowWorkspace { agent, request, wanted, .. } => {
@@ -26,18 +27,18 @@ impl Gateway {
                         "requestId": request, "response": response })
                 };
                 match hosted.agent_config.directory.clone() {
-                    Some(directory) if self.looks.len() < LOOKS => {
-                        let look =
+                    Some(directory) if self.workspace_tasks.len() < MAX_CONCURRENT_WORKSPACE_REQUESTS => {
+                        let task =
                             async move { answer(workspace::show(directory, &wanted.0).await).to_string() };
-                        self.looks.spawn(look);
+                        self.workspace_tasks.spawn(task);
                         return;
                     }
-                    Some(_) => answer(workspace::error("Too many look at once. Try again.")),
-                    None => answer(workspace::error("This agent has no folder to work in.")),
+                    Some(_) => answer(workspace::error("Too many workspace requests at once. Try again.")),
+                    None => answer(workspace::error("This agent has no working directory.")),
                 }
             }
             Instruction::Rewind { agent, room, .. } => {
-                self.begin_anew(&agent, &room);
+                self.reset_session(&agent, &room);
                 json!({ "type": "gateway:rewind_result", "agentId": agent.as_str(),
                     "roomId": room.as_str(), "success": true })
             }
@@ -70,46 +71,48 @@ impl Gateway {
             }
             _ => return,
         };
-        self.say(answer.to_string());
+        self.queue_frame(answer.to_string());
     }
 
     fn command(&mut self, agent: &AgentId, room: &RoomId, command: &str) -> Value {
         let (success, message) = match command.trim_start_matches('/') {
             "clear" => {
-                self.begin_anew(agent, room);
-                (true, "A new conversation begins.".into())
+                self.reset_session(agent, room);
+                (true, "Started a new conversation.".into())
             }
             "stop" => {
-                for playing in self.turns.values().filter(|one| one.agent == *agent && one.room == *room) {
-                    if let Some(act) = &playing.act {
-                        act.stop();
+                let matches = |run: &&HostedRun| run.agent == *agent && run.room == *room;
+                for hosted_run in self.runs.values().filter(matches) {
+                    if let Some(handle) = &hosted_run.handle {
+                        handle.stop();
                     }
                 }
                 (true, "Stopped.".into())
             }
-            other => (false, self.how_to(agent, other)),
+            other => (false, self.command_hint(agent, other)),
         };
         json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(), "roomId": room.as_str(),
             "command": command, "success": success, "message": message })
     }
 
-    /// What a program understands by itself is an answer of its own, and so a turn.
-    fn how_to(&self, agent: &AgentId, command: &str) -> String {
+    /// The answer to a command that the gateway does not execute itself. The agent program's own commands
+    /// produce a reply, so users send them as a message that starts a run.
+    fn command_hint(&self, agent: &AgentId, command: &str) -> String {
         match self.agents.get(agent) {
-            Some(hosted) if hosted.commands.iter().any(|known| &*known.name == command) => {
+            Some(hosted) if hosted.commands.iter().any(|own| &*own.name == command) => {
                 format!("Write @{} /{command} in the room.", hosted.name)
             }
-            _ => "This agent knows the commands clear and stop.".into(),
+            _ => "This agent supports the commands clear and stop.".into(),
         }
     }
 
-    /// The session of the agent in that room is over, and nothing of it comes back.
-    fn begin_anew(&mut self, agent: &AgentId, room: &RoomId) {
+    /// Discards the session of the agent in that room, so that the next run starts a new one.
+    fn reset_session(&mut self, agent: &AgentId, room: &RoomId) {
         if let Some(hosted) = self.agents.get(agent) {
             hosted.kind.forget(room);
         }
         if let Err(error) = self.data.put_session(agent, room, None) {
-            tracing::warn!(%error, "the session of an agent cannot be forgotten");
+            tracing::warn!(%error, "cannot delete the session of an agent from disk");
         }
     }
 
@@ -131,41 +134,42 @@ impl Gateway {
     fn spawn(&mut self, kind: &str, name: &str, directory: Option<&str>) -> Result<AgentId, Box<str>> {
         let kind = kind_of(kind);
         if !self.spawning.kinds.iter().any(|allowed| allowed == kind) {
-            return Err(
-                format!("This gateway does not let agents of the kind {kind} be made from afar.").into()
-            );
+            return Err(format!(
+                "This gateway does not allow agents of the kind {kind} to be created remotely."
+            )
+            .into());
         }
         let folder = directory.map(Path::new);
         if let Some(folder) = folder.filter(|folder| !folder.is_absolute() || !folder.is_dir()) {
             return Err(format!("There is no folder {} on this machine.", folder.display()).into());
         }
         if self.agents.values().any(|hosted| &*hosted.name == name) {
-            return Err(format!("There is an agent of the name {name} here already.").into());
+            return Err(format!("This gateway already has an agent named {name}.").into());
         }
         let agent_config =
             AgentConfig { kind: kind.into(), directory: folder.map(Into::into), ..AgentConfig::default() };
-        let plan = AgentSpec { id: AgentId::stored(new_id()), name: name.into(), agent_config };
-        let id = plan.id.clone();
-        self.add(plan.clone())?;
-        if let Err(error) = self.data.put_spawned(&plan) {
+        let spec = AgentSpec { id: AgentId::stored(new_id()), name: name.into(), agent_config };
+        let id = spec.id.clone();
+        self.add(spec.clone())?;
+        if let Err(error) = self.data.put_spawned(&spec) {
             self.agents.remove(&id);
-            return Err(format!("It cannot be kept: {error}.").into());
+            return Err(format!("The agent cannot be saved: {error}.").into());
         }
         if let Some(hosted) = self.agents.get(&id) {
-            let form = register(&id, hosted);
-            self.say(form);
+            let frame = register(&id, hosted);
+            self.queue_frame(frame);
         }
         Ok(id)
     }
 }
 
-/// The kind that AgentIM's clients mean by a word of theirs.
-fn kind_of(word: &str) -> &str {
-    match word {
+/// Maps the agent kinds of AgentIM clients to kinds of this crate; other names stay as they are.
+fn kind_of(name: &str) -> &str {
+    match name {
         "claude-code" => "claude",
         "codex" => "acp:codex",
         "gemini" => "acp:gemini",
         "opencode" => "acp:opencode",
-        own => own,
+        other => other,
     }
 }

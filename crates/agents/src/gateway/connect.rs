@@ -1,5 +1,6 @@
-//! A connection to the hub's `/ws/gateway` as a [`FrameChannel`]: one task reads, one writes, and both end when the hub is
-//! silent for too long.
+//! Connects to the hub's `/ws/gateway` and exposes the socket as a [`FrameChannel`].
+//!
+//! One task reads and writes; it ends when either side closes or the hub sends nothing for `IDLE_TIMEOUT`.
 
 use super::sign_in::{ConnectError, SignIn};
 use super::trust::{self, Trust};
@@ -22,18 +23,21 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use url::Url;
 
-/// For everything until the hub says welcome.
+/// Timeout for opening the socket, and for each authentication attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-const PING: Duration = Duration::from_secs(15);
-/// A hub that has been silent for so long is gone.
+/// Interval between two pings to the hub.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// Maximum time without a frame from the hub before the connection counts as lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(40);
-/// Frames that wait to be written: few, so that what is said meanwhile goes together.
-const WRITING: usize = 4;
-const READ: usize = 256;
+/// Capacity of the queue of outgoing frames. It is small, so that text that arrives while the socket is
+/// busy is merged into larger chunks.
+const WRITE_QUEUE_CAPACITY: usize = 4;
+/// Capacity of the queue of received frames.
+const READ_QUEUE_CAPACITY: usize = 256;
 
 pub struct Connection {
     pub link: FrameChannel,
-    /// Ends with the connection, and says why.
+    /// Task of the connection; returns the reason why the connection ended.
     pub over: JoinHandle<String>,
 }
 
@@ -48,23 +52,23 @@ pub async fn connect(
     sign_in: &mut SignIn,
 ) -> Result<Connection, ConnectError> {
     let token = sign_in.token(false).await?;
-    let late = |_| ConnectError::NotNow("the hub does not answer".into());
-    let mut socket = timeout(CONNECT_TIMEOUT, open(server, sign_in.trust())).await.map_err(late)??;
-    if !timeout(CONNECT_TIMEOUT, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
-        // On the same socket: the last token may have been too old.
+    let timed_out = |_| ConnectError::NotNow("the hub does not answer".into());
+    let mut socket = timeout(CONNECT_TIMEOUT, open(server, sign_in.trust())).await.map_err(timed_out)??;
+    if !timeout(CONNECT_TIMEOUT, authenticate(&mut socket, gateway, token)).await.map_err(timed_out)?? {
+        // The token may have expired; a new one is tried on the same socket.
         let token = sign_in.token(true).await?;
-        if !timeout(CONNECT_TIMEOUT, welcome(&mut socket, gateway, token)).await.map_err(late)?? {
-            return Err(ConnectError::Wrong("the hub does not take this sign-in".into()));
+        if !timeout(CONNECT_TIMEOUT, authenticate(&mut socket, gateway, token)).await.map_err(timed_out)?? {
+            return Err(ConnectError::Wrong("the hub does not accept this sign-in".into()));
         }
     }
-    let (ours, theirs) = channels();
-    let over = tokio::spawn(pump(socket, theirs));
-    Ok(Connection { link: ours, over })
+    let (gateway_end, socket_end) = channels();
+    let over = tokio::spawn(pump(socket, socket_end));
+    Ok(Connection { link: gateway_end, over })
 }
 
 fn channels() -> (FrameChannel, FrameChannel) {
-    let (to_hub, from_gateway) = mpsc::channel(WRITING);
-    let (to_gateway, from_hub) = mpsc::channel(READ);
+    let (to_hub, from_gateway) = mpsc::channel(WRITE_QUEUE_CAPACITY);
+    let (to_gateway, from_hub) = mpsc::channel(READ_QUEUE_CAPACITY);
     (
         FrameChannel { incoming: from_hub, outgoing: to_hub },
         FrameChannel { incoming: from_gateway, outgoing: to_gateway },
@@ -76,13 +80,14 @@ async fn open(server: &Url, trust: &Trust) -> Result<Socket, ConnectError> {
     let secure = matches!(server.scheme(), "https" | "wss");
     let host = server.host_str().ok_or(ConnectError::Wrong("the server's address has no host".into()))?;
     let port = server.port().unwrap_or(if secure { 443 } else { 80 });
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect((bare, port)).await.map_err(failed)?;
-    // A frame is a whole: there is nothing to wait for.
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let stream = TcpStream::connect((address, port)).await.map_err(failed)?;
+    // Frames are written whole, so Nagle's algorithm would only add latency.
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn Stream> = if secure {
-        let name = ServerName::try_from(bare.to_owned());
-        let name = name.map_err(|_| ConnectError::Wrong("the server's address has no name".into()))?;
+        let name = ServerName::try_from(address.to_owned());
+        let name =
+            name.map_err(|_| ConnectError::Wrong("the server's address has no valid host name".into()))?;
         Box::new(TlsConnector::from(trust.config().clone()).connect(name, stream).await.map_err(failed)?)
     } else {
         Box::new(stream)
@@ -92,18 +97,19 @@ async fn open(server: &Url, trust: &Trust) -> Result<Socket, ConnectError> {
     let limits =
         WebSocketConfig::default().max_message_size(Some(LIMITS.bytes)).max_frame_size(Some(LIMITS.bytes));
     let opened = client_async_with_config(url.as_str(), stream, Some(limits)).await;
-    let (socket, _) = opened.map_err(|error| ConnectError::NotNow(format!("this is no Parlor: {error}")))?;
+    let (socket, _) =
+        opened.map_err(|error| ConnectError::NotNow(format!("this is not a Parlor hub: {error}")))?;
     Ok(socket)
 }
 
-/// Whether the hub took the token.
-async fn welcome(socket: &mut Socket, gateway: &GatewayId, token: String) -> Result<bool, ConnectError> {
+/// Authenticates and returns whether the hub accepted the token.
+async fn authenticate(socket: &mut Socket, gateway: &GatewayId, token: String) -> Result<bool, ConnectError> {
     let auth = auth(gateway, &token);
-    let lost = |error: Error| ConnectError::NotNow(format!("the hub hung up: {error}"));
+    let lost = |error: Error| ConnectError::NotNow(format!("the hub closed the connection: {error}"));
     socket.send(Message::text(auth)).await.map_err(lost)?;
     loop {
         let Some(message) = socket.next().await else {
-            return Err(ConnectError::NotNow("the hub hung up".into()));
+            return Err(ConnectError::NotNow("the hub closed the connection".into()));
         };
         let Message::Text(text) = message.map_err(lost)? else { continue };
         match read(&text) {
@@ -137,12 +143,12 @@ pub fn auth(gateway: &GatewayId, token: &str) -> String {
     }))
 }
 
-/// Carries frames both ways until either side ends.
-async fn pump(socket: Socket, theirs: FrameChannel) -> String {
-    let FrameChannel { mut incoming, outgoing } = theirs;
+/// Forwards frames in both directions until either side closes, and returns the reason.
+async fn pump(socket: Socket, channel: FrameChannel) -> String {
+    let FrameChannel { mut incoming, outgoing } = channel;
     let (mut sink, mut stream) = socket.split();
     let writing = async {
-        let mut pings = interval(PING);
+        let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let frame = tokio::select! {
@@ -154,7 +160,7 @@ async fn pump(socket: Socket, theirs: FrameChannel) -> String {
             };
             let Some(frame) = frame else {
                 let _ = sink.close().await;
-                return "the gateway hung up".to_owned();
+                return "the gateway closed the connection".to_owned();
             };
             if let Err(error) = sink.send(Message::text(frame)).await {
                 return error.to_string();
@@ -162,27 +168,27 @@ async fn pump(socket: Socket, theirs: FrameChannel) -> String {
         }
     };
     let reading = async {
-        let mut heard = Instant::now();
+        let mut last_received = Instant::now();
         loop {
-            let message = match tokio::time::timeout_at(heard + IDLE_TIMEOUT, stream.next()).await {
+            let message = match tokio::time::timeout_at(last_received + IDLE_TIMEOUT, stream.next()).await {
                 Ok(Some(Ok(message))) => message,
                 Ok(Some(Err(error))) => return error.to_string(),
-                Ok(None) => return "the hub hung up".to_owned(),
-                Err(_) => return "the hub fell silent".to_owned(),
+                Ok(None) => return "the hub closed the connection".to_owned(),
+                Err(_) => return "the hub sent nothing for too long".to_owned(),
             };
-            heard = Instant::now();
+            last_received = Instant::now();
             match message {
                 Message::Text(text) if outgoing.send(text.as_str().to_owned()).await.is_err() => {
-                    return "the gateway hung up".to_owned();
+                    return "the gateway closed the connection".to_owned();
                 }
                 Message::Close(Some(close)) if !close.reason.is_empty() => return close.reason.to_string(),
-                Message::Close(_) => return "the hub hung up".to_owned(),
+                Message::Close(_) => return "the hub closed the connection".to_owned(),
                 _ => {}
             }
         }
     };
     tokio::select! {
-        why = reading => why,
-        why = writing => why,
+        reason = reading => reason,
+        reason = writing => reason,
     }
 }

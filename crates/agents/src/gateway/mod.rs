@@ -1,8 +1,9 @@
-//! Hosts agents: drives what they are made of over a connection to a hub, and over the next one when that is lost.
+//! The gateway: hosts agents and executes their runs for a hub, across lost connections and restarts.
 //!
-//! Owns: each turn is ended at the hub exactly once; nothing that was said is lost or said twice, whatever happens to
-//! the connection; a stop reaches an agent at once. One task has all of this in its hands, and every queue has an
-//! end: what agents say waits in their replies, which are bounded, and becomes a frame when there is room for one.
+//! Owns: each run is completed at the hub exactly once; no output is lost or sent twice when the connection
+//! breaks; a stop reaches the agent at once. One task owns all of this state, and every queue is bounded:
+//! output waits in the reply of its run, which has a maximum size, and is turned into frames only when
+//! there is space to send them.
 
 mod answers;
 mod changes;
@@ -21,9 +22,9 @@ use crate::kinds::{AgentConfig, AgentKind, SlashCommand};
 use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
-use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget as Place};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget};
 use registration::{register, slash_commands};
-use reply::{Mark, OutgoingPiece, Reply};
+use reply::{OutgoingPiece, Reply, ReplyPosition};
 use runs::{RunFinished, RunHandle};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -32,10 +33,10 @@ use store::{GatewayStore, PersistedRun};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-/// Answers that wait to be sent; who asks faster than they go is not answered.
-const ANSWERS: usize = 1024;
+/// Maximum number of queued frames outside of replies. When it is exceeded, the gateway reconnects.
+const MAX_QUEUED_FRAMES: usize = 1024;
 
-/// An agent, as it is to be hosted.
+/// An agent to be hosted: its configuration with id and name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSpec {
     pub id: AgentId,
@@ -43,7 +44,7 @@ pub struct AgentSpec {
     pub agent_config: AgentConfig,
 }
 
-/// What happens, for who runs the gateway.
+/// Notices for the operator of the gateway, shown in the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GatewayNotice {
     Began {
@@ -56,188 +57,195 @@ pub enum GatewayNotice {
         room: Box<str>,
         how: RunOutcome,
     },
-    /// The hub has no place for this agent any more, or somebody else hosts it.
+    /// The hub removed this agent from the gateway: it was deleted, or another gateway hosts it.
     Dismissed {
         agent: Box<str>,
     },
-    /// The hub did not take something, in its own words.
+    /// The hub rejected a frame; the message is the hub's.
     Refused {
         message: Box<str>,
     },
 }
 
-/// What owners may make on this machine from afar.
+/// Which agents their owner may create on this machine remotely.
 #[derive(Debug, Clone, Default)]
 pub struct SpawnPolicy {
-    /// Kinds; none by default.
+    /// Allowed agent kinds; none by default.
     pub kinds: Vec<String>,
 }
 
 pub struct Gateway {
     data: Arc<GatewayStore>,
     agents: HashMap<AgentId, HostedAgent>,
-    /// By the number under which they are kept.
-    turns: BTreeMap<u64, HostedRun>,
-    next: u64,
+    /// Runs by the number under which they are stored on disk.
+    runs: BTreeMap<u64, HostedRun>,
+    next_number: u64,
     tasks: JoinSet<RunFinished>,
-    /// Answers for which a disk is looked at; a stop does not wait for that.
-    looks: JoinSet<String>,
-    /// Rings when there may be something to send.
+    /// Workspace requests that read the disk; separate tasks, so that a stop does not wait for them.
+    workspace_tasks: JoinSet<String>,
+    /// Notified when there may be a frame to send.
     output_ready: Arc<Notify>,
-    /// Frames that belong to no turn, or to one that is over.
+    /// Queued frames that belong to no run, or to a run that has ended.
     frames: VecDeque<String>,
-    /// Something could not be told: the connection ends, for on the next one everything that counts is told anew.
-    overfull: bool,
-    /// Whose turn it is to be sent something of.
+    /// Whether `frames` overflowed and a frame was dropped. The gateway then reconnects, because a new
+    /// connection resends everything that matters.
+    overflowed: bool,
+    /// Number of the run whose frame was sent last, for the round robin.
     last_sent: u64,
     spawning: SpawnPolicy,
-    news: mpsc::Sender<GatewayNotice>,
+    notices: mpsc::Sender<GatewayNotice>,
 }
 
 struct HostedAgent {
     name: Box<str>,
     agent_config: AgentConfig,
     kind: Arc<AgentKind>,
-    /// What it understood after a slash when the hub was last told.
+    /// Slash commands as last sent to the hub.
     commands: Vec<SlashCommand>,
     rooms: HashMap<RoomId, Arc<RoomView>>,
 }
 
 struct HostedRun {
-    kept: PersistedRun,
+    persisted: PersistedRun,
     agent: AgentId,
     room: RoomId,
     run: RunId,
     reply: MessageId,
-    /// Absent when it was begun by an earlier process.
-    act: Option<RunHandle>,
-    said: Arc<runs::RunTranscript>,
-    standing: HubRunState,
-    ending: Option<RunOutcome>,
-    /// Whether the hub was told of the ending, on this connection.
-    told: bool,
-    /// Whether the hub keeps its end.
-    over: bool,
+    /// `None` if the agent has finished, or if an earlier process started the run.
+    handle: Option<RunHandle>,
+    transcript: Arc<runs::RunTranscript>,
+    hub_state: HubRunState,
+    /// `None` while the agent is executing the run.
+    outcome: Option<RunOutcome>,
+    /// Whether the completion was sent on this connection.
+    completion_sent: bool,
+    /// Whether the hub has confirmed the end of the run.
+    end_confirmed: bool,
 }
 
-/// What the hub knows of a turn.
+/// State of a run at the hub, as far as the gateway knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HubRunState {
-    /// The connection is new, and the hub has not said yet how far it is.
+    /// The connection is new, and the hub has not sent yet how much of the reply it has.
     Unknown,
-    GoesOn,
-    /// It gave the turn up; what comes of it is told as a whole.
+    Active,
+    /// The hub interrupted the run; its reply is sent as a whole when it is complete.
     GivenUp,
-    /// It ended the turn: nobody wants to hear more.
-    Over,
+    /// The hub ended the run and accepts no more output.
+    Ended,
 }
 
 impl Gateway {
-    /// With everything that an earlier process left to do.
+    /// Creates a gateway with the unfinished runs and the remotely created agents of earlier processes.
     pub fn new(
         data: Arc<GatewayStore>,
         spawning: SpawnPolicy,
-        news: mpsc::Sender<GatewayNotice>,
+        notices: mpsc::Sender<GatewayNotice>,
     ) -> io::Result<Self> {
-        let mut turns = BTreeMap::new();
-        for (number, kept) in data.unfinished_runs()? {
-            let Some((agent, room, run, reply)) = kept.ids() else {
+        let mut runs = BTreeMap::new();
+        for (number, persisted) in data.unfinished_runs()? {
+            let Some((agent, room, run, reply)) = persisted.ids() else {
                 data.forget(number);
                 continue;
             };
-            let (parts, ending) = match &kept.finished {
+            let (parts, outcome) = match &persisted.finished {
                 Some(finished) => {
-                    let ending = finished.failed.clone().map_or(RunOutcome::Complete, RunOutcome::Failed);
-                    (finished.parts.clone(), ending)
+                    let outcome = finished.failed.clone().map_or(RunOutcome::Complete, RunOutcome::Failed);
+                    (finished.parts.clone(), outcome)
                 }
-                // It was being played when that process died.
+                // The run was active when that process died.
                 None => (Vec::new(), RunOutcome::Interrupted),
             };
-            let taken = kept.taken.iter().filter_map(|id| RunId::parse(id).ok()).collect();
-            let said = Arc::new(runs::RunTranscript::of(Reply::of(parts), taken));
-            let standing = HubRunState::Unknown;
-            let ending = Some(ending);
-            let playing = HostedRun {
-                kept,
+            let accepted = persisted.taken.iter().filter_map(|id| RunId::parse(id).ok()).collect();
+            let transcript = Arc::new(runs::RunTranscript::of(Reply::of(parts), accepted));
+            let hosted_run = HostedRun {
+                persisted,
                 agent,
                 room,
                 run,
                 reply,
-                act: None,
-                said,
-                standing,
-                ending,
-                told: false,
-                over: false,
+                handle: None,
+                transcript,
+                hub_state: HubRunState::Unknown,
+                outcome: Some(outcome),
+                completion_sent: false,
+                end_confirmed: false,
             };
-            turns.insert(number, playing);
+            runs.insert(number, hosted_run);
         }
-        let next = turns.keys().next_back().map_or(0, |last| last + 1);
+        let next_number = runs.keys().next_back().map_or(0, |last| last + 1);
         let mut gateway = Self {
             data,
             agents: HashMap::new(),
-            turns,
-            next,
+            runs,
+            next_number,
             tasks: JoinSet::new(),
-            looks: JoinSet::new(),
+            workspace_tasks: JoinSet::new(),
             output_ready: Arc::default(),
             frames: VecDeque::new(),
-            overfull: false,
+            overflowed: false,
             last_sent: 0,
             spawning,
-            news,
+            notices,
         };
-        for plan in gateway.data.spawned() {
-            let name = plan.name.clone();
-            if !gateway.spawning.kinds.contains(&plan.agent_config.kind) {
-                tracing::warn!(agent = %name, kind = plan.agent_config.kind, "made from afar, which is not allowed now");
-            } else if let Err(problem) = gateway.add(plan) {
-                tracing::warn!(agent = %name, %problem, "an agent that was made from afar cannot be hosted");
+        for spec in gateway.data.spawned() {
+            let name = spec.name.clone();
+            if !gateway.spawning.kinds.contains(&spec.agent_config.kind) {
+                tracing::warn!(agent = %name, kind = spec.agent_config.kind, "a remotely created agent is not hosted: its kind is no longer allowed");
+            } else if let Err(problem) = gateway.add(spec) {
+                tracing::warn!(agent = %name, %problem, "a remotely created agent cannot be hosted");
             }
         }
         Ok(gateway)
     }
 
-    /// Hosts an agent from the next connection on.
-    pub fn add(&mut self, plan: AgentSpec) -> Result<(), Box<str>> {
-        let kind = AgentKind::new(&plan.agent_config)?;
-        self.add_with_kind(plan, kind);
+    /// Adds an agent, which the hub learns of with the next connection. Fails if its configuration is
+    /// invalid.
+    pub fn add(&mut self, spec: AgentSpec) -> Result<(), Box<str>> {
+        let kind = AgentKind::new(&spec.agent_config)?;
+        self.add_with_kind(spec, kind);
         Ok(())
     }
 
-    /// The same, where there is more to its kind than a recipe may say.
-    pub fn add_with_kind(&mut self, plan: AgentSpec, kind: AgentKind) {
-        let AgentSpec { id, name, agent_config } = plan;
+    /// Adds an agent with a kind that was not built from its configuration alone.
+    pub fn add_with_kind(&mut self, spec: AgentSpec, kind: AgentKind) {
+        let AgentSpec { id, name, agent_config } = spec;
         let commands = kind.commands();
         let kind = Arc::new(kind);
         self.agents.insert(id, HostedAgent { name, agent_config, kind, commands, rooms: HashMap::new() });
     }
 
-    /// Hosts no others any more.
-    pub fn keep_only(&mut self, known: &[AgentId]) {
-        let gone: Vec<AgentId> = self.agents.keys().filter(|id| !known.contains(id)).cloned().collect();
-        for agent in gone {
-            self.dismissed(&agent);
+    /// Removes every agent that is not in `agents`, and stops its runs.
+    pub fn keep_only(&mut self, agents: &[AgentId]) {
+        let removed: Vec<AgentId> = self.agents.keys().filter(|id| !agents.contains(id)).cloned().collect();
+        for agent in removed {
+            self.remove_agent(&agent);
         }
     }
 
-    /// Until the connection is lost. What agents do goes on meanwhile, if this is called again or `idle` is.
-    pub async fn serve(&mut self, link: FrameChannel) {
-        let FrameChannel { mut incoming, outgoing } = link;
+    /// Serves a connection until it is lost. Runs continue without a connection, as long as the caller then
+    /// calls `serve` again or [`Gateway::idle`].
+    pub async fn serve(&mut self, channel: FrameChannel) {
+        let FrameChannel { mut incoming, outgoing } = channel;
         self.begin_connection();
-        let bell = self.output_ready.clone();
-        while !self.overfull {
-            let waiting = self.has_frames();
+        let output_ready = self.output_ready.clone();
+        while !self.overflowed {
+            let has_frames = self.has_frames();
             tokio::select! {
                 biased;
-                // What comes in is heard whatever happens to what goes out: a stop does not wait.
+                // Incoming frames are read even while the outgoing side is full, so that a stop is never
+                // delayed.
                 frame = incoming.recv() => match frame {
-                    Some(frame) => self.hear(&frame),
+                    Some(frame) => self.handle_frame(&frame),
                     None => break,
                 },
-                Some(over) = self.tasks.join_next(), if !self.tasks.is_empty() => self.is_over(over),
-                Some(Ok(answer)) = self.looks.join_next(), if !self.looks.is_empty() => self.say(answer),
-                permit = outgoing.reserve(), if waiting => match permit {
+                Some(finished) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    self.run_finished(finished);
+                }
+                Some(Ok(answer)) = self.workspace_tasks.join_next(), if !self.workspace_tasks.is_empty() => {
+                    self.queue_frame(answer);
+                }
+                permit = outgoing.reserve(), if has_frames => match permit {
                     Ok(permit) => {
                         if let Some(frame) = self.next_frame() {
                             permit.send(frame);
@@ -245,82 +253,85 @@ impl Gateway {
                     }
                     Err(_) => break,
                 },
-                () = bell.notified() => {}
+                () = output_ready.notified() => {}
             }
         }
         self.end_connection();
     }
 
-    /// Attends to what agents do while there is no connection. Never ends by itself.
+    /// Handles finished runs while there is no connection. Never returns.
     pub async fn idle(&mut self) {
         loop {
             match self.tasks.join_next().await {
-                Some(over) => self.is_over(over),
+                Some(finished) => self.run_finished(finished),
                 None => std::future::pending().await,
             }
         }
     }
 
-    /// Ends everything that is played, and waits for it.
+    /// Stops all active runs and waits until they have ended.
     pub async fn stop(&mut self) {
-        for playing in self.turns.values() {
-            if let Some(act) = &playing.act {
-                act.stop();
+        for hosted_run in self.runs.values() {
+            if let Some(handle) = &hosted_run.handle {
+                handle.stop();
             }
         }
-        // Not noted as over: the next process tells the hub that they were interrupted.
+        // The runs stay stored as unfinished: the next process reports them to the hub as interrupted.
         while self.tasks.join_next().await.is_some() {}
     }
 
     fn begin_connection(&mut self) {
         self.frames.clear();
-        self.overfull = false;
-        // Who asked on the last connection has given up.
-        self.looks = JoinSet::new();
+        self.overflowed = false;
+        // Requests of the last connection are no longer waited for.
+        self.workspace_tasks = JoinSet::new();
         let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
         self.frames.extend(forms);
-        for playing in self.turns.values_mut() {
-            playing.standing = HubRunState::Unknown;
-            playing.told = false;
-            let (agent, room, run) = (playing.agent.clone(), playing.room.clone(), playing.run.clone());
+        for hosted_run in self.runs.values_mut() {
+            hosted_run.hub_state = HubRunState::Unknown;
+            hosted_run.completion_sent = false;
+            let (agent, room, run) =
+                (hosted_run.agent.clone(), hosted_run.room.clone(), hosted_run.run.clone());
             self.frames.push_back(egress::write(&GatewayMessage::Resume { agent, room, run }));
         }
-        // A hub that no agent of an old turn is hosted at cannot be asked for it.
-        let unhosted = |playing: &HostedRun| !self.agents.contains_key(&playing.agent);
-        let gone: Vec<u64> = self.turns.iter().filter(|(_, one)| unhosted(one)).map(|(n, _)| *n).collect();
-        for number in gone {
+        // A run of an agent that is no longer hosted cannot be resumed.
+        let is_orphaned = |hosted_run: &HostedRun| !self.agents.contains_key(&hosted_run.agent);
+        let orphaned: Vec<u64> =
+            self.runs.iter().filter(|(_, hosted_run)| is_orphaned(hosted_run)).map(|(n, _)| *n).collect();
+        for number in orphaned {
             self.forget(number);
         }
     }
 
     fn end_connection(&mut self) {
-        for playing in self.turns.values() {
-            playing.said.disconnect();
+        for hosted_run in self.runs.values() {
+            hosted_run.transcript.disconnect();
         }
     }
 
     fn has_frames(&self) -> bool {
-        let due = |playing: &HostedRun| match playing.standing {
-            HubRunState::GoesOn => {
-                let said = playing.said.reply.lock();
-                !said.is_told() || (playing.ending.is_some() && !playing.told)
+        let is_due = |hosted_run: &HostedRun| match hosted_run.hub_state {
+            HubRunState::Active => {
+                let reply = hosted_run.transcript.reply.lock();
+                !reply.is_sent() || (hosted_run.outcome.is_some() && !hosted_run.completion_sent)
             }
-            HubRunState::GivenUp => playing.ending.is_some() && !playing.told,
-            HubRunState::Unknown | HubRunState::Over => false,
+            HubRunState::GivenUp => hosted_run.outcome.is_some() && !hosted_run.completion_sent,
+            HubRunState::Unknown | HubRunState::Ended => false,
         };
-        !self.frames.is_empty() || self.turns.values().any(due)
+        !self.frames.is_empty() || self.runs.values().any(is_due)
     }
 
-    /// Turns take turns, so that one that says much keeps nobody else from being heard.
+    /// Takes the next frame to send: queued frames first, then the runs in round robin, so that a run with
+    /// much output does not block the others.
     fn next_frame(&mut self) -> Option<String> {
         if let Some(frame) = self.frames.pop_front() {
             return Some(frame);
         }
-        let after = self.turns.range(self.last_sent + 1..).map(|(number, _)| *number);
-        let order: Vec<u64> = after.chain(self.turns.range(..=self.last_sent).map(|(n, _)| *n)).collect();
+        let after = self.runs.range(self.last_sent + 1..).map(|(number, _)| *number);
+        let order: Vec<u64> = after.chain(self.runs.range(..=self.last_sent).map(|(n, _)| *n)).collect();
         for number in order {
-            let Some(playing) = self.turns.get_mut(&number) else { continue };
-            if let Some(frame) = playing.next_frame() {
+            let Some(hosted_run) = self.runs.get_mut(&number) else { continue };
+            if let Some(frame) = hosted_run.next_frame() {
                 self.last_sent = number;
                 return Some(frame);
             }
@@ -328,103 +339,108 @@ impl Gateway {
         None
     }
 
-    fn hear(&mut self, frame: &str) {
-        // What cannot be understood was not meant for this gateway.
+    fn handle_frame(&mut self, frame: &str) {
+        // Invalid frames and unknown types are ignored: a newer hub may send frames that this version does
+        // not have.
         let Ok(Some(instruction)) = read(frame) else { return };
         match instruction {
-            Instruction::Answer(request) => self.begin(request),
-            Instruction::Add(addition) => self.add_to(addition),
+            Instruction::Answer(request) => self.start_run(request),
+            Instruction::Add(injection) => self.inject(injection),
             Instruction::Look { agent, room } => {
                 if let Some(hosted) = self.agents.get_mut(&agent) {
                     hosted.rooms.insert(room.room.clone(), Arc::new(room));
                 }
             }
             Instruction::Stop { agent, room } => {
-                let meant = |one: &HostedRun| {
-                    one.agent == agent && room.as_ref().is_none_or(|room| one.room == *room)
+                let matches = |hosted_run: &HostedRun| {
+                    hosted_run.agent == agent && room.as_ref().is_none_or(|room| hosted_run.room == *room)
                 };
-                for playing in self.turns.values_mut().filter(|one| meant(one)) {
-                    playing.called_off();
+                for hosted_run in self.runs.values_mut().filter(|hosted_run| matches(hosted_run)) {
+                    hosted_run.cancel();
                 }
             }
-            Instruction::Ended { run, interrupted } => self.ended(&run, interrupted),
+            Instruction::Ended { run, interrupted } => self.run_ended_at_hub(&run, interrupted),
             Instruction::Resumed { run, parts, bytes } => {
-                if let Some(playing) = self.turns.values_mut().find(|one| one.run == run) {
-                    playing.standing = HubRunState::GoesOn;
-                    playing.said.reply.lock().resume(Mark { part: parts, byte: bytes });
-                    playing.said.ask_again(&mut self.frames);
-                    self.frames.extend(playing.taken());
+                if let Some(hosted_run) = self.runs.values_mut().find(|hosted_run| hosted_run.run == run) {
+                    hosted_run.hub_state = HubRunState::Active;
+                    hosted_run.transcript.reply.lock().resume(ReplyPosition { part: parts, byte: bytes });
+                    hosted_run.transcript.resend_permission_requests(&mut self.frames);
+                    self.frames.extend(hosted_run.accepted_injections());
                 }
             }
             Instruction::Decided { agent, request, verdict } => {
-                let mut own = self.turns.values().filter(|one| one.agent == agent);
-                own.any(|one| one.said.decided(&request, &verdict));
+                let mut own = self.runs.values().filter(|hosted_run| hosted_run.agent == agent);
+                own.any(|hosted_run| hosted_run.transcript.decide(&request, &verdict));
             }
-            Instruction::Remove { agent } => self.dismissed(&agent),
-            Instruction::Refused { message, .. } => self.tell(GatewayNotice::Refused { message }),
-            // No agent of its own asks people anything but permission.
+            Instruction::Remove { agent } => self.remove_agent(&agent),
+            Instruction::Refused { message, .. } => self.notify(GatewayNotice::Refused { message }),
+            // `Answered` never applies: the agent kinds request permissions only, and ask no other questions.
             Instruction::Welcome
             | Instruction::Answered { .. }
             | Instruction::AuthFailed { .. }
             | Instruction::Pong { .. } => {}
-            asked => self.answer(asked),
+            request => self.answer(request),
         }
     }
 
-    /// The hub keeps the end of a turn.
-    fn ended(&mut self, run: &RunId, interrupted: bool) {
-        let Some((number, playing)) = self.turns.iter_mut().find(|(_, one)| one.run == *run) else { return };
+    /// Handles the hub's message that it has stored the end of a run. An interrupted run whose completion
+    /// was not sent stays: its reply is sent as a whole later.
+    fn run_ended_at_hub(&mut self, run: &RunId, interrupted: bool) {
+        let Some((number, hosted_run)) = self.runs.iter_mut().find(|(_, hosted_run)| hosted_run.run == *run)
+        else {
+            return;
+        };
         let number = *number;
-        let done = playing.told || playing.ending == Some(RunOutcome::Interrupted);
-        match (interrupted && !done, playing.ending.is_some()) {
+        let completed = hosted_run.completion_sent || hosted_run.outcome == Some(RunOutcome::Interrupted);
+        match (interrupted && !completed, hosted_run.outcome.is_some()) {
             (true, _) => {
-                playing.standing = HubRunState::GivenUp;
-                playing.said.disconnect();
+                hosted_run.hub_state = HubRunState::GivenUp;
+                hosted_run.transcript.disconnect();
             }
             (false, true) => self.forget(number),
             (false, false) => {
-                playing.over = true;
-                playing.called_off();
+                hosted_run.end_confirmed = true;
+                hosted_run.cancel();
             }
         }
     }
 
-    fn dismissed(&mut self, agent: &AgentId) {
+    fn remove_agent(&mut self, agent: &AgentId) {
         let Some(hosted) = self.agents.remove(agent) else { return };
-        for playing in self.turns.values_mut().filter(|one| one.agent == *agent) {
-            playing.called_off();
+        for hosted_run in self.runs.values_mut().filter(|hosted_run| hosted_run.agent == *agent) {
+            hosted_run.cancel();
         }
         if let Err(error) = self.data.forget_spawned(agent) {
-            tracing::warn!(%error, "an agent that was made from afar cannot be forgotten");
+            tracing::warn!(%error, "cannot delete a remotely created agent from disk");
         }
-        self.tell(GatewayNotice::Dismissed { agent: hosted.name });
+        self.notify(GatewayNotice::Dismissed { agent: hosted.name });
     }
 
     fn forget(&mut self, number: u64) {
-        if self.turns.remove(&number).is_some() {
+        if self.runs.remove(&number).is_some() {
             self.data.forget(number);
         }
     }
 
-    fn say(&mut self, frame: String) {
-        if self.frames.len() < ANSWERS {
+    fn queue_frame(&mut self, frame: String) {
+        if self.frames.len() < MAX_QUEUED_FRAMES {
             self.frames.push_back(frame);
-        } else if !self.overfull {
-            tracing::warn!("the hub does not take what it is told: connecting anew");
-            self.overfull = true;
+        } else if !self.overflowed {
+            tracing::warn!("the queue of frames for the hub is full: reconnecting");
+            self.overflowed = true;
             self.output_ready.notify_one();
         }
     }
 
-    fn tell(&self, news: GatewayNotice) {
-        // Who does not listen misses it.
-        let _ = self.news.try_send(news);
+    fn notify(&self, notice: GatewayNotice) {
+        // A notice is dropped if its queue is full or closed.
+        let _ = self.notices.try_send(notice);
     }
 }
 
 impl HostedRun {
-    fn place(&self) -> Place {
-        Place {
+    fn reply_target(&self) -> ReplyTarget {
+        ReplyTarget {
             agent: self.agent.clone(),
             room: Some(self.room.clone()),
             message: Some(self.reply.clone()),
@@ -433,55 +449,56 @@ impl HostedRun {
         }
     }
 
-    /// What became part of it, for a hub that may not have heard so.
-    fn taken(&self) -> Vec<String> {
-        self.said
-            .taken()
+    /// Frames for all accepted injections, resent to a hub that may have missed them.
+    fn accepted_injections(&self) -> Vec<String> {
+        self.transcript
+            .accepted_injections()
             .into_iter()
-            .map(|added| runs::added(&self.agent, &self.room, &self.run, added))
+            .map(|added| runs::injection_accepted(&self.agent, &self.room, &self.run, added))
             .collect()
     }
 
     fn next_frame(&mut self) -> Option<String> {
-        let next = match self.standing {
-            HubRunState::GoesOn => self.said.next(),
+        let next = match self.hub_state {
+            HubRunState::Active => self.transcript.next(),
             HubRunState::GivenUp => None,
-            HubRunState::Unknown | HubRunState::Over => return None,
+            HubRunState::Unknown | HubRunState::Ended => return None,
         };
         match next {
             Some(OutgoingPiece::Chunk(chunk)) => {
-                Some(egress::write(&GatewayMessage::Chunk { reply: self.place(), chunk }))
+                Some(egress::write(&GatewayMessage::Chunk { reply: self.reply_target(), chunk }))
             }
             Some(OutgoingPiece::Signal(frame)) => Some(frame),
-            None if self.told => None,
+            None if self.completion_sent => None,
             None => {
-                let outcome = self.ending.clone()?;
-                self.told = true;
-                Some(self.complete(outcome))
+                let outcome = self.outcome.clone()?;
+                self.completion_sent = true;
+                Some(self.completion(outcome))
             }
         }
     }
 
-    /// The end of the reply. What was heard is its text; where the hub gave up hearing, it is told as a whole.
-    fn complete(&self, outcome: RunOutcome) -> String {
-        let whole = (self.standing == HubRunState::GivenUp).then(|| self.said.reply.lock().text());
-        let text = whole.map(|text| reply::head(&text, runs::IN_ONE_FRAME).into());
+    /// The frame that completes the reply. It has no text if the hub received the chunks; for a run that
+    /// the hub gave up, it contains the whole text.
+    fn completion(&self, outcome: RunOutcome) -> String {
+        let full_text = (self.hub_state == HubRunState::GivenUp).then(|| self.transcript.reply.lock().text());
+        let text = full_text.map(|text| reply::head(&text, runs::MAX_FULL_TEXT_BYTES).into());
         egress::write(&GatewayMessage::Complete {
-            reply: self.place(),
+            reply: self.reply_target(),
             text,
             chunks: Vec::new(),
-            conversation: self.kept.conversation.as_deref().map(Into::into),
-            depth: Some(self.kept.depth),
+            conversation: self.persisted.conversation.as_deref().map(Into::into),
+            depth: Some(self.persisted.depth),
             outcome,
         })
     }
 
-    /// Nobody wants to hear more of it.
-    fn called_off(&mut self) {
-        self.standing = HubRunState::Over;
-        self.said.disconnect();
-        if let Some(act) = &self.act {
-            act.stop();
+    /// Stops the run and discards its further output.
+    fn cancel(&mut self) {
+        self.hub_state = HubRunState::Ended;
+        self.transcript.disconnect();
+        if let Some(handle) = &self.handle {
+            handle.stop();
         }
     }
 }

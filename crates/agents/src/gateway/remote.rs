@@ -1,4 +1,5 @@
-//! A gateway on its own: finds the hub, and finds it again whenever it is lost.
+//! A gateway in its own process: connects to the hub over the network, and reconnects with exponential
+//! backoff.
 
 use super::Gateway;
 use super::connect::{self, Connection, connect};
@@ -10,19 +11,21 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// A connection that held for so long was a good one.
+/// Delay before the first reconnect; it doubles with each failed attempt.
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
+/// Maximum delay between two attempts to connect, before jitter.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Minimum duration of a connection that resets the retry delay.
 const STABLE_AFTER: Duration = Duration::from_secs(2);
 
-/// How the connection does.
+/// Changes of the connection, for display to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionStatus {
     Connected,
     Lost { why: String, again: Duration },
 }
 
-/// Where the hub is.
+/// The hub to connect to, and the credentials and identity of the gateway.
 pub struct Remote {
     pub server: Url,
     pub sign_in: SignIn,
@@ -31,10 +34,11 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// For ever, unless the hub turns the gateway away before it ever took it.
+    /// Serves the gateway over changing connections. Returns only if the hub rejects the credentials before
+    /// the first successful connection.
     pub async fn host(mut self, gateway: &mut Gateway) -> Result<(), ConnectError> {
         let id = self.data.gateway();
-        let (mut wait, mut known) = (FIRST_WAIT, false);
+        let (mut delay, mut was_connected) = (MIN_RETRY_DELAY, false);
         loop {
             let connected = tokio::select! {
                 connected = connect(&self.server, &id, &mut self.sign_in) => connected,
@@ -42,26 +46,26 @@ impl Remote {
             };
             let why = match connected {
                 Ok(Connection { link, over }) => {
-                    known = true;
+                    was_connected = true;
                     let _ = self.line.try_send(ConnectionStatus::Connected);
-                    let began = Instant::now();
+                    let started = Instant::now();
                     let outgoing = link.outgoing.clone();
-                    let renewing = renew(&mut self.sign_in, &id, outgoing);
+                    let renewal = renew(&mut self.sign_in, &id, outgoing);
                     tokio::select! {
                         () = gateway.serve(link) => {}
-                        () = renewing => {}
+                        () = renewal => {}
                     }
-                    if began.elapsed() >= STABLE_AFTER {
-                        wait = FIRST_WAIT;
+                    if started.elapsed() >= STABLE_AFTER {
+                        delay = MIN_RETRY_DELAY;
                     }
-                    over.await.unwrap_or_else(|_| "the connection broke down".into())
+                    over.await.unwrap_or_else(|_| "the connection failed".into())
                 }
-                Err(ConnectError::Wrong(why)) if !known => return Err(ConnectError::Wrong(why)),
-                Err(refused) => refused.to_string(),
+                Err(ConnectError::Wrong(why)) if !was_connected => return Err(ConnectError::Wrong(why)),
+                Err(error) => error.to_string(),
             };
-            // Gateways that were lost together do not come back together.
-            let again = wait.mul_f64(0.5 + fraction());
-            wait = (wait * 2).min(LONGEST_WAIT);
+            // Jitter, so that gateways that lost the hub together do not reconnect together.
+            let again = delay.mul_f64(0.5 + random_fraction());
+            delay = (delay * 2).min(MAX_RETRY_DELAY);
             let _ = self.line.try_send(ConnectionStatus::Lost { why, again });
             tokio::select! {
                 () = sleep(again) => {}
@@ -71,7 +75,8 @@ impl Remote {
     }
 }
 
-/// Keeps a sign-in alive, and shows the hub what is newest on the same connection. Never ends while that is open.
+/// Renews the sign-in before its token expires, and sends each new token over the same connection. Never
+/// returns.
 async fn renew(sign_in: &mut SignIn, id: &parlor_model::GatewayId, outgoing: mpsc::Sender<String>) {
     while let Some(renewal) = sign_in.renewal() {
         tokio::select! {
@@ -80,17 +85,17 @@ async fn renew(sign_in: &mut SignIn, id: &parlor_model::GatewayId, outgoing: mps
         }
         match sign_in.token(true).await {
             Ok(token) => drop(outgoing.send(connect::auth(id, &token)).await),
-            Err(error) => tracing::warn!(%error, "the sign-in cannot be renewed"),
+            Err(error) => tracing::warn!(%error, "cannot renew the sign-in"),
         }
     }
-    // The clone must not keep the connection open.
+    // This sender is a clone, which must not keep the connection open.
     drop(outgoing);
     std::future::pending().await
 }
 
-fn fraction() -> f64 {
+fn random_fraction() -> f64 {
     let mut byte = [0];
-    // Without chance they come back together, which is no harm to one.
+    // Without random bytes the fraction is 0, which only loses the jitter.
     let _ = getrandom::fill(&mut byte);
     f64::from(byte[0]) / 255.0
 }

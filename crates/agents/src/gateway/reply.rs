@@ -1,35 +1,43 @@
-//! What an agent has said in a turn, and how much of it the hub was told.
+//! The reply of a run, and the position up to which it was sent to the hub.
 //!
-//! Owns: what flows together is one part that grows, as it is for the hub, so that both can say how far they are; a
-//! reply that is too long is cut and says so; no frame is larger than a hub takes. Pieces are made when there is
-//! room to send them: what came meanwhile goes together.
+//! Owns: consecutive text chunks are merged into one growing part, exactly as the hub does, so that both
+//! agree on positions after a reconnect; a reply over the size limit is truncated and says so; no frame is
+//! larger than the hub accepts. Chunks are cut only when they can be sent, so text that arrives while the
+//! connection is busy is sent together.
 
 use parlor_model::{Chunk, ChunkKind, Payload};
-use parlor_wire::agentim::gateway::ingress::{LONGEST_REPLY, MOST_CHUNKS};
+use parlor_wire::agentim::gateway::ingress::{MAX_CHUNKS, MAX_REPLY_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Of a text that flows, so much goes into one frame, as it is written there.
+/// Maximum bytes of mergeable text in one frame, in its JSON form.
 const MAX_CHUNK_BYTES: usize = 32 * 1024;
-/// What does not flow goes as a whole, up to this.
+/// Maximum bytes of a part that cannot be split, in its JSON form; the rest is cut off.
 const MAX_UNSPLIT_BYTES: usize = 160 * 1024;
-const METADATA: usize = 64 * 1024;
-/// What is told besides and waits to be.
-const SIGNALS: usize = 256;
-const CUT: &str = "\n\n[This reply was longer than 10 MB. The rest is left out.]";
+/// Maximum bytes of a chunk's metadata; larger metadata is left out.
+const MAX_METADATA_BYTES: usize = 64 * 1024;
+/// Maximum number of queued run-event frames.
+const MAX_SIGNALS: usize = 256;
+/// Text appended to a truncated reply.
+const TRUNCATION_NOTICE: &str = "\n\n[This reply was longer than 10 MB. The rest is left out.]";
+/// Text appended to a part that was cut off.
 const SHORTENED: &str = "… [shortened]";
-const LONGEST: usize = LONGEST_REPLY - 1024;
-const MOST_PARTS: usize = MOST_CHUNKS - 8;
+/// Maximum bytes of a reply, with space left for the notice and an error.
+const MAX_SENT_REPLY_BYTES: usize = MAX_REPLY_BYTES - 1024;
+/// Maximum number of parts of a reply, with space left for the notice and an error.
+const MAX_PARTS: usize = MAX_CHUNKS - 8;
 
 #[derive(Debug, Default)]
 pub struct Reply {
     parts: Vec<Part>,
     bytes: usize,
-    cut: bool,
-    sent: Mark,
-    signals: VecDeque<(Mark, String)>,
+    truncated: bool,
+    sent: ReplyPosition,
+    /// Frames to send between chunks, each with the position of the reply after which it is sent.
+    signals: VecDeque<(ReplyPosition, String)>,
 }
 
+/// A part of a reply: merged text, or one chunk that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     kind: String,
@@ -38,22 +46,22 @@ pub struct Part {
     metadata: Option<String>,
 }
 
-/// So many whole parts, and so many bytes of the next.
+/// A position in a reply: the number of complete parts, and the bytes of the part after them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct ReplyPosition {
     pub part: usize,
     pub byte: usize,
 }
 
-/// The next thing to tell.
+/// The next item to send to the hub.
 #[derive(Debug, PartialEq, Eq)]
 pub enum OutgoingPiece {
     Chunk(Chunk),
-    /// A frame as it is.
+    /// A complete frame.
     Signal(String),
 }
 
-/// It is long enough.
+/// Error: the reply has reached its maximum size and accepts no more chunks.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReplyTruncated;
 
@@ -62,7 +70,8 @@ impl Part {
         ChunkKind::parse(&self.kind).unwrap_or(ChunkKind::Text)
     }
 
-    fn flows(&self) -> bool {
+    /// Whether further chunks of the same kind can be appended to this part.
+    fn is_mergeable(&self) -> bool {
         self.kind().is_mergeable() && self.metadata.is_none()
     }
 
@@ -73,7 +82,7 @@ impl Part {
 }
 
 impl Reply {
-    /// One that was written down.
+    /// Restores a reply from its stored parts.
     pub fn of(parts: Vec<Part>) -> Self {
         Self { bytes: parts.iter().map(|part| part.content.len()).sum(), parts, ..Self::default() }
     }
@@ -82,93 +91,97 @@ impl Reply {
         &self.parts
     }
 
-    /// Everything that was said in words.
+    /// The text of the reply, without thinking, tool calls and errors.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter(|part| part.kind() == ChunkKind::Text);
         texts.map(|part| part.content.as_str()).collect()
     }
 
+    /// Appends a chunk. When the reply reaches its maximum size, it is truncated and an error is returned.
     pub fn push(&mut self, chunk: &Chunk) -> Result<(), ReplyTruncated> {
-        if self.cut {
+        if self.truncated {
             return Err(ReplyTruncated);
         }
-        let flows = chunk.kind.is_mergeable() && chunk.metadata.is_none();
-        let metadata = chunk.metadata.as_ref().filter(|metadata| metadata.0.len() <= METADATA);
-        let weight = metadata.map_or(0, |metadata| metadata.0.len());
-        let fits = head(&chunk.content, if flows { usize::MAX } else { MAX_UNSPLIT_BYTES - weight });
-        let mut content = fits.to_owned();
+        let mergeable = chunk.kind.is_mergeable() && chunk.metadata.is_none();
+        let metadata = chunk.metadata.as_ref().filter(|metadata| metadata.0.len() <= MAX_METADATA_BYTES);
+        let metadata_bytes = metadata.map_or(0, |metadata| metadata.0.len());
+        let max_bytes = if mergeable { usize::MAX } else { MAX_UNSPLIT_BYTES - metadata_bytes };
+        let mut content = head(&chunk.content, max_bytes).to_owned();
         if content.len() < chunk.content.len() {
             content += SHORTENED;
         }
-        let room = LONGEST.saturating_sub(self.bytes + weight);
-        let too_long = content.len() > room || self.parts.len() >= MOST_PARTS;
-        if too_long && flows {
-            let end = (0..=room.min(content.len())).rev().find(|at| content.is_char_boundary(*at));
+        let remaining = MAX_SENT_REPLY_BYTES.saturating_sub(self.bytes + metadata_bytes);
+        let too_long = content.len() > remaining || self.parts.len() >= MAX_PARTS;
+        if too_long && mergeable {
+            let end = (0..=remaining.min(content.len())).rev().find(|at| content.is_char_boundary(*at));
             content.truncate(end.unwrap_or(0));
         }
-        if !too_long || (flows && self.parts.len() < MOST_PARTS) {
+        if !too_long || (mergeable && self.parts.len() < MAX_PARTS) {
             self.add(chunk.kind, &content, metadata.map(|metadata| metadata.0.to_string()));
         }
         if too_long {
-            self.add(ChunkKind::Text, CUT, None);
-            self.cut = true;
+            self.add(ChunkKind::Text, TRUNCATION_NOTICE, None);
+            self.truncated = true;
             return Err(ReplyTruncated);
         }
         Ok(())
     }
 
     fn add(&mut self, kind: ChunkKind, content: &str, metadata: Option<String>) {
-        // An empty text is nothing; an empty result of a tool is one.
+        // An empty text adds no part, but an empty tool result is a part.
         if content.is_empty() && kind.is_mergeable() {
             return;
         }
         self.bytes += content.len() + metadata.as_ref().map_or(0, String::len);
-        let flows = |last: &&mut Part| last.flows() && last.kind == kind.as_str() && metadata.is_none();
-        match self.parts.last_mut().filter(flows) {
+        let can_merge =
+            |last: &&mut Part| last.is_mergeable() && last.kind == kind.as_str() && metadata.is_none();
+        match self.parts.last_mut().filter(can_merge) {
             Some(last) => last.content.push_str(content),
             None => self.parts.push(Part { kind: kind.as_str().into(), content: content.into(), metadata }),
         }
     }
 
-    /// The last words, whatever there is already.
+    /// Appends the reason of a failed run, even if the reply is truncated.
     pub fn fail(&mut self, reason: &str) {
         self.add(ChunkKind::Error, head(reason, MAX_UNSPLIT_BYTES), None);
     }
 
-    /// A frame that goes when everything before it was told.
+    /// Queues a frame that is sent after all content that the reply has now.
     pub fn signal(&mut self, frame: String) {
         self.signals.push_back((self.end(), frame));
     }
 
-    pub fn has_room(&self) -> bool {
-        self.signals.len() < SIGNALS
+    pub fn has_space(&self) -> bool {
+        self.signals.len() < MAX_SIGNALS
     }
 
-    /// Nobody is there to be told: what is only of the moment need not wait for ever.
-    pub fn forget_old_signals(&mut self) {
-        while !self.has_room() {
+    /// Drops the oldest signals until there is space, for a hub that is disconnected: signals are ephemeral.
+    pub fn drop_old_signals(&mut self) {
+        while !self.has_space() {
             self.signals.pop_front();
         }
     }
 
-    fn end(&self) -> Mark {
+    fn end(&self) -> ReplyPosition {
         match self.parts.last() {
-            Some(last) if last.flows() => Mark { part: self.parts.len() - 1, byte: last.content.len() },
-            _ => Mark { part: self.parts.len(), byte: 0 },
+            Some(last) if last.is_mergeable() => {
+                ReplyPosition { part: self.parts.len() - 1, byte: last.content.len() }
+            }
+            _ => ReplyPosition { part: self.parts.len(), byte: 0 },
         }
     }
 
-    /// The hub has this much.
-    pub fn resume(&mut self, heard: Mark) {
-        let part = heard.part.min(self.parts.len());
-        let byte = self.parts.get(part).map_or(0, |at| {
-            let whole = at.flows() && at.content.is_char_boundary(heard.byte);
-            if whole { heard.byte } else { 0 }
+    /// Continues from the position that the hub has received. An invalid byte position restarts its part.
+    pub fn resume(&mut self, received: ReplyPosition) {
+        let part = received.part.min(self.parts.len());
+        let byte = self.parts.get(part).map_or(0, |part| {
+            let valid = part.is_mergeable() && part.content.is_char_boundary(received.byte);
+            if valid { received.byte } else { 0 }
         });
-        self.sent = Mark { part, byte };
+        self.sent = ReplyPosition { part, byte };
     }
 
-    pub fn is_told(&self) -> bool {
+    pub fn is_sent(&self) -> bool {
         self.signals.is_empty() && self.sent >= self.end()
     }
 
@@ -178,8 +191,8 @@ impl Reply {
         }
         loop {
             let part = self.parts.get(self.sent.part)?;
-            if !part.flows() {
-                self.sent = Mark { part: self.sent.part + 1, byte: 0 };
+            if !part.is_mergeable() {
+                self.sent = ReplyPosition { part: self.sent.part + 1, byte: 0 };
                 return Some(OutgoingPiece::Chunk(part.chunk(&part.content)));
             }
             let piece = head(&part.content[self.sent.byte..], MAX_CHUNK_BYTES);
@@ -190,14 +203,14 @@ impl Reply {
             if self.sent.part + 1 == self.parts.len() {
                 return None;
             }
-            self.sent = Mark { part: self.sent.part + 1, byte: 0 };
+            self.sent = ReplyPosition { part: self.sent.part + 1, byte: 0 };
         }
     }
 }
 
-/// As much of a text as is no longer than this when it is written as JSON.
-pub fn head(text: &str, most: usize) -> &str {
-    if text.len() * 6 <= most {
+/// The longest prefix of a text whose JSON form has at most `max_bytes` bytes.
+pub fn head(text: &str, max_bytes: usize) -> &str {
+    if text.len() * 6 <= max_bytes {
         return text;
     }
     let mut length = 0;
@@ -207,7 +220,7 @@ pub fn head(text: &str, most: usize) -> &str {
             c if c.is_control() => 6,
             c => c.len_utf8(),
         };
-        length > most
+        length > max_bytes
     });
     end.map_or(text, |(end, _)| &text[..end])
 }
@@ -225,7 +238,8 @@ mod tests {
         Chunk { kind: ChunkKind::ToolUse, content: content.into(), metadata: Some(Payload("{}".into())) }
     }
 
-    fn told(reply: &mut Reply) -> Vec<String> {
+    /// Takes all items that remain to be sent.
+    fn drain(reply: &mut Reply) -> Vec<String> {
         let next = |reply: &mut Reply| match reply.next()? {
             OutgoingPiece::Chunk(chunk) => Some(format!("{} {}", chunk.kind.as_str(), chunk.content)),
             OutgoingPiece::Signal(frame) => Some(frame),
@@ -234,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_nobody_sent_goes_together_and_in_order() {
+    fn output_that_waited_is_sent_merged_and_in_order() {
         let mut reply = Reply::default();
         reply.push(&text("a")).unwrap();
         reply.signal("first".into());
@@ -243,16 +257,16 @@ mod tests {
         reply.push(&text("")).unwrap();
         reply.push(&text("c")).unwrap();
         reply.signal("last".into());
-        assert!(!reply.is_told());
-        assert_eq!(told(&mut reply), ["text ab", "first", "tool_use t", "text c", "last"]);
-        assert!(reply.is_told());
+        assert!(!reply.is_sent());
+        assert_eq!(drain(&mut reply), ["text ab", "first", "tool_use t", "text c", "last"]);
+        assert!(reply.is_sent());
         reply.push(&text("d")).unwrap();
-        assert_eq!(told(&mut reply), ["text d"]);
+        assert_eq!(drain(&mut reply), ["text d"]);
         assert_eq!(reply.text(), "abcd");
     }
 
     #[test]
-    fn it_goes_on_where_the_hub_is() {
+    fn sending_resumes_at_the_position_of_the_hub() {
         let mut reply = Reply::default();
         reply.push(&text("häy")).unwrap();
         reply.push(&tool("t")).unwrap();
@@ -267,26 +281,26 @@ mod tests {
             ((9, 9), vec![]),
         ];
         for ((part, byte), expected) in cases {
-            reply.resume(Mark { part, byte });
-            assert_eq!(told(&mut reply), expected, "{part} {byte}");
+            reply.resume(ReplyPosition { part, byte });
+            assert_eq!(drain(&mut reply), expected, "{part} {byte}");
         }
     }
 
     #[test]
-    fn a_reply_that_is_too_long_is_cut_and_says_so() {
+    fn a_reply_over_the_limit_is_truncated_and_says_so() {
         let mut reply = Reply::default();
         let piece = "0123456789".repeat(100_000);
         let pushed = (0..20).filter(|_| reply.push(&text(&piece)).is_ok()).count();
         assert_eq!(pushed, 10);
-        assert!(reply.text().ends_with(CUT));
-        assert!(reply.text().len() < LONGEST_REPLY);
+        assert!(reply.text().ends_with(TRUNCATION_NOTICE));
+        assert!(reply.text().len() < MAX_REPLY_BYTES);
         let mut many = Reply::default();
         while many.push(&tool("x")).is_ok() {}
-        assert_eq!((many.parts.len(), many.text()), (MOST_PARTS + 1, CUT.to_owned()));
+        assert_eq!((many.parts.len(), many.text()), (MAX_PARTS + 1, TRUNCATION_NOTICE.to_owned()));
     }
 
     #[test]
-    fn no_frame_is_larger_than_a_hub_takes() {
+    fn no_chunk_is_larger_than_the_hub_accepts() {
         let mut reply = Reply::default();
         reply.push(&tool(&"\u{1}".repeat(1_000_000))).unwrap();
         reply.push(&text(&"\u{1}\"".repeat(1_000_000))).unwrap();
@@ -300,17 +314,18 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn whatever_is_cut_where_nothing_is_lost_or_said_twice(
-            said in prop::collection::vec(("[a-zé]{0,6}", any::<bool>()), 0..20),
+        fn no_output_is_lost_or_sent_twice_wherever_connections_break(
+            contents in prop::collection::vec(("[a-zé]{0,6}", any::<bool>()), 0..20),
             cuts in prop::collection::vec(0usize..12, 0..6),
         ) {
             let mut reply = Reply::default();
             let mut expected = String::new();
-            for (content, flows) in &said {
-                reply.push(&if *flows { text(content) } else { tool(content) }).unwrap();
+            for (content, is_text) in &contents {
+                reply.push(&if *is_text { text(content) } else { tool(content) }).unwrap();
                 expected += content;
             }
-            // What the hub has, as it merges what comes; of each connection only the first few frames arrive.
+            // The hub's copy, which merges chunks in the same way. Only the first `few` frames of each
+            // connection arrive.
             let mut hub = Reply::default();
             for few in cuts.into_iter().chain([usize::MAX]) {
                 reply.resume(hub.end());
@@ -322,8 +337,8 @@ mod tests {
                     hub.push(&chunk).unwrap();
                 }
             }
-            let heard: String = hub.parts.iter().map(|part| part.content.as_str()).collect();
-            prop_assert_eq!(heard, expected);
+            let received: String = hub.parts.iter().map(|part| part.content.as_str()).collect();
+            prop_assert_eq!(received, expected);
             prop_assert_eq!(hub.parts, reply.parts);
         }
     }

@@ -1,8 +1,8 @@
-//! Turns on this side: an agent plays on a task of its own, and what it says is kept for the hub.
+//! Runs on the gateway: each run is executed in its own task, and its output is recorded for the hub.
 
 use super::reply::{OutgoingPiece, Reply, ReplyTruncated, head};
 use super::store::{FinishedReply, PersistedRun, new_id};
-use super::{Gateway, GatewayNotice, HostedRun, HubRunState, Place, changes, register};
+use super::{Gateway, GatewayNotice, HostedRun, HubRunState, ReplyTarget, changes, register};
 use crate::kinds::AgentKind;
 use crate::run::{self, RunInput, RunIo, RunResult};
 use crate::sanitize::EscapeStripper;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, PermissionOutcome, RunRequest};
-use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MOST_CHUNKS, PermissionForm, read};
+use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MAX_CHUNKS, PermissionForm, read};
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
 use std::collections::VecDeque;
@@ -23,63 +23,70 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What a hub reads, unless it was set otherwise.
+/// Default frame limits of a hub. Frames beyond them are not sent, because the hub would reject them.
 const LIMITS: FrameLimits =
-    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
-/// Of a text that goes as a whole.
-pub const IN_ONE_FRAME: usize = 200 * 1024;
-/// Words that wait between an agent and its reply.
-const WORDS: usize = 64;
-/// What is said to an agent meanwhile and waits for it; what comes beyond is another turn.
-const WAITING: usize = 16;
-/// How long an agent that was stopped may take to end by itself.
+    FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MAX_CHUNKS } };
+/// Maximum bytes of a reply text that is sent whole in one frame.
+pub const MAX_FULL_TEXT_BYTES: usize = 200 * 1024;
+/// Capacity of the output queue between an agent kind and the recorder.
+const OUTPUT_QUEUE_CAPACITY: usize = 64;
+/// Capacity of the queue of injected messages of a run. The hub starts a separate run for each message
+/// beyond it.
+const INJECTION_QUEUE_CAPACITY: usize = 16;
+/// Time for a stopped agent to end by itself before its run is dropped.
 const STOP_GRACE: Duration = Duration::from_millis(700);
-/// How long it may take to find out what a turn changed.
-const REPORT: Duration = Duration::from_secs(5);
-/// How long people have to answer a question.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(300);
-/// Of what a terminal shows, so much goes into one frame.
-const SHOWN: usize = 32 * 1024;
-/// Questions of one turn that wait for an answer.
-const QUESTIONS: usize = 16;
+/// Timeout for comparing the working directory before and after a run.
+const CHANGES_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for users to decide a permission request.
+const PERMISSION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum bytes of terminal output in one frame.
+const TERMINAL_CHUNK_BYTES: usize = 32 * 1024;
+/// Maximum number of open permission requests of one run; further requests are denied.
+const MAX_OPEN_REQUESTS: usize = 16;
 
-/// What an agent has said in a turn, in the hands of who plays it and of who tells the hub.
+/// Recorded output of a run. Shared by the task that executes the run and the gateway task that sends it to
+/// the hub.
 #[derive(Debug, Default)]
 pub struct RunTranscript {
     pub reply: Mutex<Reply>,
-    pending_questions: Mutex<PendingQuestions>,
-    added: Mutex<InjectionState>,
-    /// Rings when there is room again.
-    room: Notify,
-    /// Whether somebody is told; else what is only of the moment does not wait.
-    alone: std::sync::atomic::AtomicBool,
+    permissions: Mutex<PendingPermissions>,
+    injections: Mutex<InjectionState>,
+    /// Notified when a signal was sent or the hub was disconnected, so that there may be space for another
+    /// signal.
+    space: Notify,
+    /// Whether the hub receives nothing now. Old signals are then dropped instead of blocking the agent.
+    disconnected: std::sync::atomic::AtomicBool,
 }
 
-/// What was said to the agent meanwhile, by the turns that would follow.
+/// Messages injected into a run, each named by the run that the hub would start for it otherwise.
 #[derive(Debug, Default)]
 struct InjectionState {
-    given: Vec<RunId>,
-    taken: Vec<RunId>,
+    /// Queued for the agent.
+    delivered: Vec<RunId>,
+    /// Used by the agent.
+    accepted: Vec<RunId>,
 }
 
 #[derive(Debug, Default)]
-struct PendingQuestions {
-    asked: usize,
-    open: Vec<PendingQuestion>,
+struct PendingPermissions {
+    /// Number of permission requests so far, for their ids.
+    count: usize,
+    open: Vec<PendingPermission>,
 }
 
+/// A permission request that is waiting for a decision.
 #[derive(Debug)]
-struct PendingQuestion {
+struct PendingPermission {
     request: Box<str>,
     frame: String,
     answer: oneshot::Sender<PermissionOutcome>,
 }
 
-/// An agent while it plays.
+/// Handle to stop an active run and to inject messages into it.
 #[derive(Debug)]
 pub struct RunHandle {
     stop: CancellationToken,
-    more: mpsc::Sender<InjectedMessage>,
+    injections: mpsc::Sender<InjectedMessage>,
 }
 
 impl RunHandle {
@@ -88,117 +95,124 @@ impl RunHandle {
     }
 }
 
-/// Which turn is over, and how it ended on this side.
+/// Number and result of a run whose task has ended.
 pub struct RunFinished {
     number: u64,
-    ending: RunResult,
+    result: RunResult,
 }
 
 impl RunTranscript {
-    pub fn of(reply: Reply, taken: Vec<RunId>) -> Self {
-        let added = Mutex::new(InjectionState { given: taken.clone(), taken });
-        Self { reply: Mutex::new(reply), added, ..Self::default() }
+    pub fn of(reply: Reply, accepted: Vec<RunId>) -> Self {
+        let injections = Mutex::new(InjectionState { delivered: accepted.clone(), accepted });
+        Self { reply: Mutex::new(reply), injections, ..Self::default() }
     }
 
-    /// The turns that became part of this one.
-    pub fn taken(&self) -> Vec<RunId> {
-        self.added.lock().taken.clone()
+    /// Runs that are not needed because the agent used their messages in this run.
+    pub fn accepted_injections(&self) -> Vec<RunId> {
+        self.injections.lock().accepted.clone()
     }
 
     pub fn next(&self) -> Option<OutgoingPiece> {
-        self.alone.store(false, std::sync::atomic::Ordering::Relaxed);
+        self.disconnected.store(false, std::sync::atomic::Ordering::Relaxed);
         let next = self.reply.lock().next();
         if matches!(next, Some(OutgoingPiece::Signal(_))) {
-            self.room.notify_one();
+            self.space.notify_one();
         }
         next
     }
 
-    /// There is nobody to tell for now.
+    /// Marks that the hub receives nothing of this run for now.
     pub fn disconnect(&self) {
-        self.alone.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.room.notify_one();
+        self.disconnected.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.space.notify_one();
     }
 
-    pub fn ask_again(&self, frames: &mut VecDeque<String>) {
-        frames.extend(self.pending_questions.lock().open.iter().map(|question| question.frame.clone()));
+    pub fn resend_permission_requests(&self, frames: &mut VecDeque<String>) {
+        frames.extend(self.permissions.lock().open.iter().map(|pending| pending.frame.clone()));
     }
 
-    /// Whether it was a question of this turn.
-    pub fn decided(&self, request: &str, verdict: &PermissionOutcome) -> bool {
-        let mut pending_questions = self.pending_questions.lock();
-        let Some(at) = pending_questions.open.iter().position(|one| &*one.request == request) else {
+    /// Delivers a decision; returns `false` if the permission request is not one of this run.
+    pub fn decide(&self, request: &str, outcome: &PermissionOutcome) -> bool {
+        let mut permissions = self.permissions.lock();
+        let Some(at) = permissions.open.iter().position(|pending| &*pending.request == request) else {
             return false;
         };
-        let _ = pending_questions.open.swap_remove(at).answer.send(verdict.clone());
+        let _ = permissions.open.swap_remove(at).answer.send(outcome.clone());
         true
     }
 
-    async fn wait_for_room(&self) {
+    /// Waits until another signal can be queued. Never waits for long while the hub is disconnected.
+    async fn wait_for_space(&self) {
         loop {
             {
                 let mut reply = self.reply.lock();
-                if self.alone.load(std::sync::atomic::Ordering::Relaxed) {
-                    reply.forget_old_signals();
+                if self.disconnected.load(std::sync::atomic::Ordering::Relaxed) {
+                    reply.drop_old_signals();
                 }
-                if reply.has_room() {
+                if reply.has_space() {
                     return;
                 }
             }
-            self.room.notified().await;
+            self.space.notified().await;
         }
     }
 }
 
-/// A turn became part of another.
-pub fn added(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> String {
+/// Frame for an accepted injection: `run` used the message of the queued run `added`.
+pub fn injection_accepted(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> String {
     let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
     egress::write(&GatewayMessage::Added { agent, room, run, added })
 }
 
 impl Gateway {
-    /// Something was said to an agent while it is at work. What it does not take is another turn.
-    pub(super) fn add_to(&mut self, addition: InjectedMessage) {
-        let own = |one: &&HostedRun| one.run == addition.run && one.agent == addition.agent;
-        let Some(playing) = self.turns.values().find(own) else { return };
-        let mut known = playing.said.added.lock();
-        if known.taken.contains(&addition.added) {
-            let frame = added(&playing.agent, &playing.room, &playing.run, addition.added);
-            drop(known);
-            return self.say(frame);
+    /// Injects a message into an active run. The hub starts a separate run if the agent does not accept it.
+    pub(super) fn inject(&mut self, injection: InjectedMessage) {
+        let matches =
+            |hosted_run: &&HostedRun| hosted_run.run == injection.run && hosted_run.agent == injection.agent;
+        let Some(hosted_run) = self.runs.values().find(matches) else { return };
+        let mut state = hosted_run.transcript.injections.lock();
+        if state.accepted.contains(&injection.added) {
+            let frame =
+                injection_accepted(&hosted_run.agent, &hosted_run.room, &hosted_run.run, injection.added);
+            drop(state);
+            return self.queue_frame(frame);
         }
-        let Some(act) = playing.act.as_ref().filter(|_| playing.standing == HubRunState::GoesOn) else {
+        let is_active = hosted_run.hub_state == HubRunState::Active;
+        let Some(handle) = hosted_run.handle.as_ref().filter(|_| is_active) else {
             return;
         };
-        let run = addition.added.clone();
-        if !known.given.contains(&run) && act.more.try_send(addition).is_ok() {
-            known.given.push(run);
+        let run = injection.added.clone();
+        if !state.delivered.contains(&run) && handle.injections.try_send(injection).is_ok() {
+            state.delivered.push(run);
         }
     }
 
-    pub(super) fn begin(&mut self, request: RunRequest) {
-        // A hub that does not name its turns cannot be come back to.
+    pub(super) fn start_run(&mut self, request: RunRequest) {
+        // A run without an id could not be resumed after a reconnect.
         let (Some(hosted), Some(run)) = (self.agents.get(&request.agent), request.run.clone()) else {
             return;
         };
-        if self.turns.values().any(|playing| playing.run == run) {
+        if self.runs.values().any(|hosted_run| hosted_run.run == run) {
             return;
         }
         let (agent, room) = (request.agent.clone(), request.room.clone());
         let reply = MessageId::stored(new_id());
-        // The agent has it from the turn before, which the hub gave up before it heard so.
-        if self.turns.values().any(|playing| playing.said.added.lock().taken.contains(&run)) {
+        // The agent already used this message as an injection into an earlier run, which the hub gave up
+        // before it received that information. The run is completed without output.
+        let is_accepted =
+            |hosted_run: &HostedRun| hosted_run.transcript.injections.lock().accepted.contains(&run);
+        if self.runs.values().any(is_accepted) {
             let (room, message, run) = (Some(room), Some(reply), Some(run));
-            let reply = Place { agent, room, message, run, target_agent: None };
+            let reply = ReplyTarget { agent, room, message, run, target_agent: None };
             let (text, chunks, outcome) = (None, Vec::new(), RunOutcome::Complete);
             let conversation = request.conversation.as_ref().map(|id| id.as_str().into());
             let depth = Some(request.depth);
-            let told = GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome };
-            return self.say(egress::write(&told));
+            let completion = GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome };
+            return self.queue_frame(egress::write(&completion));
         }
-        let number = self.next;
-        self.next += 1;
-        let kept = PersistedRun {
+        let number = self.next_number;
+        self.next_number += 1;
+        let persisted = PersistedRun {
             agent: agent.to_string(),
             room: room.to_string(),
             run: run.to_string(),
@@ -208,202 +222,205 @@ impl Gateway {
             taken: Vec::new(),
             finished: None,
         };
-        if let Err(error) = self.data.keep(number, &kept) {
-            tracing::warn!(%error, "a turn cannot be noted, and would be lost in a crash");
+        if let Err(error) = self.data.put_run(number, &persisted) {
+            tracing::warn!(%error, "cannot save a run: a crash would lose it");
         }
         let view = hosted.rooms.get(&room).cloned();
-        let named = view.as_ref().map_or(room.as_str(), |view| &*view.name).into();
+        let room_name = view.as_ref().map_or(room.as_str(), |view| &*view.name).into();
         let (name, by) = (hosted.name.clone(), request.sender_name.clone());
         let session = self.data.session(&agent, &room);
-        let turn = RunInput { request, room: view, session };
-        let said = Arc::<RunTranscript>::default();
-        let (stage, heard, stop) = RunIo::new(WORDS);
-        let (more, meanwhile) = mpsc::channel(WAITING);
-        let stage = stage.open_to(meanwhile);
+        let run_input = RunInput { request, room: view, session };
+        let transcript = Arc::<RunTranscript>::default();
+        let (run_io, output, stop) = RunIo::new(OUTPUT_QUEUE_CAPACITY);
+        let (injections, injection_receiver) = mpsc::channel(INJECTION_QUEUE_CAPACITY);
+        let run_io = run_io.with_injections(injection_receiver);
         let output_recorder = OutputRecorder {
-            said: said.clone(),
+            transcript: transcript.clone(),
             folder: hosted.agent_config.directory.clone(),
-            kept: (number, kept.clone()),
+            persisted: (number, persisted.clone()),
             agent: agent.clone(),
             room: room.clone(),
             reply: reply.clone(),
-            words: Mutex::default(),
-            thoughts: Mutex::default(),
+            text_stripper: Mutex::default(),
+            thinking_stripper: Mutex::default(),
             data: self.data.clone(),
-            bell: self.output_ready.clone(),
+            output_ready: self.output_ready.clone(),
             stop: stop.clone(),
         };
-        let (kind, bell) = (hosted.kind.clone(), self.output_ready.clone());
+        let (kind, output_ready) = (hosted.kind.clone(), self.output_ready.clone());
         self.tasks.spawn(async move {
-            // One that breaks down takes nobody else with it, and one that nobody waits for ends.
-            let acting =
-                AbortOnDropHandle::new(tokio::spawn(output_recorder.follow(kind, turn, stage, heard)));
-            let ending = acting.await.unwrap_or_else(|error: JoinError| {
-                tracing::error!(%error, "a kind of agent broke");
-                RunResult::Failed("The agent broke down.".into())
+            // A separate task isolates a panic of the agent kind; it is aborted when this future is dropped.
+            let execution = AbortOnDropHandle::new(tokio::spawn(
+                output_recorder.execute(kind, run_input, run_io, output),
+            ));
+            let result = execution.await.unwrap_or_else(|error: JoinError| {
+                tracing::error!(%error, "an agent kind panicked");
+                RunResult::Failed("The agent failed because of an internal error.".into())
             });
-            bell.notify_one();
-            RunFinished { number, ending }
+            output_ready.notify_one();
+            RunFinished { number, result }
         });
-        let act = Some(RunHandle { stop, more });
-        let standing = HubRunState::GoesOn;
-        let playing = HostedRun {
-            kept,
+        let hosted_run = HostedRun {
+            persisted,
             agent,
             room,
             run,
             reply,
-            act,
-            said,
-            standing,
-            ending: None,
-            told: false,
-            over: false,
+            handle: Some(RunHandle { stop, injections }),
+            transcript,
+            hub_state: HubRunState::Active,
+            outcome: None,
+            completion_sent: false,
+            end_confirmed: false,
         };
-        self.turns.insert(number, playing);
-        self.tell(GatewayNotice::Began { agent: name, room: named, by });
+        self.runs.insert(number, hosted_run);
+        self.notify(GatewayNotice::Began { agent: name, room: room_name, by });
     }
 
-    pub(super) fn is_over(&mut self, over: Result<RunFinished, JoinError>) {
-        let Ok(RunFinished { number, ending }) = over else { return };
-        let Some(playing) = self.turns.get_mut(&number) else { return };
-        playing.act = None;
-        let how = match &ending {
+    /// Handles the end of a run's task: stores the reply, or completes a run that the hub has ended.
+    pub(super) fn run_finished(&mut self, finished: Result<RunFinished, JoinError>) {
+        let Ok(RunFinished { number, result }) = finished else { return };
+        let Some(hosted_run) = self.runs.get_mut(&number) else { return };
+        hosted_run.handle = None;
+        let how = match &result {
             RunResult::Finished => RunOutcome::Complete,
             RunResult::Failed(reason) => {
-                playing.said.reply.lock().fail(reason);
+                hosted_run.transcript.reply.lock().fail(reason);
                 RunOutcome::Failed(reason.clone())
             }
-            // Where nobody stopped it, it was too long and says so.
-            RunResult::Stopped if playing.standing != HubRunState::Over => RunOutcome::Complete,
+            // The hub did not stop the run: its reply was truncated, which the reply itself says.
+            RunResult::Stopped if hosted_run.hub_state != HubRunState::Ended => RunOutcome::Complete,
             RunResult::Stopped => RunOutcome::Cancelled,
         };
-        let playing_agent = playing.agent.clone();
-        let hosted = self.agents.get(&playing_agent);
-        let agent = hosted.map_or(playing.agent.as_str(), |hosted| &hosted.name).into();
-        let view = hosted.and_then(|hosted| hosted.rooms.get(&playing.room));
-        let room = view.map_or(playing.room.as_str(), |view| &view.name).into();
-        if playing.standing == HubRunState::Over {
-            // The hub waits for this before it gives the agent another turn there.
-            let frame = playing.complete(RunOutcome::Complete);
-            // Known until the hub keeps its end: a hub that dies before would hand it over once more.
-            (playing.ending, playing.told) = (Some(RunOutcome::Interrupted), true);
-            if playing.over {
+        let agent_id = hosted_run.agent.clone();
+        let hosted = self.agents.get(&agent_id);
+        let agent = hosted.map_or(hosted_run.agent.as_str(), |hosted| &hosted.name).into();
+        let view = hosted.and_then(|hosted| hosted.rooms.get(&hosted_run.room));
+        let room = view.map_or(hosted_run.room.as_str(), |view| &view.name).into();
+        if hosted_run.hub_state == HubRunState::Ended {
+            // The hub waits for this frame before it starts another run of the agent in this room.
+            let frame = hosted_run.completion(RunOutcome::Complete);
+            // Kept until the hub has stored the end of the run: after a crash the hub would start the run
+            // again.
+            (hosted_run.outcome, hosted_run.completion_sent) = (Some(RunOutcome::Interrupted), true);
+            if hosted_run.end_confirmed {
                 self.forget(number);
             }
-            self.say(frame);
+            self.queue_frame(frame);
         } else {
-            playing.ending = Some(how.clone());
-            let parts = playing.said.reply.lock().parts().to_vec();
+            hosted_run.outcome = Some(how.clone());
+            let parts = hosted_run.transcript.reply.lock().parts().to_vec();
             let failed = match &how {
                 RunOutcome::Failed(reason) => Some(reason.clone()),
                 _ => None,
             };
-            playing.kept.finished = Some(FinishedReply { failed, parts });
-            playing.kept.taken = playing.said.taken().iter().map(ToString::to_string).collect();
-            if let Err(error) = self.data.keep(number, &playing.kept) {
-                tracing::warn!(%error, "a reply cannot be kept, and would be lost in a crash");
+            hosted_run.persisted.finished = Some(FinishedReply { failed, parts });
+            hosted_run.persisted.taken =
+                hosted_run.transcript.accepted_injections().iter().map(ToString::to_string).collect();
+            if let Err(error) = self.data.put_run(number, &hosted_run.persisted) {
+                tracing::warn!(%error, "cannot save a reply: a crash would lose it");
             }
-            // It is in the reply.
-            if let Some(finished) = &mut playing.kept.finished {
+            // The parts are on disk and in the transcript; a third copy would waste memory.
+            if let Some(finished) = &mut hosted_run.persisted.finished {
                 finished.parts = Vec::new();
             }
         }
-        let of = playing_agent;
-        self.tell(GatewayNotice::Ended { agent, room, how });
-        self.tell_commands(&of);
+        self.notify(GatewayNotice::Ended { agent, room, how });
+        self.update_commands(&agent_id);
     }
 
-    /// What an agent understands after a slash is often known only when it has run.
-    fn tell_commands(&mut self, agent: &AgentId) {
+    /// Registers the agent again if its slash commands have changed: many agents announce them only during
+    /// a run.
+    fn update_commands(&mut self, agent: &AgentId) {
         let Some(hosted) = self.agents.get_mut(agent) else { return };
         let commands = hosted.kind.commands();
         if commands != hosted.commands {
             hosted.commands = commands;
-            let form = register(agent, hosted);
-            self.say(form);
+            let frame = register(agent, hosted);
+            self.queue_frame(frame);
         }
     }
 }
 
-/// Takes down what an agent says.
+/// Executes a run and records its output.
 struct OutputRecorder {
-    said: Arc<RunTranscript>,
-    /// Where the agent works.
+    transcript: Arc<RunTranscript>,
+    /// Working directory of the agent.
     folder: Option<PathBuf>,
-    /// The turn as it was noted when it began.
-    kept: (u64, PersistedRun),
+    /// Number and stored form of the run, as saved at its start.
+    persisted: (u64, PersistedRun),
     agent: AgentId,
     room: RoomId,
     reply: MessageId,
-    words: Mutex<EscapeStripper>,
-    thoughts: Mutex<EscapeStripper>,
+    text_stripper: Mutex<EscapeStripper>,
+    thinking_stripper: Mutex<EscapeStripper>,
     data: Arc<super::GatewayStore>,
-    bell: Arc<Notify>,
+    output_ready: Arc<Notify>,
     stop: CancellationToken,
 }
 
 impl OutputRecorder {
-    async fn follow(
+    async fn execute(
         self,
         kind: Arc<AgentKind>,
-        turn: RunInput,
-        stage: RunIo,
-        mut heard: tokio::sync::mpsc::Receiver<run::AgentOutput>,
+        run_input: RunInput,
+        run_io: RunIo,
+        mut output: tokio::sync::mpsc::Receiver<run::AgentOutput>,
     ) -> RunResult {
         let before = match &self.folder {
             Some(folder) => tokio::select! {
                 () = self.stop.cancelled() => return RunResult::Stopped,
-                before = timeout(REPORT, changes::snapshot(folder)) => before.ok().flatten(),
+                before = timeout(CHANGES_TIMEOUT, changes::snapshot(folder)) => before.ok().flatten(),
             },
             None => None,
         };
-        let ending = {
-            let playing = kind.execute(&turn, &stage);
-            let listening = async {
-                while let Some(said) = heard.recv().await {
-                    self.take_down(said).await;
+        let result = {
+            let execution = kind.execute(&run_input, &run_io);
+            let recording = async {
+                while let Some(item) = output.recv().await {
+                    self.record(item).await;
                 }
             };
-            let too_long = async {
+            let stop_timeout = async {
                 self.stop.cancelled().await;
                 sleep(STOP_GRACE).await;
             };
             tokio::select! {
                 biased;
-                () = too_long => RunResult::Stopped,
-                ending = playing => ending,
-                () = listening => RunResult::Stopped,
+                () = stop_timeout => RunResult::Stopped,
+                result = execution => result,
+                () = recording => RunResult::Stopped,
             }
         };
-        while let Ok(said) = heard.try_recv() {
-            self.take_down(said).await;
+        while let Ok(item) = output.try_recv() {
+            self.record(item).await;
         }
-        if ending != RunResult::Stopped
+        if result != RunResult::Stopped
             && let Some(before) = before
             && let Some(report) = self.unless_stopped(before.changes()).await
         {
             self.signal(self.event(RunEvent::Changes(report))).await;
         }
-        ending
+        result
     }
 
-    /// Nothing of a turn goes on after a stop, and nobody waits long for what is told beside it.
+    /// Awaits optional work of the run; `None` if the run is stopped or the work takes longer than
+    /// `CHANGES_TIMEOUT`.
     async fn unless_stopped<T>(&self, work: impl Future<Output = Option<T>>) -> Option<T> {
         tokio::select! {
             () = self.stop.cancelled() => None,
-            done = timeout(REPORT, work) => done.ok().flatten(),
+            done = timeout(CHANGES_TIMEOUT, work) => done.ok().flatten(),
         }
     }
 
-    async fn take_down(&self, said: run::AgentOutput) {
-        match said {
+    async fn record(&self, output: run::AgentOutput) {
+        match output {
             run::AgentOutput::Chunk(chunk) => {
-                let chunk = self.readable(self.plain(chunk));
+                let chunk = self.limit_metadata(self.strip_escapes(chunk));
                 if chunk.content.is_empty() && matches!(chunk.kind, ChunkKind::Text | ChunkKind::Thinking) {
                     return;
                 }
-                let pushed = self.said.reply.lock().push(&chunk);
+                let pushed = self.transcript.reply.lock().push(&chunk);
                 if pushed == Err(ReplyTruncated) {
                     self.stop.cancel();
                 }
@@ -412,52 +429,57 @@ impl OutputRecorder {
             run::AgentOutput::Terminal(data) => {
                 let mut rest = &*data;
                 while !rest.is_empty() {
-                    let piece = head(rest, SHOWN);
+                    let piece = head(rest, TERMINAL_CHUNK_BYTES);
                     let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
                     self.signal(Some(GatewayMessage::Terminal { agent, room, data: piece.into() })).await;
                     rest = &rest[piece.len()..];
                 }
             }
-            run::AgentOutput::Question { tool, input, answer } => self.ask(tool, input, answer).await,
+            run::AgentOutput::PermissionRequest { tool, input, answer } => {
+                self.request_permission(tool, input, answer).await;
+            }
             run::AgentOutput::Session(session) => {
                 if let Err(error) = self.data.put_session(&self.agent, &self.room, Some(&session)) {
-                    tracing::warn!(%error, "the session of an agent cannot be kept");
+                    tracing::warn!(%error, "cannot save the session of an agent");
                 }
             }
-            run::AgentOutput::Took(run) => self.took(run),
+            run::AgentOutput::InjectionAccepted(run) => self.accept_injection(run),
         }
-        self.bell.notify_one();
+        self.output_ready.notify_one();
     }
 
-    /// Noted before the hub is told: who forgets it would have the agent hear it twice.
-    fn took(&self, run: RunId) {
+    /// Saves an accepted injection before it is reported to the hub. Otherwise a crash in between would
+    /// deliver the message to the agent twice.
+    fn accept_injection(&self, run: RunId) {
         let taken = {
-            let mut added = self.said.added.lock();
-            added.taken.push(run.clone());
-            added.taken.iter().map(ToString::to_string).collect()
+            let mut injections = self.transcript.injections.lock();
+            injections.accepted.push(run.clone());
+            injections.accepted.iter().map(ToString::to_string).collect()
         };
-        let (number, kept) = &self.kept;
-        if let Err(error) = self.data.keep(*number, &PersistedRun { taken, ..kept.clone() }) {
-            tracing::warn!(%error, "what an agent took up cannot be noted, and would be repeated after a crash");
+        let (number, persisted) = &self.persisted;
+        if let Err(error) = self.data.put_run(*number, &PersistedRun { taken, ..persisted.clone() }) {
+            tracing::warn!(%error, "cannot save an accepted injection: it would be repeated after a crash");
         }
-        if let Ok(into) = RunId::parse(&kept.run) {
-            self.said.reply.lock().signal(added(&self.agent, &self.room, &into, run));
+        if let Ok(into) = RunId::parse(&persisted.run) {
+            let frame = injection_accepted(&self.agent, &self.room, &into, run);
+            self.transcript.reply.lock().signal(frame);
         }
     }
 
-    /// Whatever kind of agent says it, words steer no terminal.
-    fn plain(&self, chunk: Chunk) -> Chunk {
+    /// Removes terminal escape sequences from the output of every agent kind.
+    fn strip_escapes(&self, chunk: Chunk) -> Chunk {
         let content = match chunk.kind {
-            // These come in pieces, between which a sequence may be cut.
-            ChunkKind::Text => self.words.lock().pass(&chunk.content),
-            ChunkKind::Thinking => self.thoughts.lock().pass(&chunk.content),
+            // Text and thinking are streamed, so an escape sequence may be split over two chunks.
+            ChunkKind::Text => self.text_stripper.lock().pass(&chunk.content),
+            ChunkKind::Thinking => self.thinking_stripper.lock().pass(&chunk.content),
             _ => EscapeStripper::default().pass(&chunk.content),
         };
         Chunk { content: content.into(), ..chunk }
     }
 
-    /// A hub would pass over what is too deep or too large, and both would count differently from then on.
-    fn readable(&self, chunk: Chunk) -> Chunk {
+    /// Removes metadata that is too deep or too large for the hub. The hub would reject the whole chunk,
+    /// and the positions in the reply would differ between gateway and hub from then on.
+    fn limit_metadata(&self, chunk: Chunk) -> Chunk {
         let Some(metadata) = &chunk.metadata else { return chunk };
         let framed = format!(
             "{{\"type\":\"gateway:message_chunk\",\"roomId\":\"r\",\"agentId\":\"a\",\"messageId\":\"m\",\"chunk\":{{\"type\":\"text\",\"content\":\"\",\"metadata\":{}}}}}",
@@ -472,42 +494,47 @@ impl OutputRecorder {
         Some(GatewayMessage::RunEvent { agent, room, message: Some(self.reply.clone()), event })
     }
 
-    /// What a hub cannot read is not told.
-    async fn signal(&self, told: Option<GatewayMessage>) {
-        let Some(frame) = told.map(|told| egress::write(&told)) else { return };
+    /// Queues a frame that is not part of the reply. A frame over the hub's limits is dropped.
+    async fn signal(&self, message: Option<GatewayMessage>) {
+        let Some(frame) = message.map(|message| egress::write(&message)) else { return };
         if read(&frame, &LIMITS).is_err() {
-            tracing::debug!("an agent told more than a hub reads");
+            tracing::debug!("dropped a frame of an agent that is over the limits of the hub");
             return;
         }
-        self.said.wait_for_room().await;
-        self.said.reply.lock().signal(frame);
+        self.transcript.wait_for_space().await;
+        self.transcript.reply.lock().signal(frame);
     }
 
-    async fn ask(&self, tool: Box<str>, input: Payload, answer: oneshot::Sender<PermissionOutcome>) {
+    async fn request_permission(
+        &self,
+        tool: Box<str>,
+        input: Payload,
+        answer: oneshot::Sender<PermissionOutcome>,
+    ) {
         let request: Box<str> = {
-            let mut pending_questions = self.said.pending_questions.lock();
-            pending_questions.asked += 1;
-            format!("{}-p{}", self.reply, pending_questions.asked).into()
+            let mut permissions = self.transcript.permissions.lock();
+            permissions.count += 1;
+            format!("{}-p{}", self.reply, permissions.count).into()
         };
-        let told = GatewayMessage::Permission(PermissionForm {
+        let message = GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.agent.clone(),
             room: Some(self.room.clone()),
             tool,
             input,
-            timeout_ms: Some(QUESTION_TIMEOUT.as_millis() as u64),
+            timeout_ms: Some(PERMISSION_TIMEOUT.as_millis() as u64),
         });
-        let frame = egress::write(&told);
-        let open = self.said.pending_questions.lock().open.len();
-        if read(&frame, &LIMITS).is_err() || open >= QUESTIONS {
-            // What people cannot be shown they cannot allow.
-            let reason = Some("It is too large to be shown, and so to be allowed.".into());
+        let frame = egress::write(&message);
+        let open = self.transcript.permissions.lock().open.len();
+        if read(&frame, &LIMITS).is_err() || open >= MAX_OPEN_REQUESTS {
+            // Default deny: users cannot approve an input that they cannot see.
+            let reason = Some("Denied: the request is too large to be shown to the users.".into());
             let _ = answer.send(PermissionOutcome::Denied { reason });
             return;
         }
-        let question = PendingQuestion { request, frame: frame.clone(), answer };
-        self.said.pending_questions.lock().open.push(question);
-        self.said.wait_for_room().await;
-        self.said.reply.lock().signal(frame);
+        let pending = PendingPermission { request, frame: frame.clone(), answer };
+        self.transcript.permissions.lock().open.push(pending);
+        self.transcript.wait_for_space().await;
+        self.transcript.reply.lock().signal(frame);
     }
 }

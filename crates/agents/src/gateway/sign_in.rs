@@ -1,4 +1,5 @@
-//! How a gateway proves whose it is: with an API key, or with a name and a password that it renews by itself.
+//! Credentials of a gateway: an API key, or a user name and password with tokens that are renewed
+//! automatically.
 
 use super::trust::{self, Trust};
 use base64::Engine;
@@ -10,12 +11,12 @@ use std::fmt;
 use std::time::Duration;
 use url::Url;
 
-/// Between two renewals, at the least.
-const SHORTEST: Duration = Duration::from_secs(5);
-/// An answer that takes longer is none.
+/// Minimum interval between two renewals.
+const MIN_RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
+/// Timeout for an HTTP request to the hub.
 const HTTP_TIMEOUT: Duration = Duration::from_secs(20);
-/// A sign-in lives while it is renewed; this often if the hub does not say how long a token is good.
-const RENEW: Duration = Duration::from_secs(5 * 60);
+/// Maximum interval between two renewals; also used if the lifetime of a token is unknown.
+const MAX_RENEWAL_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Clone)]
 pub enum Credentials {
@@ -23,7 +24,7 @@ pub enum Credentials {
     Password { user: String, password: String },
 }
 
-/// Never shows what is secret.
+/// Hides the key and the password.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -35,9 +36,9 @@ impl fmt::Debug for Credentials {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The hub does not know this key, name or password.
+    /// Permanent: the hub rejected the credentials or the request, or its certificate is not trusted.
     Wrong(String),
-    /// It may be tried again.
+    /// Transient: the attempt can be repeated.
     NotNow(String),
 }
 
@@ -73,17 +74,18 @@ impl SignIn {
         &self.trust
     }
 
-    /// What to show the hub; asks it for something newer if it did not take the last one.
-    pub async fn token(&mut self, refused: bool) -> Result<String, ConnectError> {
+    /// Returns a token for the hub. Requests a new one if `rejected` is set: the hub did not accept the
+    /// last one.
+    pub async fn token(&mut self, rejected: bool) -> Result<String, ConnectError> {
         let (user, password) = match &self.credentials {
-            Credentials::Key(key) if refused => {
+            Credentials::Key(key) if rejected => {
                 let _ = key;
-                return Err(ConnectError::Wrong("the hub does not take this key: was it revoked?".into()));
+                return Err(ConnectError::Wrong("the hub does not accept this key: was it revoked?".into()));
             }
             Credentials::Key(key) => return Ok(key.clone()),
             Credentials::Password { user, password } => (user, password),
         };
-        if let Some(tokens) = self.tokens.as_ref().filter(|_| !refused) {
+        if let Some(tokens) = self.tokens.as_ref().filter(|_| !rejected) {
             return Ok(tokens.access_token.clone());
         }
         let renewed = match self.tokens.take() {
@@ -102,28 +104,31 @@ impl SignIn {
             }
         };
         if data["totpRequired"] == true {
-            let why = format!("{user} has a second factor: use a key (parlor join, or Settings → API keys)");
+            let why =
+                format!("{user} has a second factor: use an API key (parlor join, or Settings → API keys)");
             return Err(ConnectError::Wrong(why));
         }
-        let tokens: Tokens =
-            serde_json::from_value(data).map_err(|_| ConnectError::NotNow("the hub answers oddly".into()))?;
+        let tokens: Tokens = serde_json::from_value(data)
+            .map_err(|_| ConnectError::NotNow("the hub sent an unexpected answer".into()))?;
         Ok(self.tokens.insert(tokens).access_token.clone())
     }
 
-    /// When to ask for something newer, if ever: long before what there is gets too old.
+    /// Time until the next renewal, a third of the token's lifetime; `None` for an API key.
     pub fn renewal(&self) -> Option<Duration> {
         match self.credentials {
             Credentials::Key(_) => None,
             Credentials::Password { .. } => {
-                let good = self.tokens.as_ref().and_then(|tokens| good_for(&tokens.access_token));
-                Some(good.map_or(RENEW, |good| (good / 3).clamp(SHORTEST, RENEW)))
+                let lifetime = self.tokens.as_ref().and_then(|tokens| token_lifetime(&tokens.access_token));
+                Some(lifetime.map_or(MAX_RENEWAL_INTERVAL, |lifetime| {
+                    (lifetime / 3).clamp(MIN_RENEWAL_INTERVAL, MAX_RENEWAL_INTERVAL)
+                }))
             }
         }
     }
 }
 
-/// How long a token is good from now on: what is between its dots is its content.
-fn good_for(token: &str) -> Option<Duration> {
+/// Lifetime of a fresh token, from the claims in its payload.
+fn token_lifetime(token: &str) -> Option<Duration> {
     #[derive(Deserialize)]
     struct Claims {
         iat: u64,
@@ -131,7 +136,7 @@ fn good_for(token: &str) -> Option<Duration> {
     }
     let content = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let Claims { iat, exp } = serde_json::from_slice(&content).ok()?;
-    // Not by this clock, which may be another one than the hub's.
+    // The difference of the hub's own times; the clock of this machine may be wrong.
     Some(Duration::from_secs(exp.checked_sub(iat)?))
 }
 
@@ -141,33 +146,35 @@ fn client(trust: &Trust) -> Result<Client, ConnectError> {
     client
         .tls_backend_preconfigured(config)
         .build()
-        .map_err(|error| ConnectError::NotNow(format!("no HTTP here: {error}")))
+        .map_err(|error| ConnectError::NotNow(format!("cannot create an HTTP client: {error}")))
 }
 
-/// Gives a pairing code for the key it stands for.
+/// Exchanges a pairing code for an API key.
 pub async fn pair(server: &Url, trust: &Trust, code: &str, name: &str) -> Result<String, ConnectError> {
     let body = json!({ "code": code, "name": name });
     let data = post(&client(trust)?, server, "api/pairing/exchange", &body).await?;
     match data["key"].as_str() {
         Some(key) => Ok(key.to_owned()),
-        None => Err(ConnectError::NotNow("the hub answers oddly".into())),
+        None => Err(ConnectError::NotNow("the hub sent an unexpected answer".into())),
     }
 }
 
 async fn post(http: &Client, server: &Url, path: &str, body: &Value) -> Result<Value, ConnectError> {
     let url = server.join(path).map_err(|error| ConnectError::Wrong(error.to_string()))?;
-    let asked = http.post(url).json(body).send().await;
-    // Without the URL, which the reader knows, and without the body, which is secret.
-    let answered = asked.map_err(|error| trust::failed("the hub cannot be reached", &error.without_url()))?;
-    let status = answered.status();
-    let answer: Value = answered.json().await.unwrap_or_default();
+    let sent = http.post(url).json(body).send().await;
+    // The URL is left out because the user knows it; the body is secret.
+    let response = sent.map_err(|error| trust::failed("the hub cannot be reached", &error.without_url()))?;
+    let status = response.status();
+    let answer: Value = response.json().await.unwrap_or_default();
     if status.is_success() && answer["ok"] == true {
         return Ok(answer["data"].clone());
     }
-    let said = answer["error"].as_str().map_or_else(|| format!("the hub answered {status}"), str::to_owned);
+    let message = answer["error"]
+        .as_str()
+        .map_or_else(|| format!("the hub answered with status {status}"), str::to_owned);
     Err(match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => ConnectError::NotNow(said),
-        status if status.is_client_error() => ConnectError::Wrong(said),
-        _ => ConnectError::NotNow(said),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => ConnectError::NotNow(message),
+        status if status.is_client_error() => ConnectError::Wrong(message),
+        _ => ConnectError::NotNow(message),
     })
 }

@@ -1,6 +1,8 @@
-//! What a gateway keeps over a restart: who it is, the sessions of its agents, and replies that the hub may not have.
+//! Persistent state of a gateway: its identity, the sessions of its agents, and replies that the hub may
+//! not have.
 //!
-//! Owns: a file is the old one or the new one, never half of it, and nobody else can read it.
+//! Owns: files are replaced atomically, and only their owner can read them. One process at a time uses a
+//! directory.
 
 use super::AgentSpec;
 use super::reply::Part;
@@ -15,16 +17,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Replies that are kept while there is no hub to take them.
-const MOST_REPLIES: usize = 1000;
-/// Agents that can be made from afar.
-const MOST_SPAWNED: usize = 100;
+/// Maximum number of unfinished runs loaded at start; the oldest beyond it are deleted.
+const MAX_UNFINISHED_RUNS: usize = 1000;
+/// Maximum number of remotely created agents.
+const MAX_SPAWNED: usize = 100;
 
-/// The directory of one gateway, in the hands of one process.
+/// The data directory of a gateway, locked by this process.
 #[derive(Debug)]
 pub struct GatewayStore {
     directory: PathBuf,
-    known: Mutex<PersistedState>,
+    state: Mutex<PersistedState>,
     _lock: File,
 }
 
@@ -38,12 +40,12 @@ struct PersistedState {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Identity {
     gateway: String,
-    /// The id of each agent, by its name.
+    /// Agent ids by agent name.
     #[serde(default)]
     agents: BTreeMap<String, String>,
 }
 
-/// An agent that was made from afar.
+/// A remotely created agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Spawned {
     id: String,
@@ -51,10 +53,10 @@ struct Spawned {
     recipe: AgentConfig,
 }
 
-/// By agent and room.
+/// Session ids by agent id and room id.
 type Sessions = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A turn that was begun and that the hub has not been seen to end.
+/// A run whose end the hub has not confirmed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PersistedRun {
     pub agent: String,
@@ -65,17 +67,17 @@ pub struct PersistedRun {
     pub conversation: Option<String>,
     #[serde(default)]
     pub depth: u32,
-    /// Turns that became part of it.
+    /// Runs that are not needed because this run accepted their messages as injections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<String>,
-    /// Absent while it is played.
+    /// `None` while the run is active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<FinishedReply>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FinishedReply {
-    /// Why it failed, if it did.
+    /// Reason, if the run failed.
     pub failed: Option<Box<str>>,
     pub parts: Vec<Part>,
 }
@@ -111,7 +113,7 @@ impl GatewayStore {
         let spawned = read(&directory.join("spawned.json"))?.unwrap_or_default();
         let data = Self {
             directory: directory.into(),
-            known: Mutex::new(PersistedState { identity, sessions, spawned }),
+            state: Mutex::new(PersistedState { identity, sessions, spawned }),
             _lock: lock,
         };
         data.save_identity()?;
@@ -119,30 +121,30 @@ impl GatewayStore {
     }
 
     pub fn gateway(&self) -> GatewayId {
-        GatewayId::stored(self.known.lock().identity.gateway.as_str())
+        GatewayId::stored(self.state.lock().identity.gateway.as_str())
     }
 
-    /// The id of the agent of this name, the same at every start.
+    /// Returns the id of the agent with this name; creates and saves one at the first call.
     pub fn agent(&self, name: &str) -> io::Result<AgentId> {
-        let known = self.known.lock().identity.agents.get(name).and_then(|id| AgentId::parse(id).ok());
-        if let Some(known) = known {
-            return Ok(known);
+        let existing = self.state.lock().identity.agents.get(name).and_then(|id| AgentId::parse(id).ok());
+        if let Some(existing) = existing {
+            return Ok(existing);
         }
         let id = new_id();
-        self.known.lock().identity.agents.insert(name.into(), id.clone());
+        self.state.lock().identity.agents.insert(name.into(), id.clone());
         self.save_identity()?;
         Ok(AgentId::stored(id))
     }
 
     pub fn session(&self, agent: &AgentId, room: &RoomId) -> Option<Box<str>> {
-        let known = self.known.lock();
-        Some(known.sessions.get(agent.as_str())?.get(room.as_str())?.as_str().into())
+        let state = self.state.lock();
+        Some(state.sessions.get(agent.as_str())?.get(room.as_str())?.as_str().into())
     }
 
-    /// `None` forgets it.
+    /// Saves the session of an agent in a room; `None` deletes it.
     pub fn put_session(&self, agent: &AgentId, room: &RoomId, session: Option<&str>) -> io::Result<()> {
-        let mut known = self.known.lock();
-        let of_agent = known.sessions.entry(agent.to_string()).or_default();
+        let mut state = self.state.lock();
+        let of_agent = state.sessions.entry(agent.to_string()).or_default();
         let before = match session {
             Some(session) => of_agent.insert(room.to_string(), session.into()),
             None => of_agent.remove(room.as_str()),
@@ -150,76 +152,80 @@ impl GatewayStore {
         if before.as_deref() == session {
             return Ok(());
         }
-        replace(&self.directory.join("sessions.json"), &serde_json::to_vec(&known.sessions)?)
+        replace(&self.directory.join("sessions.json"), &serde_json::to_vec(&state.sessions)?)
     }
 
-    /// What was made from afar, as it is to be hosted again.
+    /// All remotely created agents.
     pub fn spawned(&self) -> Vec<AgentSpec> {
-        let plan = |one: &Spawned| {
-            let id = AgentId::parse(&one.id).ok()?;
-            Some(AgentSpec { id, name: one.name.as_str().into(), agent_config: one.recipe.clone() })
+        let spec = |spawned: &Spawned| {
+            let id = AgentId::parse(&spawned.id).ok()?;
+            let name = spawned.name.as_str().into();
+            Some(AgentSpec { id, name, agent_config: spawned.recipe.clone() })
         };
-        self.known.lock().spawned.iter().filter_map(plan).collect()
+        self.state.lock().spawned.iter().filter_map(spec).collect()
     }
 
-    pub fn put_spawned(&self, plan: &AgentSpec) -> io::Result<()> {
-        let mut known = self.known.lock();
-        if known.spawned.len() >= MOST_SPAWNED {
-            return Err(io::Error::other(format!("there are {MOST_SPAWNED} already")));
+    pub fn put_spawned(&self, spec: &AgentSpec) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if state.spawned.len() >= MAX_SPAWNED {
+            return Err(io::Error::other(format!(
+                "the maximum of {MAX_SPAWNED} remotely created agents is reached"
+            )));
         }
-        let AgentSpec { id, name, agent_config } = plan.clone();
-        known.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe: agent_config });
-        self.save_spawned(&known.spawned)
+        let AgentSpec { id, name, agent_config } = spec.clone();
+        state.spawned.push(Spawned { id: id.to_string(), name: name.into(), recipe: agent_config });
+        self.save_spawned(&state.spawned)
     }
 
     pub fn forget_spawned(&self, agent: &AgentId) -> io::Result<()> {
-        let mut known = self.known.lock();
-        let before = known.spawned.len();
-        known.spawned.retain(|one| one.id != agent.as_str());
-        if known.spawned.len() == before { Ok(()) } else { self.save_spawned(&known.spawned) }
+        let mut state = self.state.lock();
+        let before = state.spawned.len();
+        state.spawned.retain(|spawned| spawned.id != agent.as_str());
+        if state.spawned.len() == before { Ok(()) } else { self.save_spawned(&state.spawned) }
     }
 
     fn save_spawned(&self, spawned: &[Spawned]) -> io::Result<()> {
         replace(&self.directory.join("spawned.json"), &serde_json::to_vec_pretty(spawned)?)
     }
 
-    /// Writes down how far a turn is; the number says when it began.
-    pub fn keep(&self, number: u64, kept: &PersistedRun) -> io::Result<()> {
-        replace(&self.reply(number), &serde_json::to_vec(kept)?)
+    /// Saves a run. Numbers increase in the order in which runs start.
+    pub fn put_run(&self, number: u64, run: &PersistedRun) -> io::Result<()> {
+        replace(&self.run_file(number), &serde_json::to_vec(run)?)
     }
 
     pub fn forget(&self, number: u64) {
-        // One that stays is offered to the hub once more, which has it already.
-        let _ = fs::remove_file(self.reply(number));
+        // An error is harmless: a file that stays is offered to the hub again, which already has the reply.
+        let _ = fs::remove_file(self.run_file(number));
     }
 
-    /// What an earlier process left, in the order in which it began. What cannot be read is no reply.
+    /// Loads the runs that an earlier process left, in the order of their start. Unreadable files are
+    /// deleted.
     pub fn unfinished_runs(&self) -> io::Result<Vec<(u64, PersistedRun)>> {
-        let mut left = Vec::new();
+        let mut runs = Vec::new();
         for entry in fs::read_dir(self.directory.join("replies"))? {
             let path = entry?.path();
             let number = path.file_stem().and_then(|name| name.to_str()?.parse().ok());
             match (number, read(&path)) {
-                (Some(number), Ok(Some(kept))) => left.push((number, kept)),
+                (Some(number), Ok(Some(run))) => runs.push((number, run)),
                 _ => drop(fs::remove_file(&path)),
             }
         }
-        left.sort_by_key(|(number, _)| *number);
-        let too_many = left.len().saturating_sub(MOST_REPLIES);
-        for (number, _) in left.drain(..too_many) {
+        runs.sort_by_key(|(number, _)| *number);
+        let excess = runs.len().saturating_sub(MAX_UNFINISHED_RUNS);
+        for (number, _) in runs.drain(..excess) {
             self.forget(number);
         }
-        Ok(left)
+        Ok(runs)
     }
 
-    fn reply(&self, number: u64) -> PathBuf {
+    fn run_file(&self, number: u64) -> PathBuf {
         self.directory.join(format!("replies/{number}.json"))
     }
 
     fn save_identity(&self) -> io::Result<()> {
         replace(
             &self.directory.join("gateway.json"),
-            &serde_json::to_vec_pretty(&self.known.lock().identity)?,
+            &serde_json::to_vec_pretty(&self.state.lock().identity)?,
         )
     }
 }
@@ -238,7 +244,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-/// Puts a file in the place of another; only its owner can read it.
+/// Replaces a file atomically; only its owner can read the new one.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
@@ -252,7 +258,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn kept(reply: &str) -> PersistedRun {
+    fn run(reply: &str) -> PersistedRun {
         let (agent, room, run) = ("a".into(), "r".into(), "t".into());
         PersistedRun {
             agent,
@@ -268,15 +274,15 @@ mod tests {
 
     #[test]
     fn the_next_process_is_the_same_gateway_with_the_same_agents_and_sessions() {
-        let place = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let (agent, room) = (AgentId::stored("a"), RoomId::stored("r"));
-        let open = || GatewayStore::open(place.path()).unwrap();
+        let open = || GatewayStore::open(directory.path()).unwrap();
         let first = open();
         let (gateway, coder) = (first.gateway(), first.agent("coder").unwrap());
         first.put_session(&agent, &room, Some("s1")).unwrap();
         first.put_session(&agent, &RoomId::stored("other"), Some("s2")).unwrap();
-        let busy = GatewayStore::open(place.path()).unwrap_err();
-        assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy, "one process at a time");
+        let busy = GatewayStore::open(directory.path()).unwrap_err();
+        assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy, "only one process can use the directory");
         drop(first);
         let second = open();
         assert_eq!((second.gateway(), second.agent("coder").unwrap()), (gateway, coder));
@@ -286,22 +292,22 @@ mod tests {
         let third = open();
         assert_eq!(third.session(&agent, &room), None);
         assert_eq!(third.session(&agent, &RoomId::stored("other")).as_deref(), Some("s2"));
-        let mode = place.path().join("sessions.json").metadata().unwrap().permissions().mode();
+        let mode = directory.path().join("sessions.json").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
-    fn what_was_left_is_found_in_its_order_and_what_is_damaged_is_nothing() {
-        let place = tempfile::tempdir().unwrap();
-        let data = GatewayStore::open(place.path()).unwrap();
+    fn unfinished_runs_are_loaded_in_order_and_damaged_files_are_ignored() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = GatewayStore::open(directory.path()).unwrap();
         for number in [10, 2, 7] {
-            data.keep(number, &kept(&format!("m{number}"))).unwrap();
+            data.put_run(number, &run(&format!("m{number}"))).unwrap();
         }
         data.forget(7);
-        fs::write(place.path().join("replies/3.json"), "{").unwrap();
-        fs::write(place.path().join("replies/4.new"), "{}").unwrap();
+        fs::write(directory.path().join("replies/3.json"), "{").unwrap();
+        fs::write(directory.path().join("replies/4.new"), "{}").unwrap();
         let left: Vec<(u64, String)> =
-            data.unfinished_runs().unwrap().into_iter().map(|(number, kept)| (number, kept.reply)).collect();
+            data.unfinished_runs().unwrap().into_iter().map(|(number, run)| (number, run.reply)).collect();
         assert_eq!(left, [(2, "m2".to_owned()), (10, "m10".to_owned())]);
     }
 }

@@ -1,4 +1,5 @@
-//! Whom a gateway takes for its hub: whoever this system trusts, and whom its owner names besides.
+//! The certificates that a gateway trusts for its hub: those of this system, and those given with
+//! `--ca-file`.
 
 use super::sign_in::ConnectError;
 use crate::tls;
@@ -13,12 +14,14 @@ use tokio_rustls::rustls::{self, ClientConfig};
 pub struct Trust(Arc<ClientConfig>);
 
 impl Trust {
-    /// `further` are certificates in PEM: of a hub, or of who signed its certificate.
-    pub fn new(further: Option<&str>) -> Result<Self, Box<str>> {
-        let read = CertificateDer::pem_slice_iter(further.unwrap_or_default().as_bytes());
-        let roots = read.collect::<Result<Vec<_>, _>>().map_err(|error| format!("it is no PEM: {error}"))?;
-        if further.is_some() && roots.is_empty() {
-            return Err("there is no certificate in it".into());
+    /// Trusts the certificates of this system and `extra_roots`, which are PEM certificates of a hub or its
+    /// CA.
+    pub fn new(extra_roots: Option<&str>) -> Result<Self, Box<str>> {
+        let read = CertificateDer::pem_slice_iter(extra_roots.unwrap_or_default().as_bytes());
+        let roots =
+            read.collect::<Result<Vec<_>, _>>().map_err(|error| format!("it is not valid PEM: {error}"))?;
+        if extra_roots.is_some() && roots.is_empty() {
+            return Err("it contains no certificate".into());
         }
         let config = tls::client_config(roots).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(config)))
@@ -29,18 +32,18 @@ impl Trust {
     }
 }
 
-/// What became of a connection. It is in vain to try again where it was made to somebody who is not trusted.
-pub fn failed(what: &str, error: &(dyn Error + 'static)) -> ConnectError {
+/// Converts the error of a failed connection. An untrusted certificate is permanent, so it is not retried.
+pub fn failed(context: &str, error: &(dyn Error + 'static)) -> ConnectError {
     let cause = innermost(error);
     match is_untrusted(error) {
         true => ConnectError::Wrong(format!(
-            "{what}: {cause}. A certificate that this system does not know is made known with --ca-file"
+            "{context}: {cause}. Use --ca-file to trust a certificate that this system does not know"
         )),
-        false => ConnectError::NotNow(format!("{what}: {cause}")),
+        false => ConnectError::NotNow(format!("{context}: {cause}")),
     }
 }
 
-/// It says best what was wrong.
+/// The innermost source of an error, which describes the cause best.
 fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     deeper(error).map_or(error, innermost)
 }
@@ -50,10 +53,10 @@ fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
         || deeper(error).is_some_and(is_untrusted)
 }
 
-/// What an error of the system was made of is not what it calls its source.
+/// The next inner error. The error wrapped by an `io::Error` is not its `source`, so it is taken first.
 fn deeper<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    within.map(|within| within as &(dyn Error + 'static)).or_else(|| error.source())
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source())
 }
 
 #[cfg(test)]
@@ -61,19 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_not_trusted_is_told_apart_from_who_is_not_there() {
+    fn an_untrusted_hub_is_distinguished_from_an_unreachable_one() {
         let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let wrapped = io::Error::other(io::Error::other(unknown));
         let ConnectError::Wrong(why) = failed("no hub", &wrapped) else {
-            panic!("it may not be tried again")
+            panic!("an untrusted certificate must not be retried")
         };
         assert!(why.starts_with("no hub: invalid peer certificate: UnknownIssuer. "), "{why}");
-        let away = io::Error::from(io::ErrorKind::ConnectionRefused);
-        assert_eq!(failed("no hub", &away), ConnectError::NotNow("no hub: connection refused".into()));
+        let unreachable = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(failed("no hub", &unreachable), ConnectError::NotNow("no hub: connection refused".into()));
     }
 
     #[test]
-    fn what_is_no_certificate_is_said_to_be_none() {
+    fn a_text_without_a_certificate_is_rejected() {
         assert!(Trust::new(Some("hello")).is_err_and(|why| why.contains("no certificate")));
         let broken = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
         assert!(Trust::new(Some(broken)).is_err());

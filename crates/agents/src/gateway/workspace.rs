@@ -1,4 +1,6 @@
-//! What people may see of the folder that an agent works in: what is below it, and nothing a link leads to outside.
+//! Shows users the working directory of an agent: file tree, file contents and git status.
+//!
+//! Owns: nothing outside of the directory is readable, not even through symbolic links.
 
 use crate::process::Program;
 use serde_json::{Value, json};
@@ -11,51 +13,55 @@ use tokio::io::AsyncReadExt;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// Of a file, so much is shown, and of a folder.
-const SHOWN: u64 = 100 * 1024;
-const ENTRIES: usize = 500;
-const CHANGED: usize = 100;
-/// Of what git says, so much is heard, and for so long.
-const HEARD: u64 = 256 * 1024;
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Maximum bytes shown of a file.
+const MAX_FILE_BYTES: u64 = 100 * 1024;
+/// Maximum number of entries shown of a directory.
+const MAX_ENTRIES: usize = 500;
+/// Maximum number of changed files in the git status.
+const MAX_CHANGED_FILES: usize = 100;
+/// Maximum bytes read from git.
+const MAX_GIT_BYTES: u64 = 256 * 1024;
+/// Timeout for one git command.
+const GIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub async fn show(root: PathBuf, wanted: &str) -> Value {
-    let wanted: Value = serde_json::from_str(wanted).unwrap_or_default();
-    let path = wanted["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".").to_owned();
-    let look = match wanted["kind"].as_str() {
+/// Answers a workspace request, a JSON object with `kind` and `path`.
+pub async fn show(root: PathBuf, request: &str) -> Value {
+    let request: Value = serde_json::from_str(request).unwrap_or_default();
+    let path = request["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".").to_owned();
+    let read = match request["kind"].as_str() {
         Some("status") => return json!({ "kind": "status", "data": status(&root).await }),
         Some("tree") => tree,
         Some("file") => file,
-        _ => return error("This cannot be shown."),
+        _ => return error("This kind of request is not supported."),
     };
-    let looked = spawn_blocking(move || look(&root, &path)).await;
-    looked.unwrap_or(Err(UNREADABLE)).unwrap_or_else(error)
+    let result = spawn_blocking(move || read(&root, &path)).await;
+    result.unwrap_or(Err(UNREADABLE)).unwrap_or_else(error)
 }
 
 pub fn error(message: &str) -> Value {
     json!({ "kind": "error", "message": message })
 }
 
-/// Where a path leads, if that is below the root with every link followed.
-fn below(root: &Path, path: &str) -> Option<PathBuf> {
+/// Resolves a path with all links; `None` if the result is not below the root.
+fn resolve_below(root: &Path, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
-    let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let (root, found) = (root.canonicalize().ok()?, root.join(path).canonicalize().ok()?);
-    (plain && found.starts_with(&root)).then_some(found)
+    let is_relative = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let (root, resolved) = (root.canonicalize().ok()?, root.join(path).canonicalize().ok()?);
+    (is_relative && resolved.starts_with(&root)).then_some(resolved)
 }
 
-const NOT_THERE: &str = "There is no such thing in the agent's folder.";
-const UNREADABLE: &str = "It cannot be read.";
+const NOT_FOUND: &str = "There is no such file or folder in the agent's working directory.";
+const UNREADABLE: &str = "The file or folder cannot be read.";
 
 fn tree(root: &Path, path: &str) -> Result<Value, &'static str> {
-    let folder = below(root, path).ok_or(NOT_THERE)?;
+    let folder = resolve_below(root, path).ok_or(NOT_FOUND)?;
     let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|_| NOT_THERE)?.flatten().take(ENTRIES) {
-        let Ok(about) = entry.metadata() else { continue };
+    for entry in fs::read_dir(folder).map_err(|_| NOT_FOUND)?.flatten().take(MAX_ENTRIES) {
+        let Ok(metadata) = entry.metadata() else { continue };
         let name = entry.file_name().to_string_lossy().into_owned();
-        entries.push(match about.is_dir() {
+        entries.push(match metadata.is_dir() {
             true => json!({ "name": name, "type": "directory" }),
-            false => json!({ "name": name, "type": "file", "size": about.len() }),
+            false => json!({ "name": name, "type": "file", "size": metadata.len() }),
         });
     }
     entries.sort_by_key(|entry| (entry["type"] != "directory", entry["name"].as_str().map(str::to_owned)));
@@ -63,28 +69,29 @@ fn tree(root: &Path, path: &str) -> Result<Value, &'static str> {
 }
 
 fn file(root: &Path, path: &str) -> Result<Value, &'static str> {
-    let found = below(root, path).ok_or(NOT_THERE)?;
-    // A pipe or a device would make its reader wait.
-    let about = found.metadata().ok().filter(|about| about.is_file()).ok_or(NOT_THERE)?;
+    let path_on_disk = resolve_below(root, path).ok_or(NOT_FOUND)?;
+    // Reading a pipe or a device could block.
+    let metadata = path_on_disk.metadata().ok().filter(|metadata| metadata.is_file()).ok_or(NOT_FOUND)?;
     let mut content = Vec::new();
-    let opened = File::open(found).map_err(|_| UNREADABLE)?;
-    opened.take(SHOWN).read_to_end(&mut content).map_err(|_| UNREADABLE)?;
+    let opened = File::open(path_on_disk).map_err(|_| UNREADABLE)?;
+    opened.take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(|_| UNREADABLE)?;
     if content.contains(&0) {
-        return Err("It is not a text.");
+        return Err("This is not a text file.");
     }
     let text = String::from_utf8_lossy(&content);
-    Ok(json!({ "kind": "file", "path": path, "content": text, "size": about.len(),
-        "truncated": about.len() > SHOWN }))
+    Ok(json!({ "kind": "file", "path": path, "content": text, "size": metadata.len(),
+        "truncated": metadata.len() > MAX_FILE_BYTES }))
 }
 
-/// The branch and what changed in the folder, if it is kept by git; `null` else, as the protocol has it.
+/// The branch and the changed files of the directory; `null` if it is not in a git repository, as the
+/// protocol requires.
 async fn status(root: &Path) -> Value {
     let Some(git) = Git::of(root).await else { return Value::Null };
-    let Some(branch) = git.says(&["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
+    let Some(branch) = git.output(&["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
     let compare = ["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--", "."];
-    let changed = git.says(&compare).await;
+    let changed = git.output(&compare).await;
     let changed = changed.unwrap_or_default();
-    let changed = changed.split('\0').filter(|line| line.len() > 3).take(CHANGED).map(|line| {
+    let changed = changed.split('\0').filter(|line| line.len() > 3).take(MAX_CHANGED_FILES).map(|line| {
         let (state, path) = line.split_at(3);
         let status = match state.trim() {
             "??" | "A" => "added",
@@ -96,17 +103,18 @@ async fn status(root: &Path) -> Value {
     json!({ "branch": branch.trim(), "changedFiles": changed.collect::<Vec<_>>() })
 }
 
-/// Git in the folder of an agent. It is run like a program of an agent, for the folder is theirs: what a repository of
-/// others sets must run nothing, and lead nowhere else.
+/// Runs git in the working directory of an agent. The repository is not trusted: its settings must not
+/// start programs or point git to other directories, so git runs as an agent program with overridden
+/// settings.
 pub struct Git {
     folder: PathBuf,
     environment: BTreeMap<String, String>,
 }
 
 impl Git {
-    /// `None` if git does not keep the folder.
+    /// Prepares git for a directory; `None` if it is not in a git repository.
     pub async fn of(folder: &Path) -> Option<Self> {
-        let tree = folder.ancestors().find(|above| above.join(".git").exists())?;
+        let tree = folder.ancestors().find(|ancestor| ancestor.join(".git").exists())?;
         let fixed = [
             ("core.fsmonitor", "false"),
             ("core.hooksPath", "/dev/null"),
@@ -114,7 +122,7 @@ impl Git {
             ("diff.ignoreSubmodules", "all"),
         ];
         let mut settings: Vec<(String, &str)> = fixed.map(|(key, value)| (key.to_owned(), value)).into();
-        let with = |settings: &[(String, &str)]| {
+        let with_settings = |settings: &[(String, &str)]| {
             let mut environment = BTreeMap::from([
                 ("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned()),
                 ("GIT_NO_LAZY_FETCH".to_owned(), "1".to_owned()),
@@ -127,22 +135,23 @@ impl Git {
             }
             Self { folder: folder.to_owned(), environment }
         };
-        // Programs through which files go before they are compared. None is set where this says nothing.
-        let asked = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."];
-        let filters = with(&settings).says(&asked).await.unwrap_or_default();
+        // Filters are programs that git runs on files before it compares them, so each one is cleared. If
+        // this command prints nothing, no filter is set.
+        let list_filters = ["config", "-z", "--name-only", "--get-regexp", r"^filter\."];
+        let filters = with_settings(&settings).output(&list_filters).await.unwrap_or_default();
         for key in filters.split_terminator('\0') {
             settings.push((key.to_owned(), if key.ends_with(".required") { "false" } else { "" }));
         }
-        Some(with(&settings))
+        Some(with_settings(&settings))
     }
 
-    /// What it says, or the beginning of it, unless it fails or is kept waiting.
-    pub async fn says(&self, arguments: &[&str]) -> Option<String> {
-        self.begins(arguments).await.map(|(said, _)| said)
+    /// Runs git and returns its output, cut to the maximum size; `None` if it fails or times out.
+    pub async fn output(&self, arguments: &[&str]) -> Option<String> {
+        self.bounded_output(arguments).await.map(|(output, _)| output)
     }
 
-    /// The same, and whether that is all.
-    pub async fn begins(&self, arguments: &[&str]) -> Option<(String, bool)> {
+    /// Like [`Git::output`], and also returns whether the output is complete.
+    pub async fn bounded_output(&self, arguments: &[&str]) -> Option<(String, bool)> {
         let program = Program {
             program: "git".into(),
             arguments: ["--literal-pathspecs"].iter().chain(arguments).map(Into::into).collect(),
@@ -152,16 +161,16 @@ impl Git {
         let mut running = program.start().ok()?;
         running.stdin = None;
         let stdout = running.stdout.take()?;
-        let heard = async {
-            let mut said = Vec::new();
-            stdout.take(HEARD).read_to_end(&mut said).await.ok()?;
-            let cut = said.len() as u64 == HEARD;
-            let done = cut || running.wait().await.ok()?.success();
-            done.then(|| (String::from_utf8_lossy(&said).into_owned(), !cut))
+        let result = async {
+            let mut output = Vec::new();
+            stdout.take(MAX_GIT_BYTES).read_to_end(&mut output).await.ok()?;
+            let cut = output.len() as u64 == MAX_GIT_BYTES;
+            let succeeded = cut || running.wait().await.ok()?.success();
+            succeeded.then(|| (String::from_utf8_lossy(&output).into_owned(), !cut))
         };
-        let heard = timeout(PATIENCE, heard).await.ok().flatten();
+        let result = timeout(GIT_TIMEOUT, result).await.ok().flatten();
         running.stop().await;
-        heard
+        result
     }
 }
 
@@ -180,34 +189,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_repository_what_changed_in_the_folder_is_shown_and_nothing_waits_for_a_pipe() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("work");
+    async fn the_status_shows_changes_in_the_folder_only_and_does_not_block_on_a_pipe() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("work");
         fs::create_dir_all(root.join("src")).unwrap();
         assert_eq!(shown(&root, "status", "").await["data"], Value::Null);
-        run(place.path(), "git", &["init", "-q", "-b", "main"]);
+        run(directory.path(), "git", &["init", "-q", "-b", "main"]);
         let commit =
             ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"];
-        run(place.path(), "git", &commit);
-        fs::write(place.path().join("merger.doc"), "s").unwrap();
+        run(directory.path(), "git", &commit);
+        fs::write(directory.path().join("merger.doc"), "s").unwrap();
         fs::write(root.join("a.txt"), "a").unwrap();
-        let told = shown(&root, "status", "").await;
+        let answer = shown(&root, "status", "").await;
         let changed = json!([{ "path": "work/", "status": "added" }]);
-        assert_eq!(told["data"], json!({ "branch": "main", "changedFiles": changed }));
+        assert_eq!(answer["data"], json!({ "branch": "main", "changedFiles": changed }));
         fs::write(root.join("src/b.txt"), "b").unwrap();
         run(&root, "mkfifo", &["src/.gitignore"]);
         assert_eq!(shown(&root, "status", "").await["data"]["branch"], "main");
     }
 
     #[tokio::test]
-    async fn only_what_is_below_the_folder_is_shown() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("work");
+    async fn only_files_below_the_folder_are_readable() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("work");
         fs::create_dir_all(root.join("src")).unwrap();
-        fs::write(place.path().join("secret"), "s").unwrap();
+        fs::write(directory.path().join("secret"), "s").unwrap();
         fs::write(root.join("src/a.txt"), "hello").unwrap();
         fs::write(root.join("b.bin"), [0, 1]).unwrap();
-        symlink(place.path(), root.join("out")).unwrap();
+        symlink(directory.path(), root.join("out")).unwrap();
         symlink("src/a.txt", root.join("in")).unwrap();
         let show = async |kind: &str, path: &str| shown(&root, kind, path).await;
         assert_eq!(show("file", "src/a.txt").await["content"], "hello");
@@ -216,7 +225,7 @@ mod tests {
         let names: Vec<&str> =
             tree["entries"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["src", "b.bin", "in", "out"]);
-        let secret = place.path().join("secret").display().to_string();
+        let secret = directory.path().join("secret").display().to_string();
         for path in ["../secret", "out/secret", &secret, "src/../../secret", "nothing", "src", "b.bin"] {
             assert_eq!(show("file", path).await["kind"], "error", "{path}");
         }

@@ -1,8 +1,8 @@
-//! The guide: the first agent of a hub. It needs no model and no key, answers who mentions it, and shows on request
-//! everything that an agent can do.
+//! The guide: the agent that comes with every hub. It needs no model and no key, answers when it is
+//! mentioned, and demonstrates on request everything that an agent can do.
 //!
-//! Owns: one reply for each message it is given, in as many rooms at once as the hub lets it; a stop ends a reply at
-//! once. It remembers nothing but what runs, and says the same every time.
+//! Owns: one reply per message, in any number of rooms concurrently; a stop ends a reply at once. Its only
+//! state are the active replies, and the same request always gets the same reply.
 
 mod player;
 mod request;
@@ -23,56 +23,56 @@ use std::future::Future;
 use std::pin::Pin;
 use tokio::sync::mpsc;
 
-/// Its id, its name and its kind.
+/// Id, name and kind of the guide.
 pub const NAME: &str = "guide";
 
-/// Lives until the hub drops its end of the link, or removes the agent.
-pub async fn guide(link: FrameChannel) {
-    let FrameChannel { mut incoming, outgoing } = link;
+/// Runs the guide until the hub drops its end of the channel or removes the agent.
+pub async fn guide(channel: FrameChannel) {
+    let FrameChannel { mut incoming, outgoing } = channel;
     if outgoing.send(egress::write(&GatewayMessage::Register(form()))).await.is_err() {
         return;
     }
-    let mut stage =
-        ActiveReplies { parts: HashMap::new(), acting: FuturesUnordered::new(), outgoing: outgoing.clone() };
-    let mut told_busy = false;
+    let mut active =
+        ActiveReplies { replies: HashMap::new(), tasks: FuturesUnordered::new(), outgoing: outgoing.clone() };
+    let mut sent_busy = false;
     loop {
-        let busy = !stage.parts.is_empty();
-        // What comes in is heard whatever happens to what goes out: a hub that waits for the guide to listen, and a
-        // guide that waits for the hub to, would wait for ever.
+        let busy = !active.replies.is_empty();
+        // Incoming frames are read even while the outgoing side is full. Otherwise the hub and the guide
+        // could wait for each other forever.
         tokio::select! {
             biased;
             frame = incoming.recv() => {
                 let Some(frame) = frame else { return };
-                // What cannot be understood was not meant for the guide.
+                // Invalid frames and unknown types are ignored.
                 if let Ok(Some(instruction)) = read(&frame)
-                    && stage.follow(instruction).is_break()
+                    && active.handle(instruction).is_break()
                 {
                     return;
                 }
             }
-            permit = outgoing.reserve(), if busy != told_busy => {
+            permit = outgoing.reserve(), if busy != sent_busy => {
                 let Ok(permit) = permit else { return };
                 permit.send(egress::write(&status(busy)));
-                told_busy = busy;
+                sent_busy = busy;
             }
-            Some(ended) = stage.acting.next(), if !stage.acting.is_empty() => {
+            Some(ended) = active.tasks.next(), if !active.tasks.is_empty() => {
                 if let Some(reply) = ended {
-                    stage.parts.remove(&reply);
+                    active.replies.remove(&reply);
                 }
             }
         }
     }
 }
 
-/// Gives the reply that is over, if it was one.
-type Acting = Pin<Box<dyn Future<Output = Option<MessageId>> + Send>>;
+/// Future of a reply, which returns the reply's id, or of another answer, which returns `None`.
+type Task = Pin<Box<dyn Future<Output = Option<MessageId>> + Send>>;
 
-/// What runs. All of it is driven by the one future of the guide, so what is stopped has said its last word when
+/// The active replies. The guide's own future drives all of them, so a stopped reply sends nothing after
 /// the stop was read.
 struct ActiveReplies {
-    /// By the id of the reply; as many as the hub has runs of the guide, which is one for each room.
-    parts: HashMap<MessageId, ActiveReply>,
-    acting: FuturesUnordered<Acting>,
+    /// Active replies by message id. The hub limits them to one run per room.
+    replies: HashMap<MessageId, ActiveReply>,
+    tasks: FuturesUnordered<Task>,
     outgoing: mpsc::Sender<String>,
 }
 
@@ -82,25 +82,26 @@ struct ActiveReply {
     answers: mpsc::Sender<(Box<str>, UserResponse)>,
 }
 
-/// A reply asks twice; what comes beyond that was not asked for.
-const ANSWERS: usize = 4;
+/// Capacity of the queue of user responses of a reply. A reply asks at most twice; further responses are
+/// dropped.
+const RESPONSE_QUEUE_CAPACITY: usize = 4;
 
 impl ActiveReplies {
-    fn follow(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
+    fn handle(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
         match instruction {
-            Instruction::Answer(request) => self.begin(request),
+            Instruction::Answer(request) => self.start_reply(request),
             Instruction::Stop { room, .. } => self.stop(room.as_ref()),
             Instruction::Decided { request, verdict, .. } => {
-                self.heard(request, UserResponse::Verdict(verdict))
+                self.deliver(request, UserResponse::Verdict(verdict))
             }
             Instruction::Answered { question, answers, .. } => {
-                self.heard(question, UserResponse::Answers(answers))
+                self.deliver(question, UserResponse::Answers(answers))
             }
             Instruction::Remove { .. } => return std::ops::ControlFlow::Break(()),
             Instruction::Command { agent, room, command, .. } => {
-                let words = "I know no commands. Mention me, and I show you around.";
+                let text = "I have no commands. Mention me, and I will show you around.";
                 let body = json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(),
-                    "roomId": room.as_str(), "command": command, "success": false, "message": words });
+                    "roomId": room.as_str(), "command": command, "success": false, "message": text });
                 self.answer(AnswerKind::AgentCommand, agent, Some(room), body);
             }
             Instruction::DescribeAgent { agent, room } => {
@@ -112,12 +113,13 @@ impl ActiveReplies {
                 self.answer(AnswerKind::AgentInfo, agent, room, body);
             }
             Instruction::ShowWorkspace { agent, room, request, .. } => {
-                let response = json!({ "kind": "error", "message": "I have no folder to work in." });
+                let response = json!({ "kind": "error", "message": "I have no working directory." });
                 let body = json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
                     "requestId": request, "response": response });
                 self.answer(AnswerKind::Workspace, agent, Some(room), body);
             }
-            // It has no credentials and nothing to rewind, takes nothing while it speaks, and its connection is never cut.
+            // The guide has no credentials and no sessions, accepts no injections, and its in-process
+            // channel never reconnects.
             Instruction::Welcome
             | Instruction::Add(_)
             | Instruction::Ended { .. }
@@ -133,59 +135,60 @@ impl ActiveReplies {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn begin(&mut self, request: RunRequest) {
-        let reply = reply_to(&request);
-        if self.parts.contains_key(&reply) {
+    fn start_reply(&mut self, request: RunRequest) {
+        let reply = reply_id(&request);
+        if self.replies.contains_key(&reply) {
             return;
         }
-        let scene = ScriptContext {
+        let context = ScriptContext {
             asked_by: &request.sender_name,
             sender: request.sender,
             by_policy: request.by_policy,
             reply: reply.as_str(),
         };
-        // The hub itself says who came.
-        let wish = match request.sender {
+        // A message of the hub itself announces a new member, who is greeted.
+        let guide_request = match request.sender {
             SenderType::System => request::GuideRequest::Greeting,
-            SenderType::User | SenderType::Agent => request::wish(&request.content),
+            SenderType::User | SenderType::Agent => request::parse(&request.content),
         };
-        let steps = script::steps(&wish, &scene);
-        let (answers, heard) = mpsc::channel(ANSWERS);
+        let steps = script::steps(&guide_request, &context);
+        let (answers, responses) = mpsc::channel(RESPONSE_QUEUE_CAPACITY);
         let room = request.room.clone();
         let outgoing = self.outgoing.clone();
-        let script_player = ScriptPlayer { request, reply: reply.clone(), outgoing, answers: heard };
-        let (farewell, outgoing) = (script_player.stopped_frame(), self.outgoing.clone());
-        let (acting, stop) = abortable(script_player.perform(steps));
-        self.parts.insert(reply.clone(), ActiveReply { room, stop, answers });
-        self.acting.push(Box::pin(async move {
-            // Who said stop is told that nothing more comes.
-            if acting.await.is_err() {
-                let _ = outgoing.send(farewell).await;
+        let script_player = ScriptPlayer { request, reply: reply.clone(), outgoing, responses };
+        let (stopped_frame, outgoing) = (script_player.stopped_frame(), self.outgoing.clone());
+        let (playing, stop) = abortable(script_player.play(steps));
+        self.replies.insert(reply.clone(), ActiveReply { room, stop, answers });
+        self.tasks.push(Box::pin(async move {
+            // A stopped reply is completed, so that the hub knows that nothing follows.
+            if playing.await.is_err() {
+                let _ = outgoing.send(stopped_frame).await;
             }
             Some(reply)
         }));
     }
 
     fn stop(&mut self, room: Option<&RoomId>) {
-        for part in self.parts.values().filter(|part| room.is_none_or(|room| part.room == *room)) {
-            part.stop.abort();
+        for reply in self.replies.values().filter(|reply| room.is_none_or(|room| reply.room == *room)) {
+            reply.stop.abort();
         }
     }
 
-    /// The name of a question begins with that of its reply; the reply itself knows which one it waits for.
-    fn heard(&self, question: Box<str>, heard: UserResponse) {
-        for (_, part) in self.parts.iter().filter(|(reply, _)| question.starts_with(reply.as_str())) {
-            let _ = part.answers.try_send((question.clone(), heard.clone()));
+    /// Delivers a user response to its reply: the id of a question starts with the id of its reply. The
+    /// reply itself checks whether it waits for this question.
+    fn deliver(&self, question: Box<str>, response: UserResponse) {
+        for (_, reply) in self.replies.iter().filter(|(id, _)| question.starts_with(id.as_str())) {
+            let _ = reply.answers.try_send((question.clone(), response.clone()));
         }
     }
 
     fn answer(&mut self, kind: AnswerKind, agent: AgentId, room: Option<RoomId>, body: serde_json::Value) {
         let body = Payload(body.to_string().into());
-        let told =
+        let message =
             GatewayMessage::Answer(RelayedAnswer { kind, agent: Some(agent), room, request: None, body });
         let outgoing = self.outgoing.clone();
-        self.acting.push(Box::pin(async move {
-            let _ = outgoing.send(egress::write(&told)).await;
+        self.tasks.push(Box::pin(async move {
+            let _ = outgoing.send(egress::write(&message)).await;
             None
         }));
     }
@@ -209,10 +212,10 @@ fn status(busy: bool) -> GatewayMessage {
     GatewayMessage::Status { agent: AgentId::stored(NAME), status, queue_depth: 0 }
 }
 
-/// Made from what it answers: unique without chance, and the same if the same turn is given twice.
-fn reply_to(request: &RunRequest) -> MessageId {
+/// Message id of the reply, derived from the run: unique, and the same if the hub sends the same run twice.
+fn reply_id(request: &RunRequest) -> MessageId {
     let origin = request.run.as_ref().map_or(request.message.as_str(), |run| run.as_str());
-    // The end of an id is what tells it from others; an id has at most 64 characters.
+    // An id has at most 64 characters, and its end is its most distinctive part.
     let origin = &origin[origin.len().saturating_sub(56)..];
     MessageId::stored(format!("{NAME}-{origin}"))
 }

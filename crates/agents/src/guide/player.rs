@@ -1,7 +1,7 @@
-//! Plays a script: from steps to frames, with time between them and people's answers in it.
+//! Executes a script: sends its steps as frames with pauses between them, and waits for the answers of users.
 //!
-//! Owns: pieces come in order, and together they are the text that the reply ends with. To stop it, drop it: nothing
-//! of the reply comes afterwards.
+//! Owns: chunks are sent in order, and together they are the final text of the reply. Dropping the future
+//! stops the reply: no frame is sent afterwards.
 
 use super::script::Step;
 use parlor_model::{Chunk, ChunkKind, MessageId, Payload, RunOutcome};
@@ -13,139 +13,144 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Between two pieces, so that it can be seen to write.
-const PACE: Duration = Duration::from_millis(20);
-/// A piece is cut at the first space after so many bytes.
-const PIECE: usize = 12;
-/// How long people have for an answer.
-pub const PATIENCE: Duration = Duration::from_secs(120);
-/// The hub gives them as much for questions.
-const OPEN_FOR: Duration = Duration::from_secs(300);
-/// The hub tells when that time is over; should it not, this much later the guide goes on by itself.
-const GRACE: Duration = Duration::from_secs(10);
+/// Delay between two chunks, so that users see the text appear.
+const CHUNK_DELAY: Duration = Duration::from_millis(20);
+/// Minimum bytes of a chunk; it ends at the first space after them.
+const MIN_CHUNK_BYTES: usize = 12;
+/// Timeout for users to decide a permission request.
+pub const PERMISSION_TIMEOUT: Duration = Duration::from_secs(120);
+/// Timeout of the hub for answers to questions.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Additional time before the guide continues by itself if the hub does not report an expired timeout.
+const HUB_GRACE: Duration = Duration::from_secs(10);
 
 pub struct ScriptPlayer {
     pub request: RunRequest,
     pub reply: MessageId,
     pub outgoing: mpsc::Sender<String>,
-    /// What people decided or said, with the name of the question.
-    pub answers: mpsc::Receiver<(Box<str>, UserResponse)>,
+    /// Responses of users, each with the id of its question.
+    pub responses: mpsc::Receiver<(Box<str>, UserResponse)>,
 }
 
-/// What came of a question.
+/// A user's decision on a permission request, or answers to questions.
 #[derive(Debug, Clone)]
 pub enum UserResponse {
     Verdict(PermissionOutcome),
     Answers(Vec<QuestionReply>),
 }
 
-/// The hub does not listen any more.
+/// Error: the hub has closed the channel.
 struct HubGone;
 
 impl ScriptPlayer {
-    pub async fn perform(mut self, steps: Vec<Step>) {
-        // Whoever stops listening needs no farewell.
-        let _ = self.play(steps).await;
+    pub async fn play(mut self, steps: Vec<Step>) {
+        // If the hub has closed the channel, there is no receiver for the rest of the reply.
+        let _ = self.play_steps(steps).await;
     }
 
-    async fn play(&mut self, steps: Vec<Step>) -> Result<(), HubGone> {
+    async fn play_steps(&mut self, steps: Vec<Step>) -> Result<(), HubGone> {
         let mut steps = VecDeque::from(steps);
-        let mut said: Vec<Chunk> = Vec::new();
-        let mut asked = 0;
+        let mut chunks: Vec<Chunk> = Vec::new();
+        let mut requests = 0;
         while let Some(step) = steps.pop_front() {
             match step {
-                Step::Say(text) => said.push(self.stream(ChunkKind::Text, &text).await?),
-                Step::Think(text) => said.push(self.stream(ChunkKind::Thinking, text).await?),
+                Step::Say(text) => chunks.push(self.stream(ChunkKind::Text, &text).await?),
+                Step::Think(text) => chunks.push(self.stream(ChunkKind::Thinking, text).await?),
                 Step::Show { kind, content, metadata } => {
                     let metadata = metadata.map(|value| Payload(value.to_string().into()));
                     let chunk = Chunk { kind, content: content.into(), metadata };
-                    self.piece(chunk.clone()).await?;
-                    said.push(chunk);
+                    self.send_chunk(chunk.clone()).await?;
+                    chunks.push(chunk);
                 }
-                Step::Tell(event) => {
+                Step::Event(event) => {
                     let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
                     let message = Some(self.reply.clone());
-                    self.tell(&GatewayMessage::RunEvent { agent, room, message, event }).await?;
+                    self.send(&GatewayMessage::RunEvent { agent, room, message, event }).await?;
                 }
                 Step::Print(data) => {
                     let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
-                    self.tell(&GatewayMessage::Terminal { agent, room, data: data.into() }).await?;
+                    self.send(&GatewayMessage::Terminal { agent, room, data: data.into() }).await?;
                 }
                 Step::Ask { tool, input, then } => {
-                    asked += 1;
-                    let request: Box<str> = format!("{}-p{asked}", self.reply).into();
-                    let verdict = self.ask(request, tool, Payload(input.to_string().into())).await?;
-                    for step in then(&verdict).into_iter().rev() {
+                    requests += 1;
+                    let request: Box<str> = format!("{}-p{requests}", self.reply).into();
+                    let input = Payload(input.to_string().into());
+                    let outcome = self.request_permission(request, tool, input).await?;
+                    for step in then(&outcome).into_iter().rev() {
                         steps.push_front(step);
                     }
                 }
-                Step::Hear { then } => {
+                Step::AwaitAnswers { then } => {
                     let question = format!("{}-q", self.reply);
-                    let said = match self.heard(&question, OPEN_FOR + GRACE).await? {
-                        Some(UserResponse::Answers(said)) => said,
+                    let answers = match self.response(&question, QUESTION_TIMEOUT + HUB_GRACE).await? {
+                        Some(UserResponse::Answers(answers)) => answers,
                         _ => Vec::new(),
                     };
-                    for step in then(&said).into_iter().rev() {
+                    for step in then(&answers).into_iter().rev() {
                         steps.push_front(step);
                     }
                 }
                 Step::Pause(time) => sleep(time).await,
             }
         }
-        self.complete(said).await
+        self.complete(chunks).await
     }
 
     async fn stream(&self, kind: ChunkKind, text: &str) -> Result<Chunk, HubGone> {
-        for piece in pieces(text) {
-            self.piece(Chunk { kind, content: piece.into(), metadata: None }).await?;
+        for part in split(text) {
+            self.send_chunk(Chunk { kind, content: part.into(), metadata: None }).await?;
         }
         Ok(Chunk { kind, content: text.into(), metadata: None })
     }
 
-    async fn piece(&self, chunk: Chunk) -> Result<(), HubGone> {
-        sleep(PACE).await;
-        self.tell(&GatewayMessage::Chunk { reply: self.place(), chunk }).await
+    async fn send_chunk(&self, chunk: Chunk) -> Result<(), HubGone> {
+        sleep(CHUNK_DELAY).await;
+        self.send(&GatewayMessage::Chunk { reply: self.reply_target(), chunk }).await
     }
 
-    async fn ask(
+    async fn request_permission(
         &mut self,
         request: Box<str>,
         tool: &'static str,
         input: Payload,
     ) -> Result<PermissionOutcome, HubGone> {
-        self.tell(&GatewayMessage::Permission(PermissionForm {
+        self.send(&GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.request.agent.clone(),
             room: Some(self.request.room.clone()),
             tool: tool.into(),
             input,
-            timeout_ms: Some(PATIENCE.as_millis() as u64),
+            timeout_ms: Some(PERMISSION_TIMEOUT.as_millis() as u64),
         }))
         .await?;
-        Ok(match self.heard(&request, PATIENCE + GRACE).await? {
-            Some(UserResponse::Verdict(verdict)) => verdict,
+        Ok(match self.response(&request, PERMISSION_TIMEOUT + HUB_GRACE).await? {
+            Some(UserResponse::Verdict(outcome)) => outcome,
             _ => PermissionOutcome::Expired,
         })
     }
 
-    /// What came of this question, if anything does in time.
-    async fn heard(&mut self, question: &str, within: Duration) -> Result<Option<UserResponse>, HubGone> {
-        let answer = async {
+    /// Waits for the response to this question; `None` after the timeout.
+    async fn response(
+        &mut self,
+        question: &str,
+        max_wait: Duration,
+    ) -> Result<Option<UserResponse>, HubGone> {
+        let response = async {
             loop {
-                match self.answers.recv().await {
-                    Some((of, heard)) if *of == *question => return Ok(Some(heard)),
+                match self.responses.recv().await {
+                    Some((id, response)) if *id == *question => return Ok(Some(response)),
                     Some(_) => {}
                     None => return Err(HubGone),
                 }
             }
         };
-        timeout(within, answer).await.unwrap_or(Ok(None))
+        timeout(max_wait, response).await.unwrap_or(Ok(None))
     }
 
-    /// The end of a reply that was stopped: what was heard of it is all there is.
+    /// Frame that completes a stopped reply. It has no text: the chunks that were sent are the reply.
     pub fn stopped_frame(&self) -> String {
         egress::write(&GatewayMessage::Complete {
-            reply: self.place(),
+            reply: self.reply_target(),
             text: None,
             chunks: Vec::new(),
             conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
@@ -154,13 +159,13 @@ impl ScriptPlayer {
         })
     }
 
-    async fn complete(&self, said: Vec<Chunk>) -> Result<(), HubGone> {
-        let texts = said.iter().filter(|chunk| chunk.kind == ChunkKind::Text);
+    async fn complete(&self, chunks: Vec<Chunk>) -> Result<(), HubGone> {
+        let texts = chunks.iter().filter(|chunk| chunk.kind == ChunkKind::Text);
         let text: String = texts.map(|chunk| &*chunk.content).collect();
-        self.tell(&GatewayMessage::Complete {
-            reply: self.place(),
+        self.send(&GatewayMessage::Complete {
+            reply: self.reply_target(),
             text: Some(text.into()),
-            chunks: said,
+            chunks,
             conversation: self.request.conversation.as_ref().map(|id| id.as_str().into()),
             depth: Some(self.request.depth),
             outcome: RunOutcome::Complete,
@@ -168,7 +173,7 @@ impl ScriptPlayer {
         .await
     }
 
-    fn place(&self) -> ReplyTarget {
+    fn reply_target(&self) -> ReplyTarget {
         ReplyTarget {
             agent: self.request.agent.clone(),
             room: Some(self.request.room.clone()),
@@ -178,21 +183,21 @@ impl ScriptPlayer {
         }
     }
 
-    async fn tell(&self, told: &GatewayMessage) -> Result<(), HubGone> {
-        self.outgoing.send(egress::write(told)).await.map_err(|_| HubGone)
+    async fn send(&self, message: &GatewayMessage) -> Result<(), HubGone> {
+        self.outgoing.send(egress::write(message)).await.map_err(|_| HubGone)
     }
 }
 
-/// The text in small pieces, cut after spaces.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into small parts, each ending after a space.
+fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let cut = rest.char_indices().find(|(at, c)| *at >= PIECE && c.is_whitespace());
-        let (piece, left) = rest.split_at(cut.map_or(rest.len(), |(at, c)| at + c.len_utf8()));
+        let cut = rest.char_indices().find(|(at, c)| *at >= MIN_CHUNK_BYTES && c.is_whitespace());
+        let (part, left) = rest.split_at(cut.map_or(rest.len(), |(at, c)| at + c.len_utf8()));
         rest = left;
-        Some(piece)
+        Some(part)
     })
 }

@@ -1,18 +1,18 @@
-//! What somebody wants to see, from the words they wrote.
+//! Parses a message to the guide into a request for demos.
 
 use super::NAME;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuideRequest {
-    /// Nothing that the guide could show: it says who it is.
+    /// A greeting or an empty message; the guide introduces itself.
     Greeting,
-    /// A text that needs a model to be answered.
+    /// A text that only an agent with a model could answer.
     Talk,
     Everything,
-    Acts(Vec<Demo>),
+    Demos(Vec<Demo>),
 }
 
-/// One thing that the guide can show.
+/// One feature that the guide can demonstrate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Demo {
     Think,
@@ -29,49 +29,50 @@ pub enum Demo {
     Terminal,
     Long,
     Slow,
-    /// Hands over to another agent, if one was named.
+    /// Passes the conversation on to another agent; `None` if the message names none.
     Chain(Option<Box<str>>),
 }
 
-/// A request is short; in a longer text the same words mean something else.
-const MOST_WORDS: usize = 8;
+/// Maximum number of words of a request. In a longer text the keywords are probably not meant as a request.
+const MAX_WORDS: usize = 8;
+/// Words that count as a greeting.
 const GREETINGS: &[&str] = &["hi", "hello", "hey", "hallo", "help", "start", "thanks", "welcome"];
-/// As long as a name may be, and not a story.
-const LONGEST_NAME: usize = 60;
+/// Maximum characters of the agent name after `chain`.
+const MAX_NAME_CHARS: usize = 60;
 
-pub fn wish(text: &str) -> GuideRequest {
+pub fn parse(text: &str) -> GuideRequest {
     let words: Vec<&str> = text.split_whitespace().filter(|word| !word.starts_with('@')).collect();
-    let plain = |word: &&str| {
+    let normalized = |word: &&str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         Some(word).filter(|word| !word.is_empty())
     };
-    let known: Vec<String> = words.iter().filter_map(plain).collect();
-    if known.is_empty() {
+    let words: Vec<String> = words.iter().filter_map(normalized).collect();
+    if words.is_empty() {
         return GuideRequest::Greeting;
     }
-    if known.len() > MOST_WORDS {
+    if words.len() > MAX_WORDS {
         return GuideRequest::Talk;
     }
-    if known.iter().any(|word| matches!(&**word, "everything" | "all")) {
+    if words.iter().any(|word| matches!(&**word, "everything" | "all")) {
         return GuideRequest::Everything;
     }
-    let mut acts: Vec<Demo> = Vec::new();
-    for word in &known {
+    let mut demos: Vec<Demo> = Vec::new();
+    for word in &words {
         if word == "chain" {
-            // Whatever follows is a name, even if it sounds like a request.
-            acts.push(Demo::Chain(named(text)));
+            // Everything after `chain` is an agent's name, even if it contains keywords.
+            demos.push(Demo::Chain(chain_target(text)));
             break;
         }
-        acts.extend(act(word).filter(|act| !acts.contains(act)));
+        demos.extend(demo(word).filter(|demo| !demos.contains(demo)));
     }
-    match acts.is_empty() {
-        false => GuideRequest::Acts(acts),
-        true if known.iter().any(|word| GREETINGS.contains(&&**word)) => GuideRequest::Greeting,
+    match demos.is_empty() {
+        false => GuideRequest::Demos(demos),
+        true if words.iter().any(|word| GREETINGS.contains(&&**word)) => GuideRequest::Greeting,
         true => GuideRequest::Talk,
     }
 }
 
-fn act(word: &str) -> Option<Demo> {
+fn demo(word: &str) -> Option<Demo> {
     Some(match word {
         "think" | "thinking" | "thoughts" => Demo::Think,
         "tool" | "tools" => Demo::Tool,
@@ -91,12 +92,12 @@ fn act(word: &str) -> Option<Demo> {
     })
 }
 
-/// Whom to hand over to: the rest of the line, since a name may have several words.
-fn named(text: &str) -> Option<Box<str>> {
+/// The name after `chain`: the rest of the line, because a name may have several words.
+fn chain_target(text: &str) -> Option<Box<str>> {
     let at = text.to_ascii_lowercase().find("chain")?;
     let rest = text[at + "chain".len()..].lines().next()?;
     let name = rest.trim_matches(|c: char| !c.is_alphanumeric());
-    let name: String = name.chars().take(LONGEST_NAME).collect();
+    let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     let usable = !name.is_empty() && !name.eq_ignore_ascii_case(NAME);
     usable.then(|| name.into())
 }
@@ -107,41 +108,41 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: GuideRequest) {
-        assert_eq!(wish(text), expected, "{text:?}");
+        assert_eq!(parse(text), expected, "{text:?}");
     }
 
     fn chain(name: &str) -> GuideRequest {
-        GuideRequest::Acts(vec![Demo::Chain(Some(name.into()))])
+        GuideRequest::Demos(vec![Demo::Chain(Some(name.into()))])
     }
 
     #[test]
-    fn one_word_is_enough_wherever_it_stands() {
-        check("@guide plan", GuideRequest::Acts(vec![Demo::Plan]));
-        check("@Guide, show me a PLAN please!", GuideRequest::Acts(vec![Demo::Plan]));
-        check("think and tool, then think", GuideRequest::Acts(vec![Demo::Think, Demo::Tool]));
+    fn a_keyword_is_found_anywhere_in_the_message() {
+        check("@guide plan", GuideRequest::Demos(vec![Demo::Plan]));
+        check("@Guide, show me a PLAN please!", GuideRequest::Demos(vec![Demo::Plan]));
+        check("think and tool, then think", GuideRequest::Demos(vec![Demo::Think, Demo::Tool]));
         check("@guide show me everything", GuideRequest::Everything);
         check("@guide plan, no: everything!", GuideRequest::Everything);
     }
 
     #[test]
-    fn who_only_says_hello_is_greeted() {
+    fn a_greeting_is_answered_with_a_greeting() {
         for text in ["", "@guide", "@guide ?", "@guide hi!", "Hello @guide", "@guide help me"] {
             check(text, GuideRequest::Greeting);
         }
     }
 
     #[test]
-    fn what_needs_a_model_is_no_request() {
+    fn a_text_that_needs_a_model_is_not_a_request() {
         check("@guide what is the capital of France?", GuideRequest::Talk);
         check("@guide we have a plan for the release and I wonder whether it is good", GuideRequest::Talk);
     }
 
     #[test]
-    fn a_chain_goes_to_whoever_is_named() {
+    fn a_chain_goes_to_the_named_agent() {
         check("@guide chain @coder", chain("coder"));
         check("@guide chain coder.", chain("coder"));
         check("@guide Chain @Plan Writer", chain("Plan Writer"));
-        check("@guide chain", GuideRequest::Acts(vec![Demo::Chain(None)]));
-        check("@guide chain @guide", GuideRequest::Acts(vec![Demo::Chain(None)]));
+        check("@guide chain", GuideRequest::Demos(vec![Demo::Chain(None)]));
+        check("@guide chain @guide", GuideRequest::Demos(vec![Demo::Chain(None)]));
     }
 }

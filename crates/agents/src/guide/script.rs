@@ -1,6 +1,7 @@
-//! What the guide says and shows: from a wish to steps. Pure, and the same every time.
+//! The script of the guide: turns a request into the steps of a reply. Pure and deterministic.
 //!
-//! Text of others that is repeated stands in code or without `@`: the guide never calls somebody by accident.
+//! Owns: text of users is only repeated as code or without `@`, so the guide never mentions an agent by
+//! accident.
 
 mod cards;
 mod demos;
@@ -15,43 +16,44 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Streamed in small pieces.
+    /// Text, streamed in small chunks.
     Say(Cow<'static, str>),
     Think(&'static str),
-    /// Comes whole.
+    /// A complete chunk.
     Show {
         kind: ChunkKind,
         content: Cow<'static, str>,
         metadata: Option<Value>,
     },
-    Tell(RunEvent),
-    /// On the agent's terminal.
+    Event(RunEvent),
+    /// Output on the agent's terminal.
     Print(&'static str),
-    /// Waits for people, and goes on with what follows from their answer.
+    /// Requests a permission, and continues with the steps that `then` returns for the decision.
     Ask {
         tool: &'static str,
         input: Value,
         then: fn(&PermissionOutcome) -> Vec<Step>,
     },
-    /// Waits for what people say to its questions, and goes on with what follows from it.
-    Hear {
+    /// Waits for the answers to the reply's questions, and continues with the steps that `then` returns for
+    /// them.
+    AwaitAnswers {
         then: fn(&[QuestionReply]) -> Vec<Step>,
     },
     Pause(Duration),
 }
 
-/// For whom it is, and where.
+/// The message that the guide answers, as far as the script depends on it.
 #[derive(Debug)]
 pub struct ScriptContext<'a> {
     pub asked_by: &'a str,
     pub sender: SenderType,
-    /// Nobody named the guide: the room wants it to hear everything.
+    /// The message does not mention the guide; the room's answer policy picked it.
     pub by_policy: bool,
-    /// Different for each reply, so that what is named after it is too.
+    /// Id of the reply; ids of questions are derived from it to be unique.
     pub reply: &'a str,
 }
 
-/// What belongs into a tour: what waits for a stop, or speaks for long, is shown on its own.
+/// The demos of `everything`, without those that are very long or wait for a stop.
 const TOUR: [Demo; 12] = [
     Demo::Think,
     Demo::Tool,
@@ -67,41 +69,41 @@ const TOUR: [Demo; 12] = [
     Demo::Error,
 ];
 
-pub fn steps(wish: &GuideRequest, scene: &ScriptContext) -> Vec<Step> {
-    match wish {
-        GuideRequest::Greeting | GuideRequest::Talk if scene.sender == SenderType::Agent => {
+pub fn steps(request: &GuideRequest, context: &ScriptContext) -> Vec<Step> {
+    match request {
+        GuideRequest::Greeting | GuideRequest::Talk if context.sender == SenderType::Agent => {
             vec![say(format!(
-                "Hello {}. I am the guide of this hub: I show people what agents can do here, and leave the rest to you.",
-                plain_name(scene.asked_by)
+                "Hello {}. I am the guide of this hub. I show people what agents can do here, and leave everything else to you.",
+                plain_name(context.asked_by)
             ))]
         }
-        // In a room where it hears everything, it must not fill it with what it could do.
-        GuideRequest::Greeting | GuideRequest::Talk if scene.by_policy => {
-            vec![Step::Say("I am only the guide here: write `@guide` when you want to see something.".into())]
+        // In a room whose answer policy sends it every message, the guide keeps its replies short.
+        GuideRequest::Greeting | GuideRequest::Talk if context.by_policy => {
+            vec![Step::Say("I am only the guide here. Mention `@guide` if you want to see a demo.".into())]
         }
-        GuideRequest::Greeting => vec![say(format!("{}\n\n{TO_TRY}", hello(scene.asked_by)))],
+        GuideRequest::Greeting => vec![say(format!("{}\n\n{TO_TRY}", hello(context.asked_by)))],
         GuideRequest::Talk => vec![say(format!(
-            "I read that, {}, but I have no model, so I cannot answer it: I only show what agents can do here.\n\n{TO_TRY}",
-            plain_name(scene.asked_by)
+            "Sorry, {}, I cannot answer that: I work without a model. I can only show you what agents can do here.\n\n{TO_TRY}",
+            plain_name(context.asked_by)
         ))],
         GuideRequest::Everything => {
             let mut steps = vec![Step::Say(TOUR_BEGINS.into())];
-            for act in &TOUR {
+            for demo in &TOUR {
                 steps.push(Step::Say("\n\n".into()));
-                // A tour waits once, for a permission.
-                let shown = demos::steps(act, scene).into_iter();
-                steps.extend(shown.filter(|step| !matches!(step, Step::Hear { .. })));
+                // The tour waits for a permission only, not for answers to its questions.
+                let demo_steps = demos::steps(demo, context).into_iter();
+                steps.extend(demo_steps.filter(|step| !matches!(step, Step::AwaitAnswers { .. })));
             }
             steps.extend([Step::Say(TOUR_ENDS.into()), idle()]);
             steps
         }
-        GuideRequest::Acts(acts) => {
+        GuideRequest::Demos(demos) => {
             let mut steps = Vec::new();
-            for (index, act) in acts.iter().enumerate() {
+            for (index, demo) in demos.iter().enumerate() {
                 if index > 0 {
                     steps.push(Step::Say("\n\n".into()));
                 }
-                steps.extend(demos::steps(act, scene));
+                steps.extend(demos::steps(demo, context));
             }
             steps.push(idle());
             steps
@@ -111,27 +113,27 @@ pub fn steps(wish: &GuideRequest, scene: &ScriptContext) -> Vec<Step> {
 
 fn hello(name: &str) -> String {
     format!(
-        "Hello {}, and welcome! I am the guide. I live in this hub, I need no model and no key, and I show you what \
-         agents can do in a room: mention me, and I answer.",
+        "Hello {}, and welcome! I am the guide, an agent that comes with this hub. I need no model and no API key. \
+         Mention me in a message, and I will show you what agents can do in a room.",
         plain_name(name)
     )
 }
 
 const TO_TRY: &str = "Four things to try:
 
-1. `@guide everything`: every card an agent can show you, in half a minute.
+1. `@guide everything`: see every card an agent can show, in half a minute.
 2. `@guide permission`: I ask before I use a tool, and you decide.
-3. `@guide slow`: I count to sixty. Stop me, and see how quickly I am quiet.
-4. `@guide plan`: watch an agent tick off its work.
+3. `@guide slow`: I count to sixty. Press stop, and see how quickly I stop.
+4. `@guide plan`: watch an agent work through a plan, step by step.
 
-There is more, one word each: think, tool, question, task, subagent, usage, changes, fallback, terminal, error, long. \
-With `@guide chain` and the name of another agent in this room, I hand over to it.";
+There are more demos, one word each: think, tool, question, task, subagent, usage, changes, fallback, terminal, error, long. \
+With `@guide chain` and the name of another agent in this room, I pass the conversation on to it.";
 
-const TOUR_BEGINS: &str = "Everything, then. Watch what appears around this text; soon I will ask your permission \
-                           for something, so stay close.";
+const TOUR_BEGINS: &str = "Here is everything. Watch the cards that appear around this text. I will soon ask for your \
+                           permission, so please stay here.";
 
-const TOUR_ENDS: &str = "\n\nThat was everything. Now it is your turn: invite somebody, bring an agent of your own \
-                         into this room, and mention it the way you mentioned me.";
+const TOUR_ENDS: &str = "\n\nThat was everything. Now it is your turn: invite someone, add an agent of your own \
+                         to this room, and mention it the way you mentioned me.";
 
 fn idle() -> Step {
     status(Activity::Idle, None)
@@ -142,18 +144,18 @@ fn say(text: String) -> Step {
 }
 
 fn status(activity: Activity, detail: Option<&str>) -> Step {
-    Step::Tell(RunEvent::Status { activity, detail: detail.map(Into::into), subagent: None })
+    Step::Event(RunEvent::Status { activity, detail: detail.map(Into::into), subagent: None })
 }
 
-/// A name that calls nobody.
+/// A user's name without `@`, so that it is not a mention.
 fn plain_name(name: &str) -> String {
     let name: String = name.chars().filter(|c| *c != '@' && !c.is_control()).take(60).collect();
     let name = name.trim();
     if name.is_empty() { "friend".into() } else { name.into() }
 }
 
-/// Words of others, in code, where they call nobody.
-fn quoted(words: &str) -> String {
-    let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-    format!("`{}`", words.replace('`', "'").trim())
+/// Text of a user as inline code, where an `@` is not a mention.
+fn quoted(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    format!("`{}`", text.replace('`', "'").trim())
 }

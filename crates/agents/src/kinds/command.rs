@@ -1,4 +1,4 @@
-//! Any program: the conversation on its standard input, its output is the answer.
+//! The agent kind `command`: runs any program with the conversation on its stdin; its stdout is the reply.
 
 use super::AgentConfig;
 use crate::context;
@@ -17,23 +17,24 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{ChildStderr, ChildStdout};
 
-/// Read at once; what comes while the room is told of it waits in the program.
-const PIECE: usize = 32 * 1024;
-/// Of a line of its errors, so much is shown.
-const LINE: usize = 1000;
-/// So many lines a second: nobody reads more, and everybody in the room would be sent them.
-const LINES: u32 = 50;
+/// Maximum bytes per read. While they are being sent to the room, the program blocks on its full pipe.
+const READ_CHUNK_BYTES: usize = 32 * 1024;
+/// Maximum characters of a stderr line; the rest is cut off.
+const MAX_LINE_CHARS: usize = 1000;
+/// Maximum stderr lines per second that are sent to the room; further lines are dropped.
+const MAX_LINES_PER_SECOND: u32 = 50;
 const SECOND: Duration = Duration::from_secs(1);
-/// Of its terminal.
+/// Columns of the program's pseudo-terminal.
 #[cfg(target_os = "linux")]
 const COLUMNS: u16 = 100;
+/// Rows of the program's pseudo-terminal.
 #[cfg(target_os = "linux")]
 const ROWS: u16 = 30;
 
 #[derive(Debug)]
 pub struct CommandAgent {
     program: Program,
-    /// Whether it is given a terminal, which people see beside the answer.
+    /// Whether the program runs in a pseudo-terminal, whose output users see beside the reply.
     terminal: bool,
 }
 
@@ -45,14 +46,14 @@ impl CommandAgent {
         }
         let terminal = match agent_config.extra.get("terminal") {
             None => false,
-            Some(value) => value.as_bool().ok_or("terminal is true or false")?,
+            Some(value) => value.as_bool().ok_or("terminal must be true or false")?,
         };
         Ok(Self { program: agent_config.program(Program::default()), terminal })
     }
 
-    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
-        let played = self.run(&context::prompt(turn), stage).await;
-        played
+    pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
+        let result = self.run(&context::prompt(run_input), run_io).await;
+        result
             .unwrap_or_else(|error| RunResult::Failed(format!("The program cannot be run: {error}.").into()))
     }
 
@@ -60,7 +61,7 @@ impl CommandAgent {
         &self.program
     }
 
-    /// It has no sessions.
+    /// Does nothing: this kind has no sessions.
     pub fn forget(&self, _: &RoomId) {}
 
     pub async fn examine(&self) -> Vec<Finding> {
@@ -72,7 +73,7 @@ impl CommandAgent {
                 fix: Some(format!("mkdir -p {}", directory.display()).into()),
             }];
         }
-        vec![match self.program.found() {
+        vec![match self.program.locate() {
             Ok(place) => {
                 Finding { state: Health::Ok, what: format!("It runs {}.", place.display()).into(), fix: None }
             }
@@ -84,7 +85,7 @@ impl CommandAgent {
             Err(error) => Finding {
                 state: Health::Failure,
                 what: format!("{error}.").into(),
-                fix: Some("Install it, or give its whole path in the agent's command.".into()),
+                fix: Some("Install it, or use its full path in the agent's command.".into()),
             },
         }]
     }
@@ -93,31 +94,31 @@ impl CommandAgent {
         Path::new(&self.program.program)
     }
 
-    async fn run(&self, prompt: &str, stage: &RunIo) -> io::Result<RunResult> {
+    async fn run(&self, prompt: &str, run_io: &RunIo) -> io::Result<RunResult> {
         let (mut running, mut output) = self.start()?;
         let (stdin, stderr) = (running.stdin.take(), running.stderr.take());
-        let mut complaint = None;
-        let over = async {
-            // One that does not want to know ends its input, and that is its right.
-            let ask = async {
+        let mut last_error_line = None;
+        let completion = async {
+            // A write error is ignored: the program may close its stdin without reading the prompt.
+            let write_prompt = async {
                 if let Some(mut stdin) = stdin {
                     let _ = stdin.write_all(prompt.as_bytes()).await;
                 }
                 Ok(())
             };
-            let spoken = self.speak(&mut output, stage);
-            let complained = self.complain(stderr, stage, &mut complaint);
-            let ended = async { running.wait().await.map_err(ProgramFailure::Broken) };
-            tokio::try_join!(ask, spoken, complained, ended)
+            let stdout = self.forward_stdout(&mut output, run_io);
+            let stderr = self.forward_stderr(stderr, run_io, &mut last_error_line);
+            let exit = async { running.wait().await.map_err(ProgramFailure::Broken) };
+            tokio::try_join!(write_prompt, stdout, stderr, exit)
         };
-        let over = tokio::select! {
-            over = over => Some(over),
-            () = stage.stopped() => None,
+        let completed = tokio::select! {
+            completed = completion => Some(completed),
+            () = run_io.stopped() => None,
         };
-        match over {
-            Some(Ok((_, _, _, status))) => Ok(ending(status, complaint)),
+        match completed {
+            Some(Ok((_, _, _, status))) => Ok(run_result(status, last_error_line)),
             Some(Err(ProgramFailure::Broken(error))) => Err(error),
-            None | Some(Err(ProgramFailure::Deserted)) => {
+            None | Some(Err(ProgramFailure::OutputClosed)) => {
                 running.stop().await;
                 Ok(RunResult::Stopped)
             }
@@ -136,18 +137,18 @@ impl CommandAgent {
         Ok((running, Output::Pipe(stdout)))
     }
 
-    async fn speak(&self, output: &mut Output, stage: &RunIo) -> Result<(), ProgramFailure> {
-        let (mut plain, mut seen) = (EscapeStripper::default(), Utf8Decoder::default());
-        let mut piece = vec![0; PIECE];
+    async fn forward_stdout(&self, output: &mut Output, run_io: &RunIo) -> Result<(), ProgramFailure> {
+        let (mut stripper, mut decoder) = (EscapeStripper::default(), Utf8Decoder::default());
+        let mut buffer = vec![0; READ_CHUNK_BYTES];
         loop {
-            let count = output.read(&mut piece).await.map_err(ProgramFailure::Broken)?;
-            let shown = seen.read(&piece[..count]);
-            if self.terminal && !shown.is_empty() {
-                stage.print(&*shown).await?;
+            let count = output.read(&mut buffer).await.map_err(ProgramFailure::Broken)?;
+            let raw = decoder.read(&buffer[..count]);
+            if self.terminal && !raw.is_empty() {
+                run_io.send_terminal(&*raw).await?;
             }
-            let text = plain.pass(&shown);
+            let text = stripper.pass(&raw);
             if !text.is_empty() {
-                stage.say(ChunkKind::Text, text).await?;
+                run_io.send_text(ChunkKind::Text, text).await?;
             }
             if count == 0 {
                 return Ok(());
@@ -155,48 +156,48 @@ impl CommandAgent {
         }
     }
 
-    /// Shows the lines of its errors as they come, and keeps the last one.
-    async fn complain(
+    /// Sends stderr to the room line by line as it arrives, and stores the last line in `last`.
+    async fn forward_stderr(
         &self,
         stderr: Option<ChildStderr>,
-        stage: &RunIo,
+        run_io: &RunIo,
         last: &mut Option<String>,
     ) -> Result<(), ProgramFailure> {
         let Some(mut stderr) = stderr else { return Ok(()) };
         let tool: Box<str> = self.name().file_name().unwrap_or_default().to_string_lossy().into();
-        let (mut plain, mut seen) = (EscapeStripper::default(), Utf8Decoder::default());
-        let mut piece = vec![0; PIECE];
+        let (mut stripper, mut decoder) = (EscapeStripper::default(), Utf8Decoder::default());
+        let mut buffer = vec![0; READ_CHUNK_BYTES];
         let mut line = String::new();
-        let (mut shown, mut since) = (0, Instant::now());
+        let (mut lines_sent, mut since) = (0, Instant::now());
         loop {
-            let count = stderr.read(&mut piece).await.map_err(ProgramFailure::Broken)?;
-            let text = plain.pass(&seen.read(&piece[..count]));
+            let count = stderr.read(&mut buffer).await.map_err(ProgramFailure::Broken)?;
+            let text = stripper.pass(&decoder.read(&buffer[..count]));
             for part in text.split_inclusive('\n') {
-                let room = LINE.saturating_sub(line.chars().count());
-                line.extend(part.trim_end_matches('\n').chars().take(room));
+                let remaining = MAX_LINE_CHARS.saturating_sub(line.chars().count());
+                line.extend(part.trim_end_matches('\n').chars().take(remaining));
                 if !part.ends_with('\n') {
                     continue;
                 }
                 if since.elapsed() >= SECOND {
-                    (shown, since) = (0, Instant::now());
+                    (lines_sent, since) = (0, Instant::now());
                 }
-                shown += 1;
-                match shown <= LINES {
-                    true => show(&tool, std::mem::take(&mut line), stage, last).await?,
+                lines_sent += 1;
+                match lines_sent <= MAX_LINES_PER_SECOND {
+                    true => send_line(&tool, std::mem::take(&mut line), run_io, last).await?,
                     false => *last = Some(std::mem::take(&mut line)),
                 }
             }
             if count == 0 {
-                return show(&tool, line, stage, last).await;
+                return send_line(&tool, line, run_io, last).await;
             }
         }
     }
 }
 
-async fn show(
+async fn send_line(
     tool: &str,
     line: String,
-    stage: &RunIo,
+    run_io: &RunIo,
     last: &mut Option<String>,
 ) -> Result<(), ProgramFailure> {
     if line.trim().is_empty() {
@@ -205,44 +206,44 @@ async fn show(
     let tool = tool.chars().take(200).collect::<String>().into();
     let event = RunEvent::ToolProgress { tool, line: line.as_str().into(), stream: Stream::Stderr };
     *last = Some(line);
-    Ok(stage.tell(event).await?)
+    Ok(run_io.send_event(event).await?)
 }
 
 enum ProgramFailure {
     Broken(io::Error),
-    Deserted,
+    OutputClosed,
 }
 
 impl From<OutputClosed> for ProgramFailure {
     fn from(_: OutputClosed) -> Self {
-        Self::Deserted
+        Self::OutputClosed
     }
 }
 
-fn ending(status: ExitStatus, complaint: Option<String>) -> RunResult {
-    let how = match (status.code(), status.signal()) {
+fn run_result(status: ExitStatus, last_error_line: Option<String>) -> RunResult {
+    let reason = match (status.code(), status.signal()) {
         (Some(0), _) => return RunResult::Finished,
-        (Some(code), _) => format!("The program ended with code {code}"),
-        (None, Some(signal)) => format!("The program was ended by signal {signal}"),
-        (None, None) => "The program did not end well".into(),
+        (Some(code), _) => format!("The program exited with code {code}"),
+        (None, Some(signal)) => format!("The program was killed by signal {signal}"),
+        (None, None) => "The program ended with an unknown error".into(),
     };
-    RunResult::Failed(complaint.map_or(format!("{how}."), |said| format!("{how}: {said}")).into())
+    RunResult::Failed(last_error_line.map_or(format!("{reason}."), |line| format!("{reason}: {line}")).into())
 }
 
 enum Output {
     Pipe(ChildStdout),
     #[cfg(target_os = "linux")]
-    /// To the runtime it is a pipe like any other.
+    /// Controlling end of the pseudo-terminal, wrapped as a pipe because tokio can poll it as one.
     Terminal(pipe::Receiver),
 }
 
 impl Output {
-    async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Pipe(pipe) => pipe.read(piece).await,
+            Self::Pipe(pipe) => pipe.read(buffer).await,
             #[cfg(target_os = "linux")]
-            Self::Terminal(terminal) => match terminal.read(piece).await {
-                // So says a terminal that nobody writes to any more.
+            Self::Terminal(terminal) => match terminal.read(buffer).await {
+                // A pseudo-terminal returns EIO when all its writers have closed it: end of file.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => Ok(0),
                 read => read,
             },

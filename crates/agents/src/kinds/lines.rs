@@ -1,44 +1,44 @@
-//! Lines that a program prints, none of them longer than one cares to hold.
+//! Reads a program's output line by line, with a maximum line length.
 
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// What is no UTF-8 in it is replaced.
+    /// A complete line; invalid UTF-8 is replaced.
     Text(String),
-    /// It was passed over.
+    /// A line over the maximum length, which was skipped.
     TooLong,
 }
 
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     source: BufReader<R>,
-    longest: usize,
-    begun: Vec<u8>,
-    /// The line that is being read is longer already.
-    passing_over: bool,
+    max_line_bytes: usize,
+    incomplete: Vec<u8>,
+    /// Whether the current line is over the maximum length, so its rest is skipped.
+    skipping: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(source: R, longest: usize) -> Self {
-        Self { source: BufReader::new(source), longest, begun: Vec::new(), passing_over: false }
+    pub(super) fn new(source: R, max_line_bytes: usize) -> Self {
+        Self { source: BufReader::new(source), max_line_bytes, incomplete: Vec::new(), skipping: false }
     }
 
-    /// `None` at the end. What was read is kept when the future is dropped.
+    /// Returns the next line, or `None` at end of file. Cancel-safe: a dropped future loses no data.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            let piece = self.source.fill_buf().await?;
-            if piece.is_empty() {
-                return Ok((self.passing_over || !self.begun.is_empty()).then(|| self.finish()));
+            let chunk = self.source.fill_buf().await?;
+            if chunk.is_empty() {
+                return Ok((self.skipping || !self.incomplete.is_empty()).then(|| self.finish()));
             }
-            let end = piece.iter().position(|byte| *byte == b'\n');
-            let text = &piece[..end.unwrap_or(piece.len())];
-            if self.begun.len() + text.len() > self.longest {
-                self.passing_over = true;
-                self.begun = Vec::new();
-            } else if !self.passing_over {
-                self.begun.extend_from_slice(text);
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let text = &chunk[..end.unwrap_or(chunk.len())];
+            if self.incomplete.len() + text.len() > self.max_line_bytes {
+                self.skipping = true;
+                self.incomplete = Vec::new();
+            } else if !self.skipping {
+                self.incomplete.extend_from_slice(text);
             }
             let read = text.len() + usize::from(end.is_some());
             self.source.consume(read);
@@ -49,13 +49,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     fn finish(&mut self) -> Line {
-        let line = std::mem::take(&mut self.begun);
-        if std::mem::take(&mut self.passing_over) {
+        let line = std::mem::take(&mut self.incomplete);
+        if std::mem::take(&mut self.skipping) {
             return Line::TooLong;
         }
         Line::Text(
             String::from_utf8(line)
-                .unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned()),
+                .unwrap_or_else(|invalid| String::from_utf8_lossy(invalid.as_bytes()).into_owned()),
         )
     }
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lines_come_whole_and_long_ones_not_at_all() {
+    async fn complete_lines_are_returned_and_long_lines_are_skipped() {
         check(b"", &[]).await;
         check(b"one\ntwo", &["one", "two"]).await;
         check(b"\nshort\n", &["", "short"]).await;

@@ -1,9 +1,11 @@
-//! The kinds of agents that a gateway can host. Each plays turns in its own way; the list is closed.
+//! The agent kinds that a gateway can host, as a closed list.
 //!
-//! A kind is a file here with a type that has `fn new(recipe: &AgentConfig) -> Result<Self, Box<str>>`,
-//! `async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult` (many rooms at once, one turn in each),
-//! `fn forget(&self, room: &RoomId)` (the session of that room is over) and
-//! `async fn examine(&self) -> Vec<Finding>` (what `doctor` says of it). [`AgentKind`] knows it by name.
+//! To add a kind, add a file with a type that has these functions, and a variant in [`AgentKind`]:
+//! - `fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>>` validates the configuration.
+//! - `async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult` executes one run. It is
+//!   called concurrently for several rooms, but for at most one run per room.
+//! - `fn forget(&self, room: &RoomId)` discards the session of that room.
+//! - `async fn examine(&self) -> Vec<Finding>` checks the agent for `parlor gateway doctor`.
 
 pub mod acp;
 pub mod claude;
@@ -29,42 +31,42 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// What an agent is made of, as people write it down.
+/// The configuration of an agent, as users write it.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentConfig {
-    /// Such as `command`, or `acp:claude`: a kind, and a preset of it.
+    /// Name of the kind, optionally with a preset: `command` or `acp:claude`.
     pub kind: String,
-    /// Where it works.
+    /// Working directory of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// The program and its arguments, for kinds that run one.
+    /// Program and arguments, for kinds that run a program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Added to the environment of that program. May hold secrets.
+    /// Variables added to the environment of the program. May contain secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// What only this kind knows.
+    /// Settings that only this kind defines.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Says what is set and not what it is set to.
+/// Prints the names of the variables and extra settings without their values, which may be secrets.
 impl std::fmt::Debug for AgentConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let environment: Vec<_> = self.environment.keys().collect();
-        let further: Vec<_> = self.extra.keys().collect();
-        f.debug_struct("Recipe")
+        let extra: Vec<_> = self.extra.keys().collect();
+        f.debug_struct("AgentConfig")
             .field("kind", &self.kind)
             .field("directory", &self.directory)
             .field("command", &self.command)
             .field("environment", &environment)
-            .field("further", &further)
+            .field("extra", &extra)
             .finish()
     }
 }
 
 impl AgentConfig {
-    /// The kind, and what is said more closely of it.
+    /// Splits the configured kind into its name and its preset.
     pub fn kind(&self) -> (&str, Option<&str>) {
         match self.kind.split_once(':') {
             Some((kind, preset)) => (kind, Some(preset)),
@@ -72,30 +74,31 @@ impl AgentConfig {
         }
     }
 
-    /// The program that it is told to run, or another one if it is told none, in its place and surroundings.
-    fn program(&self, otherwise: Program) -> Program {
+    /// The configured program, or `default` if none is configured, with the configured directory and
+    /// environment.
+    fn program(&self, default: Program) -> Program {
         let named = match &self.command[..] {
             [program, arguments @ ..] => Program {
                 program: program.into(),
                 arguments: arguments.iter().map(Into::into).collect(),
                 ..Program::default()
             },
-            [] => otherwise,
+            [] => default,
         };
         let environment = self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
         Program { environment, directory: self.directory.clone(), ..named }
     }
 
-    /// What is left when a kind has taken what it knows: most likely misspelt.
+    /// Returns an error if `extra` has a key that is not in `known`: it is most likely misspelt.
     pub fn reject_unknown_keys(&self, known: &[&str]) -> Result<(), Box<str>> {
         match self.extra.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(key) => Err(format!("{key} is nothing that the kind {} knows", self.kind().0).into()),
+            Some(key) => Err(format!("{key} is not a setting of the agent kind {}", self.kind().0).into()),
             None => Ok(()),
         }
     }
 }
 
-/// An agent of some kind.
+/// A configured agent of one of the supported kinds.
 #[derive(Debug)]
 pub enum AgentKind {
     Acp(Acp),
@@ -114,20 +117,24 @@ impl AgentKind {
             "command" => Self::Command(CommandAgent::new(agent_config)?),
             "model" => Self::Model(Model::new(agent_config)?),
             other if acp::PRESETS.iter().any(|preset| preset.name == other) => {
-                return Err(format!("{other:?} is no kind of agent: say acp:{other}").into());
+                return Err(format!("{other:?} is not an agent kind: use acp:{other}").into());
             }
             other => {
-                return Err(format!("{other:?} is no kind of agent: {}", Self::NAMES.join(", ")).into());
+                return Err(format!(
+                    "{other:?} is not an agent kind; the kinds are {}",
+                    Self::NAMES.join(", ")
+                )
+                .into());
             }
         })
     }
 
-    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
+    pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
         match self {
-            Self::Acp(acp) => acp.execute(turn, stage).await,
-            Self::Claude(claude) => claude.execute(turn, stage).await,
-            Self::Command(command) => command.execute(turn, stage).await,
-            Self::Model(model) => model.execute(turn, stage).await,
+            Self::Acp(acp) => acp.execute(run_input, run_io).await,
+            Self::Claude(claude) => claude.execute(run_input, run_io).await,
+            Self::Command(command) => command.execute(run_input, run_io).await,
+            Self::Model(model) => model.execute(run_input, run_io).await,
         }
     }
 
@@ -140,7 +147,7 @@ impl AgentKind {
         }
     }
 
-    /// What people can tell it by a slash and a word, as far as it has said so.
+    /// Slash commands that the agent has announced so far.
     pub fn commands(&self) -> Vec<SlashCommand> {
         match self {
             Self::Acp(acp) => acp.commands(),
@@ -149,7 +156,7 @@ impl AgentKind {
         }
     }
 
-    /// Whether it listens while it plays a turn.
+    /// Whether messages can be injected into an active run of this agent.
     pub fn accepts_injection(&self) -> bool {
         match self {
             Self::Claude(_) => true,
@@ -157,7 +164,7 @@ impl AgentKind {
         }
     }
 
-    /// What it runs and this machine does not have, without starting anything.
+    /// The error for a program that is not installed on this machine. Starts nothing.
     pub fn missing(&self) -> Option<io::Error> {
         let program = match self {
             Self::Acp(acp) => acp.program(),
@@ -165,7 +172,7 @@ impl AgentKind {
             Self::Command(command) => command.program(),
             Self::Model(_) => return None,
         };
-        program.found().err()
+        program.locate().err()
     }
 
     pub async fn examine(&self) -> Vec<Finding> {
@@ -178,7 +185,7 @@ impl AgentKind {
     }
 }
 
-/// What an agent lets people do by a slash and a word.
+/// A command that users can send to an agent as `/name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlashCommand {
     pub name: Box<str>,

@@ -1,29 +1,31 @@
-//! What a program that takes one prompt is told.
+//! The prompt for agent programs that take a single text.
 
 use super::SlashCommand;
 use crate::context::prompt;
 use crate::run::RunInput;
 use parlor_wire::agentim::gateway::host::ingress::SenderType;
 
-/// The conversation; or, where a person says nothing to the agent but one of its own commands, that command.
-pub(super) fn prompt_text(turn: &RunInput, commands: &[SlashCommand]) -> String {
-    own_command(turn, commands).map_or_else(|| prompt(turn), str::to_owned)
+/// Returns the conversation, or only the slash command if a user's message consists of one that the agent
+/// knows.
+pub(super) fn prompt_text(run_input: &RunInput, commands: &[SlashCommand]) -> String {
+    slash_command(run_input, commands).map_or_else(|| prompt(run_input), str::to_owned)
 }
 
-fn own_command<'a>(turn: &'a RunInput, commands: &[SlashCommand]) -> Option<&'a str> {
-    let said = turn.request.content.trim();
-    if turn.request.sender != SenderType::User || said.contains('\n') {
+/// The slash command in the message to answer, if a user addressed it to this agent alone and it is one line.
+fn slash_command<'a>(run_input: &'a RunInput, commands: &[SlashCommand]) -> Option<&'a str> {
+    let text = run_input.request.content.trim();
+    if run_input.request.sender != SenderType::User || text.contains('\n') {
         return None;
     }
-    let members = turn.room.iter().flat_map(|room| &room.members);
+    let members = run_input.room.iter().flat_map(|room| &room.members);
     let name =
-        members.filter(|member| *member.id == *turn.request.agent.as_str()).map(|own| &*own.name).next();
-    let rest = match said.strip_prefix('@') {
+        members.filter(|member| *member.id == *run_input.request.agent.as_str()).map(|own| &*own.name).next();
+    let rest = match text.strip_prefix('@') {
         Some(rest) => {
             name.and_then(|name| rest.strip_prefix(name)).or_else(|| Some(rest.split_once(' ')?.1))?
         }
-        // Said to this agent alone, in a call that names it elsewhere.
-        None if !turn.request.by_policy => said,
+        // A message without a mention counts if it was not distributed by the room's answer policy.
+        None if !run_input.request.by_policy => text,
         None => return None,
     };
     let command = rest.trim_start();
@@ -38,13 +40,13 @@ mod tests {
     use parlor_wire::agentim::gateway::host::ingress::{MemberView, RoomView, RunRequest};
     use std::sync::Arc;
 
-    fn turn(said: &str, sender: SenderType) -> RunInput {
+    fn run_input(text: &str, sender: SenderType) -> RunInput {
         let request = RunRequest {
             agent: AgentId::stored("a1"),
             room: RoomId::stored("r"),
             message: MessageId::stored("m"),
             run: None,
-            content: said.into(),
+            content: text.into(),
             sender_name: "Ada".into(),
             sender,
             by_policy: false,
@@ -66,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_person_who_says_nothing_else_gives_a_command() {
+    fn only_a_user_message_without_other_text_is_a_command() {
         let known = [SlashCommand { name: "compact".into(), description: "".into() }];
-        let check = |said: &str, sender, expected: Option<&str>| {
-            let turn = turn(said, sender);
+        let check = |text: &str, sender, expected: Option<&str>| {
+            let run_input = run_input(text, sender);
             assert_eq!(
-                prompt_text(&turn, &known),
-                expected.map_or_else(|| prompt(&turn), str::to_owned),
-                "{said}"
+                prompt_text(&run_input, &known),
+                expected.map_or_else(|| prompt(&run_input), str::to_owned),
+                "{text}"
             );
         };
         check("@coder /compact", SenderType::User, Some("/compact"));
@@ -83,9 +85,13 @@ mod tests {
         check("@coder /compact\nUser: and more", SenderType::User, None);
         check("@coder /unknown", SenderType::User, None);
         check("/compact", SenderType::User, Some("/compact"));
-        let mut by_policy = turn("/compact", SenderType::User);
+        let mut by_policy = run_input("/compact", SenderType::User);
         by_policy.request.by_policy = true;
-        assert_eq!(prompt_text(&by_policy, &known), prompt(&by_policy), "not said to it alone");
+        assert_eq!(
+            prompt_text(&by_policy, &known),
+            prompt(&by_policy),
+            "the message was not addressed to the agent alone"
+        );
         check("@coder", SenderType::User, None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a program wrote to its standard error last, for whoever wonders why it ended.
+//! Keeps the last lines of a program's stderr, to explain in error messages why the program ended.
 
 use super::lines::{Line, Lines};
 use crate::sanitize::EscapeStripper;
@@ -10,13 +10,15 @@ use tokio::io::AsyncRead;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-const KEPT: usize = 5;
-/// In characters.
-const LONGEST: usize = 300;
-/// Between the end of a program and the end of what it wrote.
-const LAG: Duration = Duration::from_millis(200);
+/// Maximum number of lines kept.
+const MAX_LINES: usize = 5;
+/// Maximum characters of a kept line; the rest is cut off.
+const MAX_LINE_CHARS: usize = 300;
+/// Timeout for reading the rest of stderr after the program has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Reads on as long as it lives, so that the program never waits for us.
+/// The last lines of one program's stderr. A task reads continuously, so that the program never blocks on a
+/// full pipe; dropping this value ends the task.
 #[derive(Debug)]
 pub(super) struct StderrTail {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -31,12 +33,13 @@ impl StderrTail {
             let mut written = Lines::new(stderr, 64 * 1024);
             while let Ok(Some(line)) = written.next().await {
                 let Line::Text(line) = line else { continue };
-                let line: String = EscapeStripper::default().pass(&line).chars().take(LONGEST).collect();
+                let line: String =
+                    EscapeStripper::default().pass(&line).chars().take(MAX_LINE_CHARS).collect();
                 if line.trim().is_empty() {
                     continue;
                 }
                 let mut kept = kept.lock();
-                if kept.len() == KEPT {
+                if kept.len() == MAX_LINES {
                     kept.pop_front();
                 }
                 kept.push_back(line);
@@ -45,9 +48,9 @@ impl StderrTail {
         Self { lines, reader }
     }
 
-    /// Of a program that has ended: its last lines, or nothing.
+    /// Returns the last lines of a program that has ended; empty if it wrote none.
     pub(super) async fn finish(mut self) -> String {
-        let _ = timeout(LAG, &mut self.reader).await;
+        let _ = timeout(DRAIN_TIMEOUT, &mut self.reader).await;
         let lines = self.lines.lock();
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
@@ -66,14 +69,14 @@ mod tests {
     #[tokio::test]
     async fn the_last_lines_are_kept_without_colours() {
         let written = b"1\n2\n\n3\n4\n5\n\x1b[1;31mred\x1b[0m \x07bell\x1b";
-        let words = StderrTail::of(&written[..]);
-        assert_eq!(words.finish().await, "2\n3\n4\n5\nred bell");
+        let tail = StderrTail::of(&written[..]);
+        assert_eq!(tail.finish().await, "2\n3\n4\n5\nred bell");
     }
 
     #[tokio::test]
-    async fn a_long_line_is_cut_and_who_wrote_nothing_has_no_last_words() {
+    async fn a_long_line_is_cut_and_empty_stderr_gives_an_empty_tail() {
         let written: &'static [u8] = Box::leak(vec![b'x'; 1000].into_boxed_slice());
-        assert_eq!(StderrTail::of(written).finish().await.len(), LONGEST);
+        assert_eq!(StderrTail::of(written).finish().await.len(), MAX_LINE_CHARS);
         assert_eq!(StderrTail::of(&b""[..]).finish().await, "");
     }
 }

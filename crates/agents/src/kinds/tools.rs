@@ -1,6 +1,7 @@
-//! Tools that agents use, in the words of the room: what went in, what came out, and whether they may.
+//! Tool calls of agents: their chunks for the room, approval requests, and plans.
 //!
-//! Owns: that nobody is asked about more than they can see.
+//! Owns: users are only asked to approve a tool input that they can see completely. Any other input is
+//! denied.
 
 use crate::run::{OutputClosed, RunIo};
 use parlor_model::{Chunk, ChunkKind, Payload, Plan, PlanState, PlanStep, RunEvent, StepState};
@@ -9,22 +10,25 @@ use parlor_wire::json::{JsonLimits, check};
 use serde_json::json;
 use std::borrow::Cow;
 
-/// Of what a tool was given or gave back, in bytes.
-const LONGEST: usize = 48 * 1024;
-/// What people are asked about goes into one frame, and they see all of it or are not asked.
-const LARGEST_QUESTION: usize = 160 * 1024;
-/// The hub's own bounds, less the frame around it.
-const FORM: JsonLimits = JsonLimits { depth: 12, items: 1_000 };
-const LONGEST_NAME: usize = 200;
-const LONGEST_LINE: usize = 2_000;
-const MOST_STEPS: usize = 100;
+/// Maximum bytes of a tool's input or output in a chunk; the rest is cut off.
+const MAX_CONTENT_BYTES: usize = 48 * 1024;
+/// Maximum bytes of a tool input in an approval request, which must fit into one frame.
+const MAX_APPROVAL_BYTES: usize = 160 * 1024;
+/// JSON limits for a tool input in an approval request: the hub's limits, less the frame around it.
+const INPUT_LIMITS: JsonLimits = JsonLimits { depth: 12, items: 1_000 };
+/// Maximum characters of a tool name, a tool call id or the title of a plan step.
+const MAX_NAME_CHARS: usize = 200;
+/// Maximum characters of the description of a plan step.
+const MAX_DESCRIPTION_CHARS: usize = 2_000;
+/// Maximum number of steps in a plan.
+const MAX_STEPS: usize = 100;
 
-/// A tool is called: what went in, as JSON.
+/// Chunk for a tool call, with the tool's input as JSON.
 pub(super) fn used(id: &str, tool: &str, input: &str) -> Chunk {
     chunk(ChunkKind::ToolUse, input, json!({ "toolName": name(tool), "toolId": name(id) }))
 }
 
-/// A tool has answered: what came out.
+/// Chunk for the result of a tool call.
 pub(super) fn returned(id: &str, tool: &str, output: &str, failed: bool) -> Chunk {
     let metadata = json!({ "toolName": name(tool), "toolId": name(id), "isError": failed });
     chunk(ChunkKind::ToolResult, output, metadata)
@@ -33,42 +37,48 @@ pub(super) fn returned(id: &str, tool: &str, output: &str, failed: bool) -> Chun
 fn chunk(kind: ChunkKind, content: &str, metadata: serde_json::Value) -> Chunk {
     Chunk {
         kind,
-        content: cut(content, LONGEST).into(),
+        content: cut(content, MAX_CONTENT_BYTES).into(),
         metadata: Some(Payload(metadata.to_string().into())),
     }
 }
 
-/// Asks people whether an agent may use a tool with exactly this input, a JSON object.
-pub(super) async fn may(stage: &RunIo, tool: &str, input: &str) -> Result<PermissionOutcome, OutputClosed> {
-    let unseen = if input.len() > LARGEST_QUESTION {
-        "This is too long to be shown to the people who would have to allow it."
-    } else if !input.trim_start().starts_with('{') || check(input, FORM).is_err() {
-        "This cannot be shown to the people who would have to allow it."
+/// Requests approval for a tool call with exactly this input, a JSON object. An input that cannot be shown
+/// completely is denied without asking.
+pub(super) async fn request_permission(
+    run_io: &RunIo,
+    tool: &str,
+    input: &str,
+) -> Result<PermissionOutcome, OutputClosed> {
+    let reason = if input.len() > MAX_APPROVAL_BYTES {
+        "Denied: the input is too long to be shown to the users who would have to approve it."
+    } else if !input.trim_start().starts_with('{') || check(input, INPUT_LIMITS).is_err() {
+        "Denied: the input cannot be shown to the users who would have to approve it."
     } else {
-        return stage.ask(name(tool), Payload(input.into())).await;
+        return run_io.request_permission(name(tool), Payload(input.into())).await;
     };
-    Ok(PermissionOutcome::Denied { reason: Some(unseen.into()) })
+    Ok(PermissionOutcome::Denied { reason: Some(reason.into()) })
 }
 
-/// Why not, in words for the agent.
-pub(super) fn reason(verdict: &PermissionOutcome) -> Cow<'_, str> {
-    match verdict {
+/// The reason why a tool call was denied, as a sentence for the agent.
+pub(super) fn reason(outcome: &PermissionOutcome) -> Cow<'_, str> {
+    match outcome {
         PermissionOutcome::Allowed => "".into(),
         PermissionOutcome::Denied { reason: Some(reason) } if !reason.trim().is_empty() => (&**reason).into(),
-        PermissionOutcome::Denied { .. } => "The people in the room said no.".into(),
-        PermissionOutcome::Expired => "Nobody in the room answered in time, which means no.".into(),
+        PermissionOutcome::Denied { .. } => "A user in the room denied this.".into(),
+        PermissionOutcome::Expired => "No user in the room answered in time, so this was denied.".into(),
     }
 }
 
-/// The plan as it stands, if it has steps.
+/// The current plan as a run event; `None` if it has no steps.
 pub(super) fn plan<'a>(steps: impl Iterator<Item = (&'a str, StepState)>) -> Option<RunEvent> {
     let steps: Vec<PlanStep> = steps
-        .take(MOST_STEPS)
+        .take(MAX_STEPS)
         .map(|(text, state)| {
-            let title = line(text, LONGEST_NAME);
+            let title = line(text, MAX_NAME_CHARS);
             PlanStep {
                 title: if title.is_empty() { "…".into() } else { title.into() },
-                description: (text.chars().count() > LONGEST_NAME).then(|| line(text, LONGEST_LINE).into()),
+                description: (text.chars().count() > MAX_NAME_CHARS)
+                    .then(|| line(text, MAX_DESCRIPTION_CHARS).into()),
                 state,
             }
         })
@@ -83,23 +93,23 @@ pub(super) fn plan<'a>(steps: impl Iterator<Item = (&'a str, StepState)>) -> Opt
     (!steps.is_empty()).then_some(RunEvent::Plan(Plan { summary, state, steps, text: None }))
 }
 
-/// One line of at most so many characters, for places that take no more.
-pub(super) fn line(text: &str, most: usize) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(most).collect()
+/// Joins a text into one line and cuts it to `max_chars` characters.
+pub(super) fn line(text: &str, max_chars: usize) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(max_chars).collect()
 }
 
 fn name(text: &str) -> String {
-    let name = line(text, LONGEST_NAME);
+    let name = line(text, MAX_NAME_CHARS);
     if name.is_empty() { "tool".into() } else { name }
 }
 
-/// At most so many bytes, and how many more there were.
-pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    if text.len() <= most {
+/// Cuts a text to `max_bytes` bytes and appends how many bytes were cut off.
+pub(super) fn cut(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= max_bytes {
         return text.into();
     }
-    let kept = text.floor_char_boundary(most);
-    format!("{}\n… and {} bytes more", &text[..kept], text.len() - kept).into()
+    let kept = text.floor_char_boundary(max_bytes);
+    format!("{}\n… and {} more bytes", &text[..kept], text.len() - kept).into()
 }
 
 #[cfg(test)]
@@ -108,37 +118,40 @@ mod tests {
     use crate::run::AgentOutput;
 
     #[test]
-    fn what_is_long_is_cut_between_characters() {
+    fn a_long_text_is_cut_between_characters() {
         assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("aéb", 2), "a\n… and 3 bytes more");
+        assert_eq!(cut("aéb", 2), "a\n… and 3 more bytes");
         let chunk = returned("1", "Read", &"x".repeat(1 << 20), false);
-        assert!(chunk.content.len() < LONGEST + 40);
+        assert!(chunk.content.len() < MAX_CONTENT_BYTES + 40);
     }
 
     #[tokio::test]
-    async fn nobody_is_asked_about_what_they_cannot_see() {
+    async fn an_input_that_cannot_be_shown_completely_is_denied_without_asking() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(20), "]".repeat(20));
-        let long = json!({ "command": "x".repeat(LARGEST_QUESTION) }).to_string();
+        let long = json!({ "command": "x".repeat(MAX_APPROVAL_BYTES) }).to_string();
         for input in [&*deep, &long, "[]", "{\"a\":1,\"a\":2}", "{", ""] {
-            let (stage, mut heard, _) = RunIo::new(1);
-            let verdict = may(&stage, "Bash", input).await.unwrap();
+            let (run_io, mut output, _) = RunIo::new(1);
+            let outcome = request_permission(&run_io, "Bash", input).await.unwrap();
             assert!(
-                matches!(verdict, PermissionOutcome::Denied { reason: Some(_) }),
+                matches!(outcome, PermissionOutcome::Denied { reason: Some(_) }),
                 "{}",
                 &input[..input.len().min(40)]
             );
-            drop(stage);
-            assert!(heard.recv().await.is_none());
+            drop(run_io);
+            assert!(output.recv().await.is_none());
         }
     }
 
     #[tokio::test]
-    async fn people_are_asked_about_exactly_what_is_to_be_done() {
-        let (stage, mut heard, _) = RunIo::new(1);
-        let asked = tokio::spawn(async move { may(&stage, "Bash\nx", r#"{"b":1.0,"a":"x"}"#).await });
-        let Some(AgentOutput::Question { tool, input, answer }) = heard.recv().await else { panic!() };
+    async fn an_approval_request_has_exactly_the_input_of_the_tool() {
+        let (run_io, mut output, _) = RunIo::new(1);
+        let request =
+            tokio::spawn(async move { request_permission(&run_io, "Bash\nx", r#"{"b":1.0,"a":"x"}"#).await });
+        let Some(AgentOutput::PermissionRequest { tool, input, answer }) = output.recv().await else {
+            panic!()
+        };
         assert_eq!((&*tool, &*input.0), ("Bash x", r#"{"b":1.0,"a":"x"}"#));
         answer.send(PermissionOutcome::Allowed).unwrap();
-        assert_eq!(asked.await.unwrap().unwrap(), PermissionOutcome::Allowed);
+        assert_eq!(request.await.unwrap().unwrap(), PermissionOutcome::Allowed);
     }
 }

@@ -1,4 +1,5 @@
-//! The kinds of agents, each with real programs and nothing of the gateway: a turn goes in, what is said comes out.
+//! Tests of the agent kinds with real programs and without a gateway: a run input goes in, its output comes
+//! out.
 
 mod acp;
 mod claude;

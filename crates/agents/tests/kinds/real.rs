@@ -1,6 +1,7 @@
-//! Claude Code itself, as kind `claude` and behind its adapter as kind `acp`, with a model of ours on loopback.
+//! Tests the real Claude Code, as kind `claude` and through its ACP adapter as kind `acp`, with a stub
+//! model on loopback.
 
-use crate::stage::{Playing, turn};
+use crate::stage::{ActiveRun, run_input};
 use parlor_agents::finding::Health;
 use parlor_agents::kinds::{AgentConfig, AgentKind};
 use parlor_agents::run::{AgentOutput, RunResult};
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A home, a folder to work in, and a model.
+/// A home directory, a working directory and a stub model.
 struct World {
     folder: TempDir,
     model: AnthropicStub,
@@ -32,7 +33,7 @@ impl World {
         self.folder.path().join("work")
     }
 
-    fn recipe(&self) -> AgentConfig {
+    fn agent_config(&self) -> AgentConfig {
         let programs = std::env::var("XTASK_REAL_AGENTS").expect("`cargo xtask test real-agents` sets it");
         let program = if self.kind == "claude" { "claude" } else { "claude-agent-acp" };
         let home = self.folder.path().join("home");
@@ -52,9 +53,9 @@ impl World {
         }
     }
 
-    /// A new process, with all that the earlier ones left in their home.
+    /// A new agent process with the home directory of the earlier ones.
     fn agent(&self) -> Arc<AgentKind> {
-        Arc::new(AgentKind::new(&self.recipe()).unwrap())
+        Arc::new(AgentKind::new(&self.agent_config()).unwrap())
     }
 }
 
@@ -71,27 +72,28 @@ macro_rules! with_both {
 
 with_both! {
     an_answer_is_streamed_once
-    a_tool_is_used_when_people_allow_it
-    a_tool_is_not_used_when_people_do_not
-    a_stop_ends_the_turn_and_the_session_goes_on
-    a_session_is_taken_up_by_another_process
-    a_session_that_is_lost_gives_way_to_a_new_one
-    a_model_that_is_busy_is_asked_again
-    a_model_that_refuses_is_a_failure_with_its_words
-    the_doctor_finds_it_well
+    an_approved_tool_call_is_executed
+    a_denied_tool_call_is_not_executed
+    a_stop_ends_the_run_and_keeps_the_session
+    another_process_resumes_a_session
+    a_lost_session_is_replaced_by_a_new_one
+    a_request_to_a_busy_model_is_retried
+    a_rejected_request_fails_the_run_with_its_message
+    an_examination_of_a_working_agent_succeeds
 }
 
 async fn an_answer_is_streamed_once(world: World) {
     let agent = world.agent();
-    let played = Playing::begin(&agent, turn("room", "Hello, who are you?", None)).end().await.finished();
-    assert_eq!(played.text(), "Hello from the model.");
-    assert_eq!(played.of(ChunkKind::Thinking), "Let me see.");
+    let finished_run =
+        ActiveRun::begin(&agent, run_input("room", "Hello, who are you?", None)).end().await.finished();
+    assert_eq!(finished_run.text(), "Hello from the model.");
+    assert_eq!(finished_run.of(ChunkKind::Thinking), "Let me see.");
     assert!(
-        played.chunks.iter().filter(|chunk| chunk.kind == ChunkKind::Text).count() > 1,
+        finished_run.chunks.iter().filter(|chunk| chunk.kind == ChunkKind::Text).count() > 1,
         "{:?}",
-        played.chunks
+        finished_run.chunks
     );
-    let spent = played.events.iter().find_map(|event| match event {
+    let spent = finished_run.events.iter().find_map(|event| match event {
         RunEvent::Usage(report) => report.spent,
         _ => None,
     });
@@ -101,90 +103,97 @@ async fn an_answer_is_streamed_once(world: World) {
     assert!(!agent.commands().is_empty());
 }
 
-async fn a_tool_is_used_when_people_allow_it(world: World) {
-    let mut playing = Playing::begin(&world.agent(), turn("room", "play:tool", None));
-    let (tool, input, answer) = playing.question().await;
+async fn an_approved_tool_call_is_executed(world: World) {
+    let mut active_run = ActiveRun::begin(&world.agent(), run_input("room", "play:tool", None));
+    let (tool, input, answer) = active_run.permission_request().await;
     assert_eq!((&*tool, &input["command"]), ("Bash", &json!(TOOL_COMMAND)));
     assert!(!world.work().join("made-by-claude.txt").exists());
     answer.send(PermissionOutcome::Allowed).unwrap();
-    let played = playing.end().await.finished();
-    assert!(played.text().ends_with("The tool said: made"), "{}", played.text());
+    let finished_run = active_run.end().await.finished();
+    assert!(finished_run.text().ends_with("The tool said: made"), "{}", finished_run.text());
     assert_eq!(std::fs::read_to_string(world.work().join("made-by-claude.txt")).unwrap(), "made\n");
-    // What went in came before the question.
-    let results = played.tools();
+    // `permission_request` has already consumed the chunk with the tool's input.
+    let results = finished_run.tools();
     let (_, output, metadata) = results.iter().find(|(kind, ..)| *kind == ChunkKind::ToolResult).unwrap();
     assert!(output.contains("made"), "{output}");
     assert_eq!((&metadata["toolName"], &metadata["isError"]), (&json!("Bash"), &json!(false)));
 }
 
-async fn a_tool_is_not_used_when_people_do_not(world: World) {
-    let mut playing = Playing::begin(&world.agent(), turn("room", "play:tool", None));
-    let (_, _, answer) = playing.question().await;
+async fn a_denied_tool_call_is_not_executed(world: World) {
+    let mut active_run = ActiveRun::begin(&world.agent(), run_input("room", "play:tool", None));
+    let (_, _, answer) = active_run.permission_request().await;
     answer.send(PermissionOutcome::Denied { reason: Some("Not on a Friday.".into()) }).unwrap();
-    let played = playing.end().await;
+    let finished_run = active_run.end().await;
     assert!(!world.work().join("made-by-claude.txt").exists());
     if world.kind == "claude" {
-        assert_eq!(played.finished().text(), "The tool said: Not on a Friday.");
+        assert_eq!(finished_run.finished().text(), "The tool said: Not on a Friday.");
     }
 }
 
-async fn a_stop_ends_the_turn_and_the_session_goes_on(world: World) {
+async fn a_stop_ends_the_run_and_keeps_the_session(world: World) {
     let agent = world.agent();
-    let first = Playing::begin(&agent, turn("room", "Hello", None)).end().await.finished();
-    let mut playing = Playing::begin(&agent, turn("room", "play:slow", first.session.as_deref()));
-    playing.until("One ").await;
-    playing.stop.cancel();
-    assert_eq!(playing.end().await.ending, Some(RunResult::Stopped));
-    let third =
-        Playing::begin(&agent, turn("room", "play:again", first.session.as_deref())).end().await.finished();
+    let first = ActiveRun::begin(&agent, run_input("room", "Hello", None)).end().await.finished();
+    let mut active_run = ActiveRun::begin(&agent, run_input("room", "play:slow", first.session.as_deref()));
+    active_run.until("One ").await;
+    active_run.stop.cancel();
+    assert_eq!(active_run.end().await.result, Some(RunResult::Stopped));
+    let third = ActiveRun::begin(&agent, run_input("room", "play:again", first.session.as_deref()))
+        .end()
+        .await
+        .finished();
     assert!(third.text().starts_with("I have answered "), "{}", third.text());
     assert_ne!(third.text(), "I have answered 0 times.");
 }
 
-async fn a_session_is_taken_up_by_another_process(world: World) {
-    let first = Playing::begin(&world.agent(), turn("room", "Hello", None)).end().await.finished();
-    let second =
-        Playing::begin(&world.agent(), turn("room", "play:again", first.session.as_deref())).end().await;
+async fn another_process_resumes_a_session(world: World) {
+    let first = ActiveRun::begin(&world.agent(), run_input("room", "Hello", None)).end().await.finished();
+    let second = ActiveRun::begin(&world.agent(), run_input("room", "play:again", first.session.as_deref()))
+        .end()
+        .await;
     let second = second.finished();
     assert_eq!(second.text(), "I have answered 1 times.");
-    assert_eq!(second.session, None, "it is the same session");
+    assert_eq!(second.session, None, "the session is unchanged");
 }
 
-async fn a_session_that_is_lost_gives_way_to_a_new_one(world: World) {
+async fn a_lost_session_is_replaced_by_a_new_one(world: World) {
     let lost = Some("0b9c1f5e-1111-4222-8333-444455556666");
-    let played = Playing::begin(&world.agent(), turn("room", "play:again", lost)).end().await.finished();
-    assert_eq!(played.text(), "I have answered 0 times.");
-    assert!(played.session.is_some_and(|session| Some(&*session) != lost));
+    let finished_run =
+        ActiveRun::begin(&world.agent(), run_input("room", "play:again", lost)).end().await.finished();
+    assert_eq!(finished_run.text(), "I have answered 0 times.");
+    assert!(finished_run.session.is_some_and(|session| Some(&*session) != lost));
 }
 
-async fn a_model_that_is_busy_is_asked_again(world: World) {
-    let mut playing = Playing::begin(&world.agent(), turn("room", "play:busy", None));
+async fn a_request_to_a_busy_model_is_retried(world: World) {
+    let mut active_run = ActiveRun::begin(&world.agent(), run_input("room", "play:busy", None));
     if world.kind == "claude" {
         loop {
-            match playing.next().await.unwrap() {
+            match active_run.next().await.unwrap() {
                 AgentOutput::Event(RunEvent::Status { detail: Some(detail), .. }) => {
-                    assert!(detail.starts_with("The model has too much to do; trying again in "), "{detail}");
+                    assert!(
+                        detail.starts_with("The model limits the request rate; retrying in "),
+                        "{detail}"
+                    );
                     break;
                 }
                 _ => continue,
             }
         }
     }
-    assert_eq!(playing.end().await.finished().text(), "Hello from the model.");
+    assert_eq!(active_run.end().await.finished().text(), "Hello from the model.");
 }
 
-async fn a_model_that_refuses_is_a_failure_with_its_words(world: World) {
-    let played = Playing::begin(&world.agent(), turn("room", "play:broken", None)).end().await;
-    assert!(played.why_failed().contains("not now"), "{}", played.why_failed());
+async fn a_rejected_request_fails_the_run_with_its_message(world: World) {
+    let finished_run = ActiveRun::begin(&world.agent(), run_input("room", "play:broken", None)).end().await;
+    assert!(finished_run.why_failed().contains("not now"), "{}", finished_run.why_failed());
 }
 
-async fn the_doctor_finds_it_well(world: World) {
+async fn an_examination_of_a_working_agent_succeeds(world: World) {
     let findings = world.agent().examine().await;
     assert_eq!((findings.len(), findings[0].state), (1, Health::Ok), "{findings:?}");
     if world.kind == "claude" {
-        let mut stranger = world.recipe();
-        stranger.environment.remove("ANTHROPIC_API_KEY");
-        let findings = AgentKind::new(&stranger).unwrap().examine().await;
+        let mut signed_out = world.agent_config();
+        signed_out.environment.remove("ANTHROPIC_API_KEY");
+        let findings = AgentKind::new(&signed_out).unwrap().examine().await;
         assert_eq!(findings[0].state, Health::Failure);
         assert!(findings[0].what.ends_with("is not signed in."), "{findings:?}");
     }

@@ -1,4 +1,5 @@
-//! A room with one person in it, who sees and answers everything.
+//! Drives single runs of an agent kind without a gateway: collects the output and answers permission
+//! requests.
 
 use parlor_agents::kinds::AgentKind;
 use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
@@ -14,9 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for each step of a run.
+pub const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub fn turn(room: &str, content: &str, session: Option<&str>) -> RunInput {
+pub fn run_input(room: &str, content: &str, session: Option<&str>) -> RunInput {
     let request = RunRequest {
         agent: AgentId::parse("actor").unwrap(),
         room: RoomId::parse(room).unwrap(),
@@ -33,54 +35,56 @@ pub fn turn(room: &str, content: &str, session: Option<&str>) -> RunInput {
     RunInput { request, room: None, session: session.map(Into::into) }
 }
 
-/// A turn that is under way.
-pub struct Playing {
+/// An active run.
+pub struct ActiveRun {
     pub stop: CancellationToken,
-    pub heard: mpsc::Receiver<AgentOutput>,
+    pub output: mpsc::Receiver<AgentOutput>,
     pub task: JoinHandle<RunResult>,
 }
 
-impl Playing {
-    pub fn begin(agent: &Arc<AgentKind>, turn: RunInput) -> Self {
-        Self::begin_with(agent, turn, &[])
+impl ActiveRun {
+    pub fn begin(agent: &Arc<AgentKind>, run_input: RunInput) -> Self {
+        Self::begin_with(agent, run_input, &[])
     }
 
-    /// With something that is said to it as soon as it listens.
-    pub fn begin_with(agent: &Arc<AgentKind>, turn: RunInput, meanwhile: &[&str]) -> Self {
-        let (stage, heard, stop) = RunIo::new(8);
-        let (more, waiting) = mpsc::channel(8);
-        for (number, content) in meanwhile.iter().enumerate() {
-            let RunRequest { agent, room, .. } = turn.request.clone();
+    /// Starts a run with messages that are queued for injection before it begins.
+    pub fn begin_with(agent: &Arc<AgentKind>, run_input: RunInput, injected: &[&str]) -> Self {
+        let (run_io, output, stop) = RunIo::new(8);
+        let (sender, injections) = mpsc::channel(8);
+        for (number, content) in injected.iter().enumerate() {
+            let RunRequest { agent, room, .. } = run_input.request.clone();
             let (run, added) = (RunId::stored("run"), RunId::stored(format!("next-{number}")));
-            more.try_send(InjectedMessage { agent, room, run, added, content: (*content).into() }).unwrap();
+            sender.try_send(InjectedMessage { agent, room, run, added, content: (*content).into() }).unwrap();
         }
-        let stage = stage.open_to(waiting);
+        let run_io = run_io.with_injections(injections);
         let agent = agent.clone();
-        let task = tokio::spawn(async move { agent.execute(&turn, &stage).await });
-        Self { stop, heard, task }
+        let task = tokio::spawn(async move { agent.execute(&run_input, &run_io).await });
+        Self { stop, output, task }
     }
 
     pub async fn next(&mut self) -> Option<AgentOutput> {
-        timeout(PATIENCE, self.heard.recv()).await.expect("it says nothing more")
+        timeout(RUN_TIMEOUT, self.output.recv()).await.expect("the run sends output in time")
     }
 
-    /// Passes over everything until this text was said.
-    pub async fn until(&mut self, words: &str) -> String {
+    /// Reads output until the text contains `expected`, and returns the text read so far.
+    pub async fn until(&mut self, expected: &str) -> String {
         let mut text = String::new();
-        while !text.contains(words) {
+        while !text.contains(expected) {
             match self.next().await {
                 Some(AgentOutput::Chunk(chunk)) if chunk.kind == ChunkKind::Text => text += &chunk.content,
                 Some(_) => {}
-                None => panic!("it ended with {text}"),
+                None => panic!("the run ended with {text}"),
             }
         }
         text
     }
 
-    pub async fn question(&mut self) -> (Box<str>, Value, oneshot::Sender<PermissionOutcome>) {
+    /// Reads output until the agent requests a permission, and returns the tool, its input and the reply
+    /// channel.
+    pub async fn permission_request(&mut self) -> (Box<str>, Value, oneshot::Sender<PermissionOutcome>) {
         loop {
-            match self.next().await.expect("it ended without a question") {
-                AgentOutput::Question { tool, input, answer } => {
+            match self.next().await.expect("the run requests a permission before it ends") {
+                AgentOutput::PermissionRequest { tool, input, answer } => {
                     return (tool, serde_json::from_str(&input.0).unwrap(), answer);
                 }
                 _ => continue,
@@ -88,35 +92,38 @@ impl Playing {
         }
     }
 
-    /// Hears the rest of it.
-    pub async fn end(mut self) -> Played {
-        let mut played = Played::default();
-        while let Some(said) = self.next().await {
-            match said {
-                AgentOutput::Chunk(chunk) => played.chunks.push(chunk),
-                AgentOutput::Event(event) => played.events.push(event),
-                AgentOutput::Session(session) => played.session = Some(session),
-                AgentOutput::Question { tool, .. } => panic!("it asked for {tool}"),
-                AgentOutput::Took(run) => played.taken.push(run),
+    /// Collects the remaining output and the result of the run.
+    pub async fn end(mut self) -> FinishedRun {
+        let mut finished_run = FinishedRun::default();
+        while let Some(output) = self.next().await {
+            match output {
+                AgentOutput::Chunk(chunk) => finished_run.chunks.push(chunk),
+                AgentOutput::Event(event) => finished_run.events.push(event),
+                AgentOutput::Session(session) => finished_run.session = Some(session),
+                AgentOutput::PermissionRequest { tool, .. } => {
+                    panic!("unexpected permission request for {tool}")
+                }
+                AgentOutput::InjectionAccepted(run) => finished_run.accepted.push(run),
                 AgentOutput::Terminal(_) => {}
             }
         }
-        played.ending = Some(timeout(PATIENCE, self.task).await.expect("it does not end").unwrap());
-        played
+        finished_run.result =
+            Some(timeout(RUN_TIMEOUT, self.task).await.expect("the run ends in time").unwrap());
+        finished_run
     }
 }
 
-/// A turn that is over.
+/// The output and the result of a run that has ended.
 #[derive(Debug, Default)]
-pub struct Played {
+pub struct FinishedRun {
     pub chunks: Vec<Chunk>,
     pub events: Vec<RunEvent>,
     pub session: Option<Box<str>>,
-    pub taken: Vec<RunId>,
-    pub ending: Option<RunResult>,
+    pub accepted: Vec<RunId>,
+    pub result: Option<RunResult>,
 }
 
-impl Played {
+impl FinishedRun {
     pub fn of(&self, kind: ChunkKind) -> String {
         self.chunks.iter().filter(|chunk| chunk.kind == kind).map(|chunk| &*chunk.content).collect()
     }
@@ -137,14 +144,14 @@ impl Played {
     }
 
     pub fn finished(self) -> Self {
-        assert_eq!(self.ending, Some(RunResult::Finished), "{:?}", self.chunks);
+        assert_eq!(self.result, Some(RunResult::Finished), "{:?}", self.chunks);
         self
     }
 
     pub fn why_failed(&self) -> &str {
-        match &self.ending {
-            Some(RunResult::Failed(why)) => why,
-            other => panic!("it ended with {other:?}"),
+        match &self.result {
+            Some(RunResult::Failed(reason)) => reason,
+            other => panic!("the run ended with {other:?}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What each planned change does to the tables.
+//! Applies each `Change` of a decision to the in-memory tables.
 
 use super::table::Table;
 use super::tables::Tables;
@@ -37,7 +37,8 @@ impl Tables {
                 }
             }
             Change::PutPairing(pairing, secret) => {
-                // A secret is one person's: whoever comes with it later takes it over, as a row would be replaced.
+                // Pairing secrets are unique: a later pairing with the same secret replaces the other user's
+                // pairing, like `INSERT OR REPLACE` in the SQLite store.
                 self.pairings.retain(|user, (_, own)| *user == pairing.user || own != secret);
                 self.pairings.insert(pairing.user.clone(), (pairing.clone(), *secret));
             }
@@ -51,18 +52,18 @@ impl Tables {
             }
             Change::RemoveRouter(id) => self.remove_router(id),
             Change::AppendAudit(note) => {
-                self.noted += 1;
-                let noted = AuditRecord {
-                    id: self.noted,
+                self.last_audit_id += 1;
+                let record = AuditRecord {
+                    id: self.last_audit_id,
                     note: NewAuditEntry::clone(note),
                     count: 1,
                     last_at: note.at,
                 };
-                self.audit.insert(self.noted, noted);
+                self.audit.insert(self.last_audit_id, record);
             }
             Change::RepeatAudit { id, at, address } => {
-                if let Some(noted) = self.audit.get_mut(id) {
-                    (noted.count, noted.last_at, noted.note.address) = (noted.count + 1, *at, *address);
+                if let Some(record) = self.audit.get_mut(id) {
+                    (record.count, record.last_at, record.note.address) = (record.count + 1, *at, *address);
                 }
             }
             Change::PutSettings(settings) => self.settings = settings.as_ref().clone(),
@@ -204,8 +205,8 @@ impl Tables {
         self.dead_letters.put(key, (message.clone(), mailbox, reason.into()));
     }
 
-    pub fn remove_uploads(&mut self, gone: impl Fn(&Upload) -> bool) {
-        let removed: Vec<Upload> = self.uploads.rows().filter(|upload| gone(upload)).cloned().collect();
+    pub fn remove_uploads(&mut self, matches: impl Fn(&Upload) -> bool) {
+        let removed: Vec<Upload> = self.uploads.rows().filter(|upload| matches(upload)).cloned().collect();
         for upload in &removed {
             self.uploads.remove(&upload.id);
         }
@@ -233,7 +234,7 @@ impl Tables {
         for sign_in in theirs {
             self.end_sign_in(&sign_in);
         }
-        // It was made by somebody who was signed in.
+        // A signed-in device created the pairing, so it ends with the user's sign-ins.
         self.pairings.remove(user);
     }
 
@@ -261,7 +262,7 @@ impl Tables {
             .routers
             .values()
             .filter(|router| router.created_by == *user)
-            .map(|one| one.id.clone())
+            .map(|router| router.id.clone())
             .collect();
         for router in routers {
             self.remove_router(&router);
@@ -277,13 +278,13 @@ impl Tables {
 
     fn remove_router(&mut self, id: &RouterId) {
         self.routers.remove(id);
-        let given: Vec<RoomId> = self
+        let affected: Vec<RoomId> = self
             .rooms
             .rows()
             .filter(|room| room.router.as_ref() == Some(id))
             .map(|room| room.id.clone())
             .collect();
-        for room in given {
+        for room in affected {
             if let Some(room) = self.rooms.get_mut(&room) {
                 room.router = None;
             }
@@ -303,19 +304,19 @@ impl Tables {
         self.remove_approvals(|approval| approval.agent == *agent);
         self.approval_rules.retain(|_, rule| rule.agent != *agent);
         self.plans.retain(|(_, of), _| of != agent);
-        self.missions.values_mut().for_each(|mission| mission.agents.retain(|known| known.agent != *agent));
+        self.missions.values_mut().for_each(|mission| mission.agents.retain(|entry| entry.agent != *agent));
         self.idle.retain(|(_, of), _| of != agent);
     }
 
-    pub fn remove_approvals(&mut self, gone: impl Fn(&Approval) -> bool) {
-        let approvals = self.approvals.rows().filter(|approval| gone(approval));
+    pub fn remove_approvals(&mut self, matches: impl Fn(&Approval) -> bool) {
+        let approvals = self.approvals.rows().filter(|approval| matches(approval));
         for approval in approvals.map(|approval| approval.id.clone()).collect::<Vec<_>>() {
             self.approvals.remove(&approval);
         }
     }
 
-    pub fn remove_runs(&mut self, gone: impl Fn(&Run) -> bool) {
-        let runs = self.runs.rows().filter(|run| gone(run));
+    pub fn remove_runs(&mut self, matches: impl Fn(&Run) -> bool) {
+        let runs = self.runs.rows().filter(|run| matches(run));
         for run in runs.map(|run| run.id.clone()).collect::<Vec<_>>() {
             self.runs.remove(&run);
         }
@@ -326,7 +327,7 @@ impl Tables {
         for message in messages {
             self.erase(&message);
         }
-        self.erased.retain(|_, (place, _)| place.room() != Some(room));
+        self.erased.retain(|_, (destination, _)| destination.room() != Some(room));
         self.members.retain(|(other, _)| other != room);
         self.tasks.retain(|_, task| task.room != *room);
         self.remove_runs(|run| run.room == *room);
@@ -338,7 +339,8 @@ impl Tables {
         self.rooms.remove(room);
     }
 
-    /// Its key stays, so that a late retry is still known as one.
+    /// Deletes a message and its dependent rows. Its idempotency key stays, so that a late retry is
+    /// recognised.
     pub fn erase(&mut self, message: &MessageId) {
         if let Some(before) = self.messages.get(message) {
             self.erased.insert(message.clone(), (before.destination.clone(), before.seq));

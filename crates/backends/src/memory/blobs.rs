@@ -1,4 +1,4 @@
-//! Files in memory: the same contract as on the disk, simple enough to be believed.
+//! In-memory blob store with the same contract as `DiskBlobs`, for tests.
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct MemoryBlobs(Files);
 
-/// Each content, and what stands for those who are about to refer to it.
+/// Content of each blob and its pin: a blob is pinned while a `StoredBlob` holds a clone of the inner
+/// `Arc<()>`.
 type Files = Arc<Mutex<BTreeMap<BlobDigest, (Arc<[u8]>, Arc<()>)>>>;
 
 impl BlobStore for MemoryBlobs {

@@ -1,5 +1,5 @@
-//! The log: what happened, by reference. Content lives in the tables alone and is joined when read, so
-//! that nothing deleted lingers here.
+//! Event log of the in-memory store. A row holds references only; the content is read from the tables when
+//! the row is read, so that deleted content does not survive in the log.
 
 use super::tables::Tables;
 use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Row {
     pub seq: Seq,
     pub at: Time,
-    /// Whose members may see it, also after the content is gone.
+    /// Room whose members may see the event, known even after the referenced content was deleted.
     pub room: Option<RoomId>,
     reference: EventReference,
 }
@@ -31,7 +31,7 @@ enum EventReference {
     RoomRemoved(RoomId),
     MembersChanged(RoomId, MemberChange),
     RoomRead(RoomId, UserId),
-    RoomArranged(RoomId, MemberId),
+    RoomPreferencesChanged(RoomId, MemberId),
     RoomCleared(RoomId, UserId),
     TaskChanged(TaskId),
     TaskRemoved(RoomId, TaskId),
@@ -47,7 +47,7 @@ enum EventReference {
     ApprovalAsked(ApprovalId),
     ApprovalDecided(ApprovalId),
     PlanChanged(RoomId, AgentId),
-    Nothing,
+    Tombstone,
 }
 
 impl EventReference {
@@ -73,7 +73,7 @@ impl EventReference {
             }
             Event::RoomRead { room, user, .. } => Self::RoomRead(room.clone(), user.clone()),
             Event::RoomPreferencesChanged(member) => {
-                Self::RoomArranged(member.room.clone(), member.member.clone())
+                Self::RoomPreferencesChanged(member.room.clone(), member.member.clone())
             }
             Event::RoomCleared { room, user, .. } => Self::RoomCleared(room.clone(), user.clone()),
             Event::TaskChanged(task) => Self::TaskChanged(task.id.clone()),
@@ -90,14 +90,14 @@ impl EventReference {
             Event::ApprovalAsked(approval) => Self::ApprovalAsked(approval.id.clone()),
             Event::ApprovalDecided(approval) => Self::ApprovalDecided(approval.id.clone()),
             Event::PlanChanged(plan) => Self::PlanChanged(plan.room.clone(), plan.agent.clone()),
-            Event::Tombstone => Self::Nothing,
+            Event::Tombstone => Self::Tombstone,
         }
     }
 }
 
 impl Tables {
     pub fn append(&mut self, logged_event: &LoggedEvent) {
-        assert_eq!(logged_event.seq, self.head.seq.next(), "the log has no holes");
+        assert_eq!(logged_event.seq, self.head.seq.next(), "sequence numbers of the log are gap-free");
         let reference = EventReference::to(&logged_event.event);
         let row = Row {
             seq: logged_event.seq,
@@ -110,12 +110,12 @@ impl Tables {
         self.head.at = logged_event.at;
     }
 
-    /// The row's event with the content of now.
+    /// Returns the row's event with the current content, or a tombstone if that content was deleted.
     pub fn read(&self, row: &Row) -> LoggedEvent {
         LoggedEvent { seq: row.seq, at: row.at, event: self.event(row).unwrap_or(Event::Tombstone) }
     }
 
-    /// In the order in which they came there.
+    /// Rooms of a member, in the order in which it joined them.
     fn rooms_of(&self, member: &MemberId) -> Vec<RoomId> {
         let mut rows: Vec<_> = self.members.rows().filter(|row| row.member == *member).collect();
         rows.sort_by_key(|row| (row.joined_at, row.room.clone()));
@@ -147,15 +147,15 @@ impl Tables {
             EventReference::RoomRemoved(room) => Event::RoomRemoved { room, people: Arc::new([]) },
             EventReference::MembersChanged(room, change) => {
                 let members: Vec<Member> = self.members_of(&room).map(|m| m.seen_by_others()).collect();
-                let told = if members.len() <= MAX_MEMBERS_IN_EVENT { members } else { Vec::new() };
+                let listed = if members.len() <= MAX_MEMBERS_IN_EVENT { members } else { Vec::new() };
                 let room = Arc::new(self.rooms.get(&room)?.clone());
-                Event::MembersChanged { room, change, members: told.into() }
+                Event::MembersChanged { room, change, members: listed.into() }
             }
             EventReference::RoomRead(room, user) => {
                 let username = self.users.get(&user)?.username.clone();
                 Event::RoomRead { room, user, username, at: row.at }
             }
-            EventReference::RoomArranged(room, member) => {
+            EventReference::RoomPreferencesChanged(room, member) => {
                 Event::RoomPreferencesChanged(Arc::new(self.named(self.members.get(&(room, member))?)))
             }
             EventReference::RoomCleared(room, user) => Event::RoomCleared { room, user, at: row.at },
@@ -163,9 +163,9 @@ impl Tables {
             EventReference::TaskRemoved(room, task) => Event::TaskRemoved { room, task },
             EventReference::UserChanged(user) => {
                 let user = Arc::new(self.users.get(&user)?.clone());
-                let event_audience =
+                let audience =
                     EventAudience::user_and_rooms(&user.id, self.rooms_of(&MemberId::User(user.id.clone())));
-                Event::UserChanged { user, circle: event_audience.into() }
+                Event::UserChanged { user, audience: audience.into() }
             }
             EventReference::UserRemoved(user) => Event::UserRemoved(user),
             EventReference::SignInsEnded(user) => Event::SignInsEnded(user),
@@ -173,12 +173,11 @@ impl Tables {
             EventReference::KeyRevoked(user, key) => Event::KeyRevoked { user, key },
             EventReference::AgentChanged(agent) => {
                 let agent = Arc::new(self.agents.get(&agent)?.clone());
-                let event_audience =
-                    EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
-                Event::AgentChanged { agent, circle: event_audience.into() }
+                let audience = EventAudience::of(&agent, self.rooms_of(&MemberId::Agent(agent.id.clone())));
+                Event::AgentChanged { agent, audience: audience.into() }
             }
             EventReference::AgentRemoved(agent) => {
-                Event::AgentRemoved { agent, circle: Arc::new(EventAudience::everyone()) }
+                Event::AgentRemoved { agent, audience: Arc::new(EventAudience::everyone()) }
             }
             EventReference::SettingsChanged => Event::SettingsChanged,
             EventReference::RunChanged(run) => Event::RunChanged(Arc::new(self.runs.get(&run)?.clone())),
@@ -191,7 +190,7 @@ impl Tables {
             EventReference::PlanChanged(room, agent) => {
                 Event::PlanChanged(Arc::new(self.plans.get(&(room, agent))?.clone()))
             }
-            EventReference::Nothing => return None,
+            EventReference::Tombstone => return None,
         })
     }
 }

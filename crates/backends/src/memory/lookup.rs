@@ -1,4 +1,4 @@
-//! Point reads.
+//! Point reads of the in-memory store: the `Lookup` port.
 
 use super::TablesView;
 use super::table::sorted;
@@ -62,10 +62,11 @@ impl Lookup for TablesView {
     }
 
     fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {
-        let seen = self.tables.routers.values().filter(|router| router.shared || router.created_by == *user);
-        let mut seen: Vec<Router> = seen.cloned().collect();
-        seen.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
-        Ok(seen)
+        let visible =
+            self.tables.routers.values().filter(|router| router.shared || router.created_by == *user);
+        let mut visible: Vec<Router> = visible.cloned().collect();
+        visible.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok(visible)
     }
 
     fn invitation(&mut self, id: &InvitationId) -> Result<Option<Invitation>, Fault> {
@@ -83,10 +84,10 @@ impl Lookup for TablesView {
     }
 
     fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
-        let of = |noted: &&AuditRecord| {
-            noted.note.subject.as_ref().map(|subject| &*subject.id) == user.map(UserId::as_str)
+        let of = |record: &&AuditRecord| {
+            record.note.subject.as_ref().map(|subject| &*subject.id) == user.map(UserId::as_str)
         };
-        let failures = self.tables.audit.values().filter(|noted| noted.note.action == Action::SignInFailed);
+        let failures = self.tables.audit.values().filter(|record| record.note.action == Action::SignInFailed);
         Ok(failures.rev().find(of).cloned())
     }
 
@@ -180,8 +181,8 @@ impl Lookup for TablesView {
     }
 
     fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault> {
-        let wanted = |gateway: &&Gateway| owner.is_none_or(|owner| gateway.owner == *owner);
-        Ok(self.tables.gateways.values().filter(wanted).cloned().collect())
+        let is_owned = |gateway: &&Gateway| owner.is_none_or(|owner| gateway.owner == *owner);
+        Ok(self.tables.gateways.values().filter(is_owned).cloned().collect())
     }
 
     fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {
@@ -190,8 +191,10 @@ impl Lookup for TablesView {
 
     fn subscriptions_of(&mut self, mailbox: &Mailbox) -> Result<Vec<Subscription>, Fault> {
         let subscriptions = self.tables.subscriptions.rows();
-        let own = subscriptions.filter(|one| one.agent == mailbox.agent && one.session == mailbox.session);
-        Ok(sorted(own.cloned(), |one| (one.added_at, one.pattern.clone())))
+        let own = subscriptions.filter(|subscription| {
+            subscription.agent == mailbox.agent && subscription.session == mailbox.session
+        });
+        Ok(sorted(own.cloned(), |subscription| (subscription.added_at, subscription.pattern.clone())))
     }
 
     fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault> {
@@ -199,9 +202,9 @@ impl Lookup for TablesView {
         Ok(sorted(agents, AgentId::clone))
     }
 
-    fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
+    fn share_a_room(&mut self, first: &MemberId, second: &MemberId) -> Result<bool, Fault> {
         let mut rooms = self.tables.rooms.rows();
-        Ok(rooms.any(|room| self.tables.in_room(&room.id, one) && self.tables.in_room(&room.id, other)))
+        Ok(rooms.any(|room| self.tables.in_room(&room.id, first) && self.tables.in_room(&room.id, second)))
     }
 
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
@@ -250,19 +253,19 @@ impl Lookup for TablesView {
     }
 
     fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault> {
-        let asked = self.tables.approvals.rows().filter(|asked| asked.gateway == *gateway);
-        Ok(asked.filter(|asked| &*asked.request == request).cloned().collect())
+        let approvals = self.tables.approvals.rows().filter(|approval| approval.gateway == *gateway);
+        Ok(approvals.filter(|approval| &*approval.request == request).cloned().collect())
     }
 
     fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
-        let meant = |asked: &&Approval| match of {
+        let matches = |approval: &&Approval| match of {
             OpenApprovalsOf::Everybodys => true,
-            OpenApprovalsOf::Room(room) => asked.room == *room,
-            OpenApprovalsOf::Run(run) => asked.run == *run,
-            OpenApprovalsOf::Agent(agent) => asked.agent == *agent,
+            OpenApprovalsOf::Room(room) => approval.room == *room,
+            OpenApprovalsOf::Run(run) => approval.run == *run,
+            OpenApprovalsOf::Agent(agent) => approval.agent == *agent,
         };
-        let open = self.tables.approvals.rows().filter(|asked| asked.decision.is_none());
-        Ok(open.filter(meant).cloned().collect())
+        let open = self.tables.approvals.rows().filter(|approval| approval.decision.is_none());
+        Ok(open.filter(matches).cloned().collect())
     }
 
     fn open_approval_count(&mut self) -> Result<usize, Fault> {
@@ -278,9 +281,9 @@ impl Lookup for TablesView {
     }
 
     fn missions(&mut self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        let of_realm =
+        let in_scope =
             self.tables.missions.values().filter(|mission| mission.mission_scope == *mission_scope);
-        let mut found: Vec<Mission> = of_realm.cloned().collect();
+        let mut found: Vec<Mission> = in_scope.cloned().collect();
         found.sort_by_key(|mission| Reverse((mission.created_at, mission.id.clone())));
         found.truncate(limit);
         Ok(found)
@@ -316,8 +319,8 @@ impl Lookup for TablesView {
         let mut ended: Vec<&Run> =
             self.tables.runs.rows().filter(|run| run.agent == *agent && run.has_ended()).collect();
         ended.sort_by_key(|run| run.ended_at);
-        let mut lately = ended.into_iter().rev().take(RECENT_RUNS_SEARCHED);
-        Ok(lately.find(|run| run.lineage.conversation == *conversation).cloned())
+        let mut recent = ended.into_iter().rev().take(RECENT_RUNS_SEARCHED);
+        Ok(recent.find(|run| run.lineage.conversation == *conversation).cloned())
     }
 
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
@@ -342,10 +345,10 @@ impl Lookup for TablesView {
     }
 
     fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault> {
-        let asked = self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent);
-        let asked = asked.filter(|run| run.asked_by.as_ref() == Some(by) && run.queued_at >= since);
+        let runs = self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent);
+        let runs = runs.filter(|run| run.asked_by.as_ref() == Some(by) && run.queued_at >= since);
         let refused = |run: &&Run| matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
-        Ok(asked.filter(|run| !refused(run)).count() as u64)
+        Ok(runs.filter(|run| !refused(run)).count() as u64)
     }
 
     fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault> {

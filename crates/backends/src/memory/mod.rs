@@ -1,7 +1,7 @@
-//! The store in memory: the same contract as the real ones, simple enough to be believed.
+//! In-memory store with the same contract as the SQLite store, kept simple because it is the reference model.
 //!
-//! It is the oracle that property tests compare with. A transaction works on its own copy of the
-//! tables and puts it in place when it commits; a reader keeps the tables it began with.
+//! Differential tests compare the SQLite store with it. A transaction works on its own copy of the tables and
+//! swaps it in on commit; a reader keeps the tables it started with. Nothing is written to disk.
 
 mod apply;
 mod blobs;
@@ -23,16 +23,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tables::Tables;
 
-/// What is committed, replaced as a whole by each commit and never changed in place.
+/// The committed tables. Each commit replaces the inner `Arc`, so that open readers keep their snapshot.
 type Committed = Arc<Mutex<Arc<Tables>>>;
 
-/// How long things are kept that are not kept for good.
+/// Retention windows: rows older than their window are deleted by maintenance.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
     pub log: Duration,
+    /// Window of idempotency keys.
     pub once: Duration,
+    /// Window of uploads that are not attached to a message.
     pub uploads: Duration,
-    /// `None`: messages are kept for ever.
+    /// `None`: messages are never deleted by age.
     pub messages: Option<Duration>,
     pub audit: Duration,
 }
@@ -51,7 +53,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store, as the engine wants it.
+    /// Creates an empty store with the default retention and returns its writer and its reader.
     pub fn open(epoch: Epoch) -> (Box<dyn Store>, Arc<dyn Reader>) {
         Self::new(epoch, Retention::default()).handles()
     }
@@ -60,7 +62,8 @@ impl MemoryStore {
         Self { committed: Arc::new(Mutex::new(Arc::new(Tables::empty(epoch)))), windows }
     }
 
-    /// Both sides of this store; taken again after the last ones are gone, it is a restart.
+    /// Returns the writer and the reader of this store. Calling it again after the earlier handles were
+    /// dropped simulates a restart on the same data.
     pub fn handles(&self) -> (Box<dyn Store>, Arc<dyn Reader>) {
         (Box::new(self.clone()), Arc::new(self.clone()))
     }
@@ -97,7 +100,7 @@ impl Reader for MemoryStore {
     }
 }
 
-/// The tables as they were when it was made; as a transaction, a copy that takes changes.
+/// Snapshot of the tables at its creation. As a `Transaction`, it is a private copy that `commit` swaps in.
 struct TablesView {
     tables: Arc<Tables>,
     committed: Committed,
@@ -105,7 +108,7 @@ struct TablesView {
 
 impl Transaction for TablesView {
     fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
-        // The committed tables hold the other reference, so the first change makes the copy.
+        // The committed tables hold another reference, so the first `make_mut` clones them.
         let tables = Arc::make_mut(&mut self.tables);
         for change in &plan.changes {
             tables.change(change);

@@ -1,4 +1,4 @@
-//! Forgets what is older than the windows.
+//! Deletes rows that are older than their retention window.
 
 use super::Retention;
 use super::tables::Tables;
@@ -10,7 +10,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 impl Tables {
     pub fn apply_retention(&mut self, now: Time, windows: &Retention) {
         self.trim_log(now.minus(windows.log));
-        self.forget_keys(now.minus(windows.once));
+        self.delete_old_keys(now.minus(windows.once));
         let old = now.minus(windows.uploads);
         self.remove_uploads(|upload| upload.purpose == UploadPurpose::Unattached && upload.created_at < old);
         let ended: Vec<SignInId> =
@@ -19,34 +19,35 @@ impl Tables {
             self.end_sign_in(&sign_in);
         }
         let invitations = self.invitations.rows().map(|(invitation, _)| invitation);
-        let over: Vec<_> =
-            invitations.filter(|one| one.expires_at <= now).map(|one| one.id.clone()).collect();
-        for invitation in over {
+        let expired: Vec<_> =
+            invitations.filter(|invitation| invitation.expires_at <= now).map(|i| i.id.clone()).collect();
+        for invitation in expired {
             self.invitations.remove(&invitation);
         }
         self.pairings.retain(|_, (pairing, _)| pairing.expires_at > now);
         let old = now.minus(windows.log);
         self.remove_approvals(|approval| approval.decided_at.is_some_and(|at| at < old));
-        let believed = self.clock_is_believed(now);
-        if believed {
+        let clock_trusted = self.clock_is_trusted(now);
+        if clock_trusted {
             let oldest = now.minus(windows.audit);
-            self.audit.retain(|_, noted| noted.last_at >= oldest);
+            self.audit.retain(|_, record| record.last_at >= oldest);
         }
-        if let (Some(retention), true) = (windows.messages, believed) {
-            self.forget_messages(now.minus(retention));
+        if let (Some(retention), true) = (windows.messages, clock_trusted) {
+            self.delete_old_messages(now.minus(retention));
         }
     }
 
-    fn clock_is_believed(&mut self, now: Time) -> bool {
-        if self.last_maintenance.is_none_or(|tended| tended.plus(DAY) < now || now < tended) {
+    /// False for 24 hours after a clock jump or an outage, so that a wrong clock does not delete everything.
+    fn clock_is_trusted(&mut self, now: Time) -> bool {
+        if self.last_maintenance.is_none_or(|last| last.plus(DAY) < now || now < last) {
             self.clock_jumped_at = Some(now);
         }
         self.last_maintenance = Some(now);
-        self.clock_jumped_at.is_some_and(|leapt| leapt.plus(DAY) <= now)
+        self.clock_jumped_at.is_some_and(|jumped| jumped.plus(DAY) <= now)
     }
 
-    /// From the beginning up to the first that is not old.
-    fn forget_messages(&mut self, oldest: Time) {
+    /// Deletes messages from the oldest on, up to the first that is not older than `oldest`.
+    fn delete_old_messages(&mut self, oldest: Time) {
         let old: Vec<MessageId> =
             self.messages.rows().take_while(|message| message.at < oldest).map(|m| m.id.clone()).collect();
         for id in &old {
@@ -58,7 +59,7 @@ impl Tables {
         self.remove_runs(|run| run.has_ended() && is_old(run));
     }
 
-    /// Whatever the clock did, the log loses its beginning only, and never its newest row.
+    /// Deletes a prefix of the log, never its newest row: the rest stays gap-free even after a clock jump.
     fn trim_log(&mut self, oldest: Time) {
         let old = self.log.values().filter(|row| row.at < oldest && row.seq < self.head.seq);
         let Some(last) = old.map(|row| row.seq).max() else { return };
@@ -66,7 +67,7 @@ impl Tables {
         self.head.trimmed_through = last;
     }
 
-    fn forget_keys(&mut self, oldest: Time) {
+    fn delete_old_keys(&mut self, oldest: Time) {
         let old = self.first_uses.values().filter(|(_, at)| *at < oldest);
         let last: Option<Seq> = old.map(|(first, _)| first.seq).max();
         self.first_uses.retain(|_, (first, _)| Some(first.seq) > last);

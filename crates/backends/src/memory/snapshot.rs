@@ -1,4 +1,4 @@
-//! What readers ask besides.
+//! Lists, pages and counts of the in-memory store: the `Snapshot` port.
 
 use super::TablesView;
 use super::table::sorted;
@@ -40,8 +40,8 @@ impl Snapshot for TablesView {
     }
 
     fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault> {
-        let wanted = text.to_ascii_lowercase();
-        let has = |name: &str| name.to_ascii_lowercase().contains(&wanted);
+        let text = text.to_ascii_lowercase();
+        let has = |name: &str| name.to_ascii_lowercase().contains(&text);
         let users = self.tables.users.rows().filter(|user| user.id != *except);
         let found = users.filter(|user| has(&user.username) || has(&user.display_name));
         let mut found = sorted(found.cloned(), |user| user.username.to_ascii_lowercase());
@@ -76,25 +76,25 @@ impl Snapshot for TablesView {
     }
 
     fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
-        let wanted = |noted: &&AuditRecord| {
-            let note = &noted.note;
+        let matches = |record: &&AuditRecord| {
+            let note = &record.note;
             let actor = match &note.actor {
                 Actor::Person { id, name } | Actor::Program { id, name, .. } => Some((id.as_str(), &**name)),
                 Actor::Nobody | Actor::Operator => None,
             };
-            let by = |wanted: &str| actor.is_some_and(|(id, name)| id == wanted || name == wanted);
-            let about = |wanted: &str| {
+            let by = |requested: &str| actor.is_some_and(|(id, name)| id == requested || name == requested);
+            let about = |requested: &str| {
                 let subject = note.subject.as_ref();
-                subject.is_some_and(|it| &*it.id == wanted || it.name.as_deref() == Some(wanted))
+                subject.is_some_and(|it| &*it.id == requested || it.name.as_deref() == Some(requested))
             };
-            page.before.is_none_or(|before| noted.id < before)
+            page.before.is_none_or(|before| record.id < before)
                 && page.action.is_none_or(|action| note.action == action)
                 && page.actor.as_deref().is_none_or(by)
                 && page.subject.as_deref().is_none_or(about)
-                && page.from.is_none_or(|from| noted.last_at >= from)
+                && page.from.is_none_or(|from| record.last_at >= from)
                 && page.to.is_none_or(|to| note.at <= to)
         };
-        Ok(self.tables.audit.values().rev().filter(wanted).take(page.limit).cloned().collect())
+        Ok(self.tables.audit.values().rev().filter(matches).take(page.limit).cloned().collect())
     }
 
     fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault> {
@@ -129,13 +129,14 @@ impl Snapshot for TablesView {
         let cleared = member.room_preferences.cleared_through;
         let newest = self.tables.messages_in(room).next_back().filter(|newest| newest.seq > cleared);
         let Some(newest) = newest else { return Ok(None) };
-        let known = member.read_through.max(cleared);
+        let read_through = member.read_through.max(cleared);
         let own = |message: &Message| match &message.sender {
             Sender::User(id) => member.member == MemberId::User(id.clone()),
             Sender::Agent(id) => member.member == MemberId::Agent(id.clone()),
             Sender::Source(_) => false,
         };
-        let unread: Vec<_> = self.tables.messages_in(room).filter(|m| m.seq > known && !own(m)).collect();
+        let unread: Vec<_> =
+            self.tables.messages_in(room).filter(|m| m.seq > read_through && !own(m)).collect();
         let mentions = |m: &&&Arc<Message>| m.mentions.iter().any(|mention| mention.member == member.member);
         let mentions = unread.iter().filter(mentions).count() as u64;
         Ok(Some(Recent { message: newest.clone(), unread: unread.len() as u64, mentions }))
@@ -163,7 +164,7 @@ impl Snapshot for TablesView {
         before: Option<Seq>,
         limit: usize,
     ) -> Result<Vec<(Bookmark, Arc<Message>)>, Fault> {
-        let seen = |bookmark: &Bookmark| {
+        let visible = |bookmark: &Bookmark| {
             let message = self.tables.messages.get(&bookmark.message)?;
             let key = (message.destination.room()?.clone(), MemberId::User(user.clone()));
             let cleared = self.tables.members.get(&key)?.room_preferences.cleared_through;
@@ -171,19 +172,19 @@ impl Snapshot for TablesView {
         };
         let own = self.tables.bookmarks.rows().rev().filter(|bookmark| bookmark.user == *user);
         let older = own.filter(|bookmark| before.is_none_or(|before| bookmark.seq < before));
-        Ok(older.filter_map(seen).take(limit).collect())
+        Ok(older.filter_map(visible).take(limit).collect())
     }
 
-    /// Every message there is: what the others find by an index is compared with this.
+    /// Visits every message: full scans are the reference for stores that search with an index.
     fn candidates(
         &mut self,
         search_scope: &SearchScope<'_>,
-        look: CandidateVisitor<'_>,
+        visit: CandidateVisitor<'_>,
     ) -> Result<(), Fault> {
         let before = search_scope.asked.from_place.before;
         for message in self.tables.messages.rows().rev() {
             let earlier = before.is_none_or(|before| message.seq < before);
-            if earlier && look(message.seq, Some(message)).is_break() {
+            if earlier && visit(message.seq, Some(message)).is_break() {
                 break;
             }
         }
@@ -236,12 +237,12 @@ impl Snapshot for TablesView {
     }
 
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
-        let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| within(page, message.at));
+        let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| is_in_page(page, message.at));
         Ok(mail.take(page.limit).collect())
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
-        let letters = self.tables.all_dead_letters().filter(|letter| within(page, letter.message.at));
+        let letters = self.tables.all_dead_letters().filter(|letter| is_in_page(page, letter.message.at));
         let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
         let mut letters = sorted(letters, order);
         letters.truncate(page.limit);
@@ -292,6 +293,6 @@ impl Snapshot for TablesView {
     }
 }
 
-fn within(page: MailPage, at: Time) -> bool {
+fn is_in_page(page: MailPage, at: Time) -> bool {
     page.from.is_none_or(|from| at >= from) && page.to.is_none_or(|to| at <= to)
 }

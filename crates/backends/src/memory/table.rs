@@ -1,4 +1,4 @@
-//! Rows by key that remember in which order they came.
+//! Table with a unique key that also iterates in insertion order.
 
 use std::collections::BTreeMap;
 
@@ -10,54 +10,54 @@ pub fn sorted<Row, Order: Ord>(rows: impl Iterator<Item = Row>, by: impl Fn(&Row
 
 #[derive(Clone)]
 pub struct Table<Key, Row> {
-    places: BTreeMap<Key, u64>,
+    positions: BTreeMap<Key, u64>,
     rows: BTreeMap<u64, Row>,
     next: u64,
 }
 
 impl<Key, Row> Default for Table<Key, Row> {
     fn default() -> Self {
-        Self { places: BTreeMap::new(), rows: BTreeMap::new(), next: 0 }
+        Self { positions: BTreeMap::new(), rows: BTreeMap::new(), next: 0 }
     }
 }
 
 impl<Key: Ord, Row> Table<Key, Row> {
     pub fn get(&self, key: &Key) -> Option<&Row> {
-        self.rows.get(self.places.get(key)?)
+        self.rows.get(self.positions.get(key)?)
     }
 
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut Row> {
-        self.rows.get_mut(self.places.get(key)?)
+        self.rows.get_mut(self.positions.get(key)?)
     }
 
-    /// A row that replaces another keeps its place.
+    /// Inserts or replaces the row of `key`. A replacement keeps the position of the row it replaces.
     pub fn put(&mut self, key: Key, row: Row) {
         let next = &mut self.next;
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let position = *self.positions.entry(key).or_insert_with(|| {
             *next += 1;
             *next
         });
-        self.rows.insert(place, row);
+        self.rows.insert(position, row);
     }
 
     pub fn remove(&mut self, key: &Key) {
-        if let Some(place) = self.places.remove(key) {
-            self.rows.remove(&place);
+        if let Some(position) = self.positions.remove(key) {
+            self.rows.remove(&position);
         }
     }
 
     pub fn retain(&mut self, keep: impl Fn(&Key) -> bool) {
         let rows = &mut self.rows;
-        self.places.retain(|key, place| {
+        self.positions.retain(|key, position| {
             let kept = keep(key);
             if !kept {
-                rows.remove(place);
+                rows.remove(position);
             }
             kept
         });
     }
 
-    /// The oldest first.
+    /// Rows in insertion order, oldest first.
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = &Row> {
         self.rows.values()
     }

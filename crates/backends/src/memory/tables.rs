@@ -1,4 +1,4 @@
-//! Everything the store holds.
+//! All tables of the in-memory store, and the reads that several ports share.
 
 use super::log::Row;
 use super::table::Table;
@@ -15,7 +15,7 @@ use parlor_model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The message, and the mailbox that gave it up.
+/// The message, and the mailbox where it was never acknowledged (`None` if it reached no mailbox).
 type DeadLetterKey = (MessageId, Option<Mailbox>);
 
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct Tables {
     pub log: BTreeMap<Seq, Row>,
     pub setup: Option<(SecretHash, Time)>,
     pub last_maintenance: Option<Time>,
-    /// When the clock was last seen to leap.
+    /// Time of the last maintenance that detected a clock jump or an outage of more than a day.
     pub clock_jumped_at: Option<Time>,
     pub users: Table<UserId, User>,
     pub sign_ins: Table<SignInId, SignIn>,
@@ -36,15 +36,16 @@ pub struct Tables {
     pub routers: BTreeMap<RouterId, Router>,
     pub services: BTreeMap<AgentId, Service>,
     pub audit: BTreeMap<u64, AuditRecord>,
-    pub noted: u64,
+    /// Id of the newest audit record; ids are never reused.
+    pub last_audit_id: u64,
     pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
     pub rooms: Table<RoomId, Room>,
-    /// Their names are left empty here; `named` fills them in.
+    /// Stored with empty names; `named` fills in the current ones.
     pub members: Table<(RoomId, MemberId), Member>,
     pub messages: Table<MessageId, Arc<Message>>,
-    /// Where messages were that are deleted: their ids are not given again.
+    /// Destination and `Seq` of deleted messages, so that their ids are not reused.
     pub erased: BTreeMap<MessageId, (Destination, Seq)>,
     pub revisions: BTreeMap<MessageId, Vec<Revision>>,
     pub pins: Table<MessageId, Pin>,
@@ -57,7 +58,7 @@ pub struct Tables {
     pub sessions: Table<(AgentId, SessionId), Session>,
     pub subscriptions: Table<(AgentId, Option<SessionId>, Pattern), Subscription>,
     pub deliveries: Table<(MessageId, Mailbox), Delivery>,
-    /// Which message, which mailbox gave it up if it had reached one, and why.
+    /// The undelivered message, the mailbox it was in (if any), and the reason.
     pub dead_letters: Table<DeadLetterKey, (MessageId, Option<Mailbox>, Box<str>)>,
     pub runs: Table<RunId, Run>,
     pub approvals: Table<ApprovalId, Approval>,
@@ -86,7 +87,7 @@ impl Tables {
             routers: BTreeMap::new(),
             services: BTreeMap::new(),
             audit: BTreeMap::new(),
-            noted: 0,
+            last_audit_id: 0,
             settings: HubSettings::default(),
             second_factors: BTreeMap::new(),
             backup_codes: BTreeSet::new(),
@@ -116,7 +117,7 @@ impl Tables {
         }
     }
 
-    /// A membership with the name its person or agent has now.
+    /// Returns the membership with the current name and handle of its user or agent.
     pub fn named(&self, member: &Member) -> Member {
         let names = match &member.member {
             MemberId::User(id) => {
@@ -128,21 +129,21 @@ impl Tables {
         Member { name, handle, ..member.clone() }
     }
 
-    /// In the order in which they joined.
+    /// Members of a room, in the order in which they joined.
     pub fn members_of(&self, room: &RoomId) -> impl Iterator<Item = Member> {
         self.members.rows().filter(move |member| member.room == *room).map(|member| self.named(member))
     }
 
-    /// In the order in which they were said.
+    /// Messages of a room, oldest first.
     pub fn messages_in(&self, room: &RoomId) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
         self.messages.rows().filter(move |message| message.destination.room() == Some(room))
     }
 
-    /// What answers a message: its whole thread, or what answers a reply directly.
+    /// Replies to a message: its whole thread if it started one, otherwise the direct replies only.
     pub fn answers_to(&self, to: &Message) -> impl Iterator<Item = &Arc<Message>> {
-        let (id, begins) = (to.id.clone(), to.thread.is_none());
+        let (id, starts_thread) = (to.id.clone(), to.thread.is_none());
         self.messages.rows().filter(move |message| {
-            let to = if begins { &message.thread } else { &message.reply_to };
+            let to = if starts_thread { &message.thread } else { &message.reply_to };
             to.as_ref() == Some(&id)
         })
     }
@@ -151,7 +152,7 @@ impl Tables {
         self.deliveries.rows().filter(move |delivery| delivery.message == *message)
     }
 
-    /// What lies in a mailbox, whatever became of it, oldest first.
+    /// All deliveries of a mailbox with their messages, in every delivery state, oldest first.
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
         copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))

@@ -1,4 +1,4 @@
-//! Agents and what hosts them: rows to the model and back.
+//! Converts agents and gateways between rows and model types.
 
 use super::rows::{maybe_text, maybe_time, run, shared, text, time};
 use parlor_engine::Fault;
@@ -103,7 +103,7 @@ pub fn gateway(row: &Row<'_>) -> rusqlite::Result<Gateway> {
 
 pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
     let Device { hostname, platform, arch, runtime } = &gateway.device;
-    let dismissed: Vec<&str> = gateway.pending_removals.iter().map(AgentId::as_str).collect();
+    let pending_removals: Vec<&str> = gateway.pending_removals.iter().map(AgentId::as_str).collect();
     run(
         sql,
         "INSERT OR REPLACE INTO gateways VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -117,16 +117,17 @@ pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
             &gateway.ephemeral,
             &gateway.connected_at.0,
             &gateway.disconnected_at.map(|time| time.0),
-            &texts(&dismissed),
+            &texts(&pending_removals),
         ],
     )
     .map(drop)
 }
 
-/// A list of pairs of texts: what is inside the values is the owner's business.
+/// Encodes the settings as a JSON list of (key, value) strings. The values are opaque JSON and are not
+/// parsed.
 fn settings(settings: &BTreeMap<Box<str>, Payload>) -> String {
     let list: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (&**key, &*value.0)).collect();
-    serde_json::to_string(&list).expect("texts become JSON")
+    serde_json::to_string(&list).expect("strings always serialise to JSON")
 }
 
 fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
@@ -136,7 +137,7 @@ fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
 
 fn texts<T: AsRef<str>>(texts: &[T]) -> String {
     let list: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    serde_json::to_string(&list).expect("texts become JSON")
+    serde_json::to_string(&list).expect("strings always serialise to JSON")
 }
 
 fn list(json: FromSqlResult<&str>) -> rusqlite::Result<Vec<Box<str>>> {

@@ -1,4 +1,4 @@
-//! One change of a plan, as SQL.
+//! Applies each `Change` of a decision to the SQLite tables.
 
 use super::agents;
 use super::approvals;
@@ -127,14 +127,14 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
             run(sql, "DELETE FROM routers WHERE id = ?1", &[&id.as_str()])?;
         }
         Change::AppendAudit(note) => audit::put(sql, note)?,
-        Change::RepeatAudit { id, at, address } => audit::again(sql, *id, *at, *address)?,
+        Change::RepeatAudit { id, at, address } => audit::repeat(sql, *id, *at, *address)?,
         Change::PutSettings(settings) => {
             run(sql, "DELETE FROM settings", &[])?;
             let name = settings.name.as_deref();
             let values: [Option<&dyn ToSql>; 4] = [
                 name.as_ref().map(|name| name as &dyn ToSql),
                 settings.invitations.as_ref().map(|on| on as &dyn ToSql),
-                settings.lockout_failures.as_ref().map(|most| most as &dyn ToSql),
+                settings.lockout_failures.as_ref().map(|failures| failures as &dyn ToSql),
                 settings.lockout_seconds.as_ref().map(|seconds| seconds as &dyn ToSql),
             ];
             for (key, value) in rows::SETTINGS.iter().zip(values) {
@@ -235,7 +235,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         }
         Change::DeleteMessage(message) => {
             let id = message.as_str();
-            // The row stays as a place in the order; what it said does not.
+            // The emptied row stays, so that the message's `Seq` and id are not reused.
             run(
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
@@ -384,16 +384,17 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
         }
         Change::RemoveApprovalRule(rule) => approvals::remove_rule(sql, rule)?,
         Change::PutMessage(_) | Change::PutDelivery { .. } | Change::RememberIdempotencyKey { .. } => {
-            unreachable!("these come with every message and have statements of their own")
+            unreachable!("`WriteTransaction::apply` handles these with prepared statements")
         }
     }
     Ok(())
 }
 
-/// What hangs on a message, by its id in the column `message`, and goes with it; so do its copies in mailboxes.
+/// Tables whose rows refer to a message by the column `message` and are deleted with it. Deliveries are
+/// deleted too, but refer to the message by `seq`.
 pub const DEPENDENT_TABLES: [&str; 6] = ["revisions", "reactions", "pins", "bookmarks", "uploads", "turns"];
 
-/// Delivered, or given up: it is not handed out again.
+/// Settles a delivery (`?4`: delivered or dead), so that it is not leased again.
 const SETTLE: &str = "UPDATE deliveries SET state = ?4, settled = 1 \
      WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0";
 
@@ -431,12 +432,12 @@ pub fn message(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
     row.value(rows::attachments(&message.attachments))
 }
 
-pub fn put_turn(sql: &Connection, message: &Message) -> Result<(), Fault> {
-    let Some(turn) = &message.run_output else { return Ok(()) };
+pub fn put_run_output(sql: &Connection, message: &Message) -> Result<(), Fault> {
+    let Some(output) = &message.run_output else { return Ok(()) };
     let query = "INSERT INTO turns VALUES (?1, ?2, ?3, ?4)";
-    let outcome = rows::run_outcome(&turn.outcome);
-    let chunks = rows::chunks(&turn.chunks);
-    run(sql, query, &[&message.id.as_str(), &turn.run.as_str(), &outcome, &chunks]).map(drop)
+    let outcome = rows::run_outcome(&output.outcome);
+    let chunks = rows::chunks(&output.chunks);
+    run(sql, query, &[&message.id.as_str(), &output.run.as_str(), &outcome, &chunks]).map(drop)
 }
 
 fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
@@ -485,9 +486,9 @@ pub fn delivery(delivery: &Delivery, seq: Seq, row: &mut RowBinder) -> rusqlite:
     row.value(rows::sessions(&delivery.handled_by))
 }
 
-pub const REMEMBER: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+pub const INSERT_KEY: &str = "INSERT INTO once VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-pub fn remember(
+pub fn insert_key(
     statement: &mut Statement<'_>,
     key: &IdempotencyKey,
     first: &FirstRequest,
@@ -502,7 +503,7 @@ pub fn remember(
         &(first.seq.0 as i64),
         &at.0,
     ];
-    statement.execute(&values[..]).stored("writing a key").map(drop)
+    statement.execute(&values[..]).stored("writing an idempotency key").map(drop)
 }
 
 fn put_upload(sql: &Connection, upload: &Upload) -> Result<(), Fault> {
@@ -538,7 +539,7 @@ fn end_sign_ins_of(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     let query = "DELETE FROM refresh_tokens WHERE sign_in IN (SELECT id FROM sign_ins WHERE user = ?1)";
     run(sql, query, &[&user.as_str()])?;
     run(sql, "DELETE FROM sign_ins WHERE user = ?1", &[&user.as_str()])?;
-    // It was made by somebody who was signed in.
+    // A signed-in device created the pairing, so it ends with the user's sign-ins.
     run(sql, "DELETE FROM pairings WHERE user = ?1", &[&user.as_str()])?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Questions of agents and what was answered to them: rows to the model and back.
+//! Approvals and approval rules: conversion between rows and model types, and their queries.
 
 use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
@@ -15,7 +15,7 @@ const APPROVAL: &str = "id, run, room, agent, agent_name, gateway, request, tool
      expires_at, decision, decider, decider_name, reason, decided_at, matter, answers";
 const RULE: &str = "room, agent, tool, decider, at";
 
-/// The numbers in the column `decision`. They are on disk: never reuse one.
+/// Values of the column `decision`. They are stored on disk: never reuse one.
 const ALLOWED: i64 = 0;
 const ALLOWED_BY_RULE: i64 = 1;
 const DENIED: i64 = 2;
@@ -23,6 +23,7 @@ const EXPIRED: i64 = 3;
 const WITHDRAWN: i64 = 4;
 const ANSWERED: i64 = 5;
 
+/// Values of the column `matter`. They are stored on disk: never reuse one.
 const TOOL: i64 = 0;
 const QUESTIONS: i64 = 1;
 
@@ -40,7 +41,7 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         Some(Decision::Answered { answers, .. }) => Some(&*answers.0),
         _ => None,
     };
-    let matter = match approval.kind {
+    let kind = match approval.kind {
         ApprovalKind::Tool => TOOL,
         ApprovalKind::Questions => QUESTIONS,
     };
@@ -68,7 +69,7 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         &decider.map(|by| &*by.name),
         &reason,
         &approval.decided_at.map(|time| time.0),
-        &matter,
+        &kind,
         &answers,
     ];
     run(sql, &query, &values).map(drop)
@@ -101,7 +102,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
                 Some(Decision::Answered { by: by()?, answers })
             }
             Some(EXPIRED) => Some(Decision::Expired),
-            // Also what a later version may know and this one does not: it was no yes that one could rest on.
+            // Default deny: a decision unknown to this version, written by a later one, counts as withdrawn.
             Some(_) => Some(Decision::Withdrawn),
         },
         decided_at: maybe_time(row, 16)?,
@@ -131,7 +132,7 @@ fn rule(row: &Row<'_>) -> rusqlite::Result<ApprovalRule> {
     })
 }
 
-/// Forgets what was decided before then; who decided is in the audit log.
+/// Deletes approvals decided before `oldest`. The audit log still records who decided them.
 pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     run(sql, "DELETE FROM approvals WHERE decided_at < ?1", &[&oldest.0]).map(drop)
 }
@@ -149,14 +150,14 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     }
 
     pub fn find_open(&self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
-        let (wanted, value) = match &of {
+        let (condition, value) = match &of {
             OpenApprovalsOf::Everybodys => ("?1 = ''", ""),
             OpenApprovalsOf::Room(room) => ("room = ?1", room.as_str()),
             OpenApprovalsOf::Run(run) => ("run = ?1", run.as_str()),
             OpenApprovalsOf::Agent(agent) => ("agent = ?1", agent.as_str()),
         };
         let query =
-            format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {wanted} ORDER BY place");
+            format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {condition} ORDER BY place");
         all(self.sql(), &query, &[&value], approval)
     }
 

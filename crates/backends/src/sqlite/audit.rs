@@ -1,4 +1,4 @@
-//! The audit log, as rows.
+//! Reads and writes the audit log table.
 
 use super::SqlTables;
 use super::rows::{all, number, one, run};
@@ -37,12 +37,13 @@ pub fn put(sql: &Connection, note: &NewAuditEntry) -> Result<(), Fault> {
     run(sql, query, &values).map(drop)
 }
 
-pub fn again(sql: &Connection, id: u64, at: Time, address: Option<IpAddr>) -> Result<(), Fault> {
+/// Counts a repetition of an audit record instead of adding another row.
+pub fn repeat(sql: &Connection, id: u64, at: Time, address: Option<IpAddr>) -> Result<(), Fault> {
     let query = "UPDATE audit SET count = count + 1, last_at = ?2, address = ?3 WHERE id = ?1";
     run(sql, query, &[&(id as i64), &at.0, &address.map(|address| address.to_string())]).map(drop)
 }
 
-/// Forgets what is older, some of it at a time.
+/// Deletes records older than `oldest`, looking at the first 10,000 rows only to keep the transaction short.
 pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     let query =
         "DELETE FROM audit WHERE last_at < ?1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT 10000)";
@@ -54,10 +55,10 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         let query = format!(
             "SELECT {COLUMNS} FROM audit WHERE action = 'sign_in_failed' AND subject IS ?1 ORDER BY id DESC LIMIT 1"
         );
-        one(self.sql(), &query, &[&user.map(UserId::as_str)], noted)
+        one(self.sql(), &query, &[&user.map(UserId::as_str)], record)
     }
 
-    pub fn notes(&self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
+    pub fn audit_records(&self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         let query = format!(
             "SELECT {COLUMNS} FROM audit WHERE id < ?1 AND (?2 IS NULL OR action = ?2) \
              AND (?3 IS NULL OR actor = ?3 OR actor_name = ?3) \
@@ -74,11 +75,11 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             &page.to.map_or(i64::MAX, |time| time.0),
             &number(page.limit),
         ];
-        all(self.sql(), &query, &values, noted)
+        all(self.sql(), &query, &values, record)
     }
 }
 
-fn noted(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
+fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
     let text = |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(index)?.map(Box::<str>::from));
     let (id, name) = (text(5)?.map(UserId::stored), text(6)?.unwrap_or_default());
     let actor = match (row.get_ref(4)?.as_str()?, id, text(7)?) {

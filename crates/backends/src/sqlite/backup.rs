@@ -1,4 +1,4 @@
-//! Copies of the database: taken beside the writer, checked, and made fit to start from.
+//! Backup copies of the database: taken while a hub may be running, checked, and prepared for a restore.
 
 use super::migrations::MIGRATIONS;
 use super::rows::SqlFaultExt;
@@ -12,13 +12,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A few pages at a time with a breath between them, so that the writer's fsync never waits long for the disk.
-const PAGES_AT_ONCE: i32 = 512;
+/// Pages copied per step. Steps are small and separated by `STEP_PAUSE`, so that the copy does not delay the
+/// writer's fsync.
+const PAGES_PER_STEP: i32 = 512;
+/// Pause between two steps of a copy.
 const STEP_PAUSE: Duration = Duration::from_millis(1);
 
-/// What works without it must not be copied: a sign-in that was ended since, or an invitation that was taken, would
-/// be good again. Each with its table, which a file of an earlier schema need not have.
-const TABLES_LEFT_OUT: [(&str, &str); 5] = [
+/// Credentials that a copy must not contain: restoring it would revive sign-ins that were ended and
+/// invitations that were used since. Each entry is (table, statement); a file of an earlier schema may lack
+/// the table.
+const CREDENTIAL_TABLES: [(&str, &str); 5] = [
     ("refresh_tokens", "DELETE FROM refresh_tokens"),
     ("sign_ins", "DELETE FROM sign_ins"),
     ("invitations", "DELETE FROM invitations"),
@@ -26,58 +29,60 @@ const TABLES_LEFT_OUT: [(&str, &str); 5] = [
     ("meta", "DELETE FROM meta WHERE key IN ('setup', 'setup_expires')"),
 ];
 
-/// What a file holds.
+/// Schema version and log head of a database file.
 pub struct CopySummary {
     pub schema: i64,
     pub head: Head,
 }
 
-/// Copies the database in `directory`, as it is at one moment, into the new file `to`; whether a hub runs there or
-/// not. Takes no lock that a writer needs: it reads a snapshot, as every reader does.
+/// Copies a snapshot of the database in `directory` into the new file `to`. A hub may be running on the
+/// directory: the copy is an ordinary read and takes no lock that the writer needs.
 pub fn copy(directory: &Path, to: &Path) -> Result<CopySummary, OpenError> {
-    let source = open_to_read(&directory.join("parlor.db"))?;
-    // Held to the end: were it taken anew for each step, a busy writer would have us begin anew each time.
+    let source = open_read_only(&directory.join("parlor.db"))?;
+    // One snapshot for the whole copy: without it, every commit of the writer would restart the backup.
     let snapshot = source.unchecked_transaction()?;
-    let about = about(&snapshot)?;
+    let summary = summarize(&snapshot)?;
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let mut target = Connection::open(to)?;
     target.pragma_update(None, "synchronous", "OFF")?;
-    Backup::new(&source, &mut target)?.run_to_completion(PAGES_AT_ONCE, STEP_PAUSE, None)?;
+    Backup::new(&source, &mut target)?.run_to_completion(PAGES_PER_STEP, STEP_PAUSE, None)?;
     drop(snapshot);
-    // One file, with nothing beside it.
+    // The copy must be a single file, without a write-ahead log.
     target.pragma_update(None, "journal_mode", "DELETE")?;
-    leave_out(&target)?;
+    delete_credentials(&target)?;
     check(&target)?;
     drop(target);
     File::open(to)?.sync_all()?;
-    Ok(about)
+    Ok(summary)
 }
 
-/// Makes a copied database one to start from: checked, and with an epoch of its own, because what the clients of the
-/// old one remember of its order is no longer true.
+/// Prepares a copied database for a restore: checks it and gives it a new epoch, because the positions that
+/// clients of the old database remember are no longer valid.
 pub fn assign_new_epoch(file: &Path) -> Result<CopySummary, OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let about = about(&database)?;
+    let summary = summarize(&database)?;
     check(&database)?;
     database.pragma_update(None, "journal_mode", "DELETE")?;
-    leave_out(&database)?;
-    let mut epoch = about.head.epoch.0;
-    while epoch == about.head.epoch.0 {
+    delete_credentials(&database)?;
+    let mut epoch = summary.head.epoch.0;
+    while epoch == summary.head.epoch.0 {
         epoch = getrandom::u32()?;
     }
     database.execute("UPDATE meta SET value = ?1 WHERE key = 'epoch'", [i64::from(epoch)])?;
     drop(database);
     File::open(file)?.sync_all()?;
-    Ok(about)
+    Ok(summary)
 }
 
-/// Moves everything into the one file, so that nothing beside it is needed. Nobody else may have it open.
+/// Moves the write-ahead log into the database file, so that the file is complete on its own. No other
+/// process may have it open.
 pub fn checkpoint_into_file(file: &Path) -> Result<(), OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     Ok(database.pragma_update(None, "journal_mode", "DELETE")?)
 }
 
-/// Notes what was done with this file, which nobody else has open. One of an early schema has no place for it.
+/// Appends an audit record to a database file that no other process has open. Does nothing if the file's
+/// schema has no audit log yet.
 pub fn note(file: &Path, note: &NewAuditEntry) -> Result<(), OpenError> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if database.table_exists(None, "audit")? {
@@ -86,21 +91,21 @@ pub fn note(file: &Path, note: &NewAuditEntry) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Looks at the database in `directory`, quickly, and whether a hub runs there or not.
+/// Runs a quick integrity check on the database in `directory` and summarises it. A hub may be running there.
 pub fn inspect(directory: &Path) -> Result<CopySummary, OpenError> {
-    let database = open_to_read(&directory.join("parlor.db"))?;
-    sound(&database, "PRAGMA quick_check(1)")?;
-    about(&database)
+    let database = open_read_only(&directory.join("parlor.db"))?;
+    require_ok(&database, "PRAGMA quick_check(1)")?;
+    summarize(&database)
 }
 
-fn open_to_read(file: &Path) -> Result<Connection, OpenError> {
+fn open_read_only(file: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     Ok(connection)
 }
 
-fn about(database: &Connection) -> Result<CopySummary, OpenError> {
+fn summarize(database: &Connection) -> Result<CopySummary, OpenError> {
     let schema: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = MIGRATIONS.len() as i64;
     if schema > known {
@@ -112,22 +117,22 @@ fn about(database: &Connection) -> Result<CopySummary, OpenError> {
     Ok(CopySummary { schema, head: SqlTables(database).head()? })
 }
 
-fn leave_out(database: &Connection) -> Result<(), OpenError> {
-    // What is left out is overwritten, not only forgotten.
+fn delete_credentials(database: &Connection) -> Result<(), OpenError> {
+    // Overwrite the deleted rows in the file with zeros.
     database.pragma_update(None, "secure_delete", true)?;
-    for (table, step) in TABLES_LEFT_OUT {
+    for (table, step) in CREDENTIAL_TABLES {
         if database.table_exists(None, table)? {
-            database.execute(step, []).stored("leaving out")?;
+            database.execute(step, []).stored("deleting credentials from a copy")?;
         }
     }
     Ok(())
 }
 
 fn check(database: &Connection) -> Result<(), OpenError> {
-    sound(database, "PRAGMA integrity_check(1)")
+    require_ok(database, "PRAGMA integrity_check(1)")
 }
 
-fn sound(database: &Connection, question: &str) -> Result<(), OpenError> {
-    let found: String = database.query_row(question, [], |row| row.get(0))?;
+fn require_ok(database: &Connection, pragma: &str) -> Result<(), OpenError> {
+    let found: String = database.query_row(pragma, [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found)) }
 }

@@ -1,7 +1,7 @@
-//! Rows that many messages write: they wait within the transaction, and go out several with one statement.
+//! Buffered inserts of messages, deliveries and log rows, written several per statement.
 //!
-//! To begin and to end a statement costs about as much as a row of its own. Nobody can see the difference: whoever looks
-//! at what waits here, or changes something else, has it written first.
+//! Starting and finishing a statement costs about as much as inserting a row. The buffering is not
+//! observable: the transaction writes all pending rows before any read of them and before any other change.
 
 use super::rows::SqlFaultExt;
 use super::{apply, log};
@@ -10,7 +10,7 @@ use parlor_model::{Delivery, LoggedEvent, Message, Seq};
 use rusqlite::{CachedStatement, Connection, Statement, ToSql};
 use std::sync::Arc;
 
-/// Rows that one statement writes, where as many wait.
+/// Rows written by one multi-row statement; fewer pending rows are written one by one.
 const ROWS_PER_STATEMENT: usize = 16;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct PendingRows {
     pub log: Vec<LoggedEvent>,
 }
 
-/// Where they go, prepared once for the whole group.
+/// The insert statements of a batch, prepared once.
 pub struct Inserts<'a> {
     messages: Insert<'a>,
     deliveries: Insert<'a>,
@@ -29,7 +29,7 @@ pub struct Inserts<'a> {
 
 impl<'a> Inserts<'a> {
     pub fn prepare(sql: &'a Connection) -> Result<Self, Fault> {
-        let prepare = |(into, row)| Insert::prepare(sql, into, row).stored("preparing");
+        let prepare = |(into, row)| Insert::prepare(sql, into, row).stored("preparing a statement");
         Ok(Self {
             messages: prepare(apply::MESSAGE)?,
             deliveries: prepare(apply::DELIVERY)?,
@@ -37,8 +37,8 @@ impl<'a> Inserts<'a> {
         })
     }
 
-    pub fn write(&mut self, waiting: &mut PendingRows) -> Result<(), Fault> {
-        let PendingRows { messages, deliveries, log } = waiting;
+    pub fn write(&mut self, pending: &mut PendingRows) -> Result<(), Fault> {
+        let PendingRows { messages, deliveries, log } = pending;
         self.messages
             .rows(messages, |message, row| apply::message(message, row))
             .stored("writing a message")?;
@@ -49,16 +49,16 @@ impl<'a> Inserts<'a> {
     }
 }
 
-/// One statement for a single row, and one for several.
+/// Insert into one table: a statement for a single row, and one for `ROWS_PER_STATEMENT` rows.
 struct Insert<'a> {
     sql: &'a Connection,
     into: &'static str,
     row: &'static str,
-    one: CachedStatement<'a>,
+    single: CachedStatement<'a>,
     several: Option<CachedStatement<'a>>,
 }
 
-/// The values of the row that comes next.
+/// Binds the values of consecutive rows to the parameters of a statement.
 pub struct RowBinder<'s, 'a> {
     statement: &'s mut Statement<'a>,
     bound: usize,
@@ -73,22 +73,22 @@ impl RowBinder<'_, '_> {
 
 impl<'a> Insert<'a> {
     fn prepare(sql: &'a Connection, into: &'static str, row: &'static str) -> rusqlite::Result<Self> {
-        let one = sql.prepare_cached(&format!("{into} VALUES {row}"))?;
-        Ok(Self { sql, into, row, one, several: None })
+        let single = sql.prepare_cached(&format!("{into} VALUES {row}"))?;
+        Ok(Self { sql, into, row, single, several: None })
     }
 
-    /// Leaves none of them.
+    /// Writes all `rows` and clears the vector.
     fn rows<T>(
         &mut self,
         rows: &mut Vec<T>,
         bind: impl Fn(&T, &mut RowBinder) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        let (together, alone) = rows.as_chunks::<ROWS_PER_STATEMENT>();
-        for rows in together {
+        let (chunks, rest) = rows.as_chunks::<ROWS_PER_STATEMENT>();
+        for rows in chunks {
             write(self.several()?, rows, &bind)?;
         }
-        for row in alone {
-            write(&mut self.one, std::slice::from_ref(row), &bind)?;
+        for row in rest {
+            write(&mut self.single, std::slice::from_ref(row), &bind)?;
         }
         rows.clear();
         Ok(())
@@ -99,7 +99,7 @@ impl<'a> Insert<'a> {
             let rows = [self.row; ROWS_PER_STATEMENT].join(", ");
             self.several = Some(self.sql.prepare_cached(&format!("{} VALUES {rows}", self.into))?);
         }
-        Ok(self.several.as_mut().expect("prepared above"))
+        Ok(self.several.as_mut().expect("the statement was prepared above"))
     }
 }
 

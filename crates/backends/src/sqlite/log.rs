@@ -1,4 +1,4 @@
-//! The log: references going in, events made anew from the tables coming out.
+//! Event log of the SQLite store: rows hold references, and events are rebuilt from the tables when read.
 
 use super::SqlTables;
 use super::insert::RowBinder;
@@ -14,7 +14,7 @@ use rusqlite::{Connection, ToSql};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The numbers in the column `kind`. They are on disk: never reuse one.
+/// Values of the column `kind`. They are stored on disk: never reuse one.
 mod kind {
     pub const POSTED: i64 = 0;
     pub const EDITED: i64 = 1;
@@ -31,9 +31,9 @@ mod kind {
     pub const SIGN_IN_ENDED: i64 = 12;
     pub const KEY_REVOKED: i64 = 13;
     pub const AGENT_CHANGED: i64 = 14;
-    pub const FADED: i64 = 15;
+    pub const TOMBSTONE: i64 = 15;
     pub const AGENT_REMOVED: i64 = 16;
-    pub const ROOM_ARRANGED: i64 = 20;
+    pub const ROOM_PREFERENCES_CHANGED: i64 = 20;
     pub const ROOM_CLEARED: i64 = 21;
     pub const REACTED: i64 = 22;
     pub const PINNED: i64 = 23;
@@ -49,7 +49,7 @@ mod kind {
     pub const SETTINGS_CHANGED: i64 = 43;
 }
 
-/// One row: what kind of thing happened to what.
+/// Row of the log: the kind of an event and the ids of the entities it refers to.
 struct LogRow {
     seq: Seq,
     at: Time,
@@ -85,7 +85,9 @@ pub fn entry(logged_event: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Resul
             (kind, Some(member.as_str()), Some(detail))
         }
         Event::RoomRead { user, .. } => (kind::ROOM_READ, Some(user.as_str()), None),
-        Event::RoomPreferencesChanged(member) => (kind::ROOM_ARRANGED, Some(member.member.as_str()), None),
+        Event::RoomPreferencesChanged(member) => {
+            (kind::ROOM_PREFERENCES_CHANGED, Some(member.member.as_str()), None)
+        }
         Event::RoomCleared { user, .. } => (kind::ROOM_CLEARED, Some(user.as_str()), None),
         Event::TaskChanged(task) => (kind::TASK_CHANGED, Some(task.id.as_str()), None),
         Event::TaskRemoved { task, .. } => (kind::TASK_REMOVED, Some(task.as_str()), None),
@@ -103,7 +105,7 @@ pub fn entry(logged_event: &LoggedEvent, row: &mut RowBinder) -> rusqlite::Resul
         Event::ApprovalAsked(approval) => (kind::APPROVAL_ASKED, Some(approval.id.as_str()), None),
         Event::ApprovalDecided(approval) => (kind::APPROVAL_DECIDED, Some(approval.id.as_str()), None),
         Event::PlanChanged(plan) => (kind::PLAN_CHANGED, Some(plan.agent.as_str()), None),
-        Event::Tombstone => (kind::FADED, None, None),
+        Event::Tombstone => (kind::TOMBSTONE, None, None),
     };
     row.value(logged_event.seq.0 as i64)?;
     row.value(logged_event.at.0)?;
@@ -130,22 +132,23 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             one(self.sql(), "SELECT value FROM meta WHERE key = ?1", &[&key], |row| row.get::<_, i64>(0))
         };
         let epoch = Epoch(meta("epoch")?.unwrap_or_default() as u32);
-        let trimmed = Seq(meta("trimmed")?.unwrap_or_default() as u64);
+        let trimmed_through = Seq(meta("trimmed")?.unwrap_or_default() as u64);
         let last = one(self.sql(), "SELECT seq, at FROM log ORDER BY seq DESC LIMIT 1", &[], |row| {
             Ok((rows::seq(row, 0)?, Time(row.get(1)?)))
         })?;
-        let (seq, at) = last.unwrap_or((trimmed, Time(0)));
-        Ok(Head { epoch, seq, at, trimmed_through: trimmed })
+        let (seq, at) = last.unwrap_or((trimmed_through, Time(0)));
+        Ok(Head { epoch, seq, at, trimmed_through })
     }
 
     pub fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query =
             "SELECT seq, at, kind, room, subject, detail FROM log WHERE seq > ?1 ORDER BY seq LIMIT ?2";
         let found = all(self.sql(), query, &[&seq_value(after), &number(limit)], reference)?;
-        found.into_iter().map(|reference| self.remake(reference)).collect()
+        found.into_iter().map(|reference| self.rebuild(reference)).collect()
     }
 
-    /// Posted messages come from their own index; everything else that happened in a room is rare.
+    /// Events of one room. Posted messages are read through the index of the messages table, because they are
+    /// far more frequent than the other events of a room.
     pub fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
         let query = "SELECT seq, at, 0, room, id, NULL FROM messages WHERE room = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
         let values: [&dyn ToSql; 3] = [&room.as_str(), &seq_value(after), &number(limit)];
@@ -155,10 +158,10 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         found.extend(all(self.sql(), query, &values, reference)?);
         found.sort_by_key(|reference| reference.seq);
         found.truncate(limit);
-        found.into_iter().map(|reference| self.remake(reference)).collect()
+        found.into_iter().map(|reference| self.rebuild(reference)).collect()
     }
 
-    fn remake(&mut self, reference: LogRow) -> Result<LoggedEvent, Fault> {
+    fn rebuild(&mut self, reference: LogRow) -> Result<LoggedEvent, Fault> {
         let (seq, at) = (reference.seq, reference.at);
         let event = self.event_of(reference)?.unwrap_or(Event::Tombstone);
         Ok(LoggedEvent { seq, at, event })
@@ -168,7 +171,7 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         Ok(self.memberships(&member)?.into_iter().map(|member| member.room).collect())
     }
 
-    /// `None` when what it refers to is gone.
+    /// Rebuilds the event of a row. `None` if the entity it refers to was deleted.
     fn event_of(&mut self, reference: LogRow) -> Result<Option<Event>, Fault> {
         let room = reference.room.map(RoomId::stored);
         let (Some(subject), detail) = (reference.subject, reference.detail) else {
@@ -235,7 +238,7 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
                 let username = self.user(&user)?.map(|user| user.username);
                 username.map(|username| Event::RoomRead { room, user, username, at: reference.at })
             }
-            (kind::ROOM_ARRANGED, Some(room)) => {
+            (kind::ROOM_PREFERENCES_CHANGED, Some(room)) => {
                 let member = self.member(&room, &MemberId::User(UserId::stored(subject)))?;
                 member.map(|member| Event::RoomPreferencesChanged(Arc::new(member)))
             }
@@ -250,11 +253,11 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             }
             (kind::USER_CHANGED, _) => match self.user(&UserId::stored(subject))? {
                 Some(user) => {
-                    let event_audience = EventAudience::user_and_rooms(
+                    let audience = EventAudience::user_and_rooms(
                         &user.id,
                         self.rooms_of(MemberId::User(user.id.clone()))?,
                     );
-                    Some(Event::UserChanged { user: user.into(), circle: event_audience.into() })
+                    Some(Event::UserChanged { user: user.into(), audience: audience.into() })
                 }
                 None => None,
             },
@@ -284,14 +287,14 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
                 found.map(|plan| Event::PlanChanged(Arc::new(plan)))
             }
             (kind::AGENT_REMOVED, _) => {
-                let event_audience = Arc::new(EventAudience::everyone());
-                Some(Event::AgentRemoved { agent: AgentId::stored(subject), circle: event_audience })
+                let audience = Arc::new(EventAudience::everyone());
+                Some(Event::AgentRemoved { agent: AgentId::stored(subject), audience })
             }
             (kind::AGENT_CHANGED, _) => match self.agent(&AgentId::stored(subject))? {
                 Some(agent) => {
-                    let event_audience =
+                    let audience =
                         EventAudience::of(&agent, self.rooms_of(MemberId::Agent(agent.id.clone()))?);
-                    Some(Event::AgentChanged { agent: agent.into(), circle: event_audience.into() })
+                    Some(Event::AgentChanged { agent: agent.into(), audience: audience.into() })
                 }
                 None => None,
             },

@@ -1,4 +1,4 @@
-//! Point reads, the same for the writer's transaction and for readers.
+//! Point reads of the SQLite store: the `Lookup` port, shared by the writer's transaction and the readers.
 
 use super::SqlTables;
 use super::agents;
@@ -239,16 +239,16 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         all(self.sql(), query, &[&room.as_str()], |row| Ok(AgentId::stored(row.get::<_, String>(0)?)))
     }
 
-    fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault> {
+    fn share_a_room(&mut self, first: &MemberId, second: &MemberId) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM members a JOIN members b ON b.room = a.room AND b.kind = ?3 AND b.member = ?4 \
                      WHERE a.kind = ?1 AND a.member = ?2 LIMIT 1";
         let values: [&dyn rusqlite::ToSql; 4] =
-            [&rows::member_kind(one), &one.as_str(), &rows::member_kind(other), &other.as_str()];
+            [&rows::member_kind(first), &first.as_str(), &rows::member_kind(second), &second.as_str()];
         Ok(rows::one(self.sql(), query, &values, |_| Ok(()))?.is_some())
     }
 
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
-        // Sessions before agents, as they were made.
+        // Session copies precede the agent's copy, as they were created.
         let query = format!(
             "SELECT {} FROM deliveries WHERE seq = {} ORDER BY session = '', agent, session",
             rows::DELIVERY,
@@ -258,7 +258,7 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
     }
 
     fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
-        // Between `id/` and the text that follows every id that begins so.
+        // Range scan over the prefix `id/`: `0` is the character after `/`.
         let query = format!("SELECT {} FROM agents WHERE id > ?1 AND id < ?2 ORDER BY id", agents::AGENT);
         all(self.sql(), &query, &[&format!("{id}/"), &format!("{id}0")], agents::agent)
     }
@@ -311,8 +311,8 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         let query = pending_query();
         let session = rows::session_text(mailbox.session.as_ref());
         let values: [&dyn rusqlite::ToSql; 4] = [&mailbox.agent.as_str(), &session, &now.0, &number(limit)];
-        let waiting = all(self.sql(), &query, &values, rows::delivery)?;
-        self.with_messages(waiting)
+        let deliveries = all(self.sql(), &query, &values, rows::delivery)?;
+        self.with_messages(deliveries)
     }
 
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
@@ -374,7 +374,7 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
     }
 
     fn rooms_about(&mut self, root: &str) -> Result<Vec<Room>, Fault> {
-        // Rooms that are about a folder are few, and have an index of their own.
+        // Few rooms have a project root; the partial index `rooms_with_root` contains only those.
         let query = format!("SELECT {} FROM rooms WHERE project_root = ?1 ORDER BY id", rows::ROOM);
         all(self.sql(), &query, &[&root], rows::room)
     }
@@ -407,8 +407,8 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
     }
 
     fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault> {
-        let lately = "SELECT * FROM runs WHERE agent = ?1 AND ended_at IS NOT NULL ORDER BY ended_at DESC, place DESC LIMIT ?3";
-        let query = format!("SELECT {} FROM ({lately}) WHERE conversation = ?2 LIMIT 1", rows::RUN);
+        let recent = "SELECT * FROM runs WHERE agent = ?1 AND ended_at IS NOT NULL ORDER BY ended_at DESC, place DESC LIMIT ?3";
+        let query = format!("SELECT {} FROM ({recent}) WHERE conversation = ?2 LIMIT 1", rows::RUN);
         one(
             self.sql(),
             &query,
@@ -440,14 +440,14 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
         let query = "SELECT count(*) FROM runs WHERE asked_by = ?1 AND agent = ?2 AND queued_at >= ?3 \
                      AND room = ?4 AND state <> 6";
         let values: [&dyn ToSql; 4] = [&by.as_str(), &agent.as_str(), &since.0, &room.as_str()];
-        let asked = one(self.sql(), query, &values, |row| row.get::<_, i64>(0))?;
-        Ok(asked.unwrap_or_default() as u64)
+        let count = one(self.sql(), query, &values, |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as u64)
     }
 
     fn spoken(&mut self, agent: &AgentId, since: Time) -> Result<u64, Fault> {
         let query = "SELECT count(*) FROM runs WHERE agent = ?1 AND ended_at >= ?2 AND reply IS NOT NULL";
-        let spoken = one(self.sql(), query, &[&agent.as_str(), &since.0], |row| row.get::<_, i64>(0))?;
-        Ok(spoken.unwrap_or_default() as u64)
+        let count = one(self.sql(), query, &[&agent.as_str(), &since.0], |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as u64)
     }
 
     fn first_use(&mut self, key: &IdempotencyKey) -> Result<Option<FirstRequest>, Fault> {
@@ -462,7 +462,7 @@ impl<C: Deref<Target = Connection>> Lookup for SqlTables<C> {
     }
 }
 
-/// What was settled lies elsewhere and is not read.
+/// Selects deliverable mail. `settled` is part of the primary key, so settled deliveries are not read.
 fn pending_query() -> String {
     format!(
         "SELECT {} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
@@ -472,7 +472,7 @@ fn pending_query() -> String {
 }
 
 impl<C: Deref<Target = Connection>> SqlTables<C> {
-    /// Mail whose message was erased meanwhile is gone with it.
+    /// Adds the message to each delivery. Deliveries of deleted messages are left out.
     pub fn with_messages(
         &mut self,
         deliveries: Vec<Delivery>,
@@ -493,10 +493,10 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     }
 }
 
-/// Gives a type the look-ups of the tables it holds.
-macro_rules! through {
-    ($type:ty, $tables:ident, $whole:ident) => {
-        $crate::sqlite::lookup::through!(@each $type, $tables, $whole,
+/// Implements `Lookup` for a type by delegating to its tables, after writing its pending rows.
+macro_rules! delegate_lookups {
+    ($type:ty, $tables:ident, $flushed:ident) => {
+        $crate::sqlite::lookup::delegate_lookups!(@each $type, $tables, $flushed,
             user(id: &parlor_model::UserId) -> Option<parlor_model::User>;
             user_named(username: &str) -> Option<parlor_model::User>;
             admins() -> u64;
@@ -532,7 +532,7 @@ macro_rules! through {
             agent(id: &parlor_model::AgentId) -> Option<parlor_model::Agent>;
             agents_of(owner: &parlor_model::UserId) -> Vec<parlor_model::Agent>;
             agents_in(room: &parlor_model::RoomId) -> Vec<parlor_model::AgentId>;
-            share_a_room(one: &parlor_model::MemberId, other: &parlor_model::MemberId) -> bool;
+            share_a_room(first: &parlor_model::MemberId, second: &parlor_model::MemberId) -> bool;
             deliveries(message: &parlor_model::MessageId) -> Vec<parlor_model::Delivery>;
             agents_below(id: &parlor_model::AgentId) -> Vec<parlor_model::Agent>;
             task(id: &parlor_model::TaskId) -> Option<parlor_model::Task>;
@@ -557,9 +557,9 @@ macro_rules! through {
             plan(room: &parlor_model::RoomId, agent: &parlor_model::AgentId)
                 -> Option<parlor_model::CurrentPlan>;
             mission(id: &parlor_model::MissionId) -> Option<parlor_model::Mission>;
-            missions(realm: &parlor_model::MissionScope, limit: usize) -> Vec<parlor_model::Mission>;
+            missions(mission_scope: &parlor_model::MissionScope, limit: usize) -> Vec<parlor_model::Mission>;
             rooms_about(root: &str) -> Vec<parlor_model::Room>;
-            idle(realm: &parlor_model::MissionScope, agent: &parlor_model::AgentId) -> Option<parlor_model::IdlePrompt>;
+            idle(mission_scope: &parlor_model::MissionScope, agent: &parlor_model::AgentId) -> Option<parlor_model::IdlePrompt>;
             approval_rule(room: &parlor_model::RoomId, agent: &parlor_model::AgentId, tool: &str)
                 -> Option<parlor_model::ApprovalRule>;
             run(id: &parlor_model::RunId) -> Option<parlor_model::Run>;
@@ -575,13 +575,13 @@ macro_rules! through {
             spoken(agent: &parlor_model::AgentId, since: parlor_model::Time) -> u64;
         );
     };
-    (@each $type:ty, $tables:ident, $whole:ident, $($name:ident($($value:ident: $kind:ty),*) -> $found:ty;)*) => {
+    (@each $type:ty, $tables:ident, $flushed:ident, $($name:ident($($value:ident: $kind:ty),*) -> $found:ty;)*) => {
         impl parlor_engine::ports::Lookup for $type {
             $(fn $name(&mut self, $($value: $kind),*) -> Result<$found, parlor_engine::Fault> {
-                parlor_engine::ports::Lookup::$name(self.$whole()?, $($value),*)
+                parlor_engine::ports::Lookup::$name(self.$flushed()?, $($value),*)
             })*
 
-            /// Keys are there at once, and every message may have one: the others go on waiting.
+            /// Does not write the pending rows: keys are never pending, and every message may look one up.
             fn first_use(
                 &mut self,
                 key: &parlor_engine::ports::IdempotencyKey,
@@ -591,21 +591,21 @@ macro_rules! through {
         }
     };
 }
-pub(super) use through;
+pub(super) use delegate_lookups;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_found_without_reading_what_was_delivered() {
+    fn pending_mail_is_found_without_reading_settled_deliveries() {
         let sql = Connection::open_in_memory().unwrap();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let query = format!("EXPLAIN QUERY PLAN {}", pending_query());
         let values: [&dyn rusqlite::ToSql; 4] = [&"coder", &"", &0, &1];
         let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
         let expected = "SEARCH deliveries USING PRIMARY KEY (agent=? AND session=? AND settled=?)";
-        assert_eq!(steps[0], expected, "in order, so nothing is sorted either");
+        assert_eq!(steps[0], expected, "read in key order, without a sort");
         assert_eq!(
             steps[1..],
             ["CORRELATED SCALAR SUBQUERY 1", "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"]

@@ -1,10 +1,10 @@
-//! How a database file of any age becomes one of today.
+//! Schema migrations: bring a database file of any earlier version to the current schema.
 
 use super::OpenError;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Every step ever taken; `user_version` says how many a file has behind it. A step that was released never
-/// changes.
+/// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
+/// migration never changes.
 pub const MIGRATIONS: [&str; 22] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
@@ -30,7 +30,7 @@ pub const MIGRATIONS: [&str; 22] = [
     include_str!("migrations/0022_missions.sql"),
 ];
 
-/// All missing steps in one transaction: a file is of its old age or of today's, never between.
+/// Applies all missing migrations in one transaction: the file has either its old schema or the current one.
 pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -55,12 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_answered_something_before_there_were_threads_is_in_one() {
+    fn replies_from_before_threads_existed_are_put_into_threads() {
         let sql = Connection::open_in_memory().unwrap();
         sql.execute_batch(MIGRATIONS[0]).unwrap();
-        // The last one answers what was deleted.
-        let said = [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("c")), ("e", Some("gone"))];
-        for (id, to) in said {
+        // Message `e` replies to a message that was deleted.
+        let messages =
+            [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("c")), ("e", Some("gone"))];
+        for (id, to) in messages {
             let values = "(id, at, room, sender_kind, sender, sender_name, kind, text, reply_to, source)";
             let insert =
                 format!("INSERT INTO messages {values} VALUES (?1, 1, 'r', 0, 's', 's', 0, 't', ?2, 'i')");
@@ -75,11 +76,12 @@ mod tests {
             [("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("a")), ("e", Some("gone"))];
         assert_eq!(threads, expected);
     }
+
     #[test]
-    fn mail_of_before_waits_or_is_settled_as_it_was() {
+    fn existing_mail_stays_pending_or_settled_after_the_migration() {
         let sql = Connection::open_in_memory().unwrap();
         sql.execute_batch(&MIGRATIONS[..8].concat()).unwrap();
-        // Pending, delivered, leased, dead.
+        // One delivery per state: 0 pending, 1 delivered, 2 leased, 3 dead.
         for state in 0..4 {
             let insert =
                 "INSERT INTO deliveries VALUES ('coder', 'main', ?1, 'm' || ?1, ?1, ?1 * 10, ?1 * 100, '[]')";

@@ -1,4 +1,4 @@
-//! Missions, and how idle agents are prompted: rows to the model and back.
+//! Missions and idle prompts: conversion between rows and model types, and their queries.
 
 use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
@@ -9,20 +9,20 @@ use std::ops::Deref;
 
 const MISSION: &str = "id, realm_kind, realm, room, text, created_by, created_at, ended_at, prompts";
 
-/// The numbers in the column `realm_kind`. They are on disk: never reuse one.
+/// Values of the column `realm_kind` (the kind of a mission scope). They are stored on disk: never reuse one.
 const ROOM: i64 = 0;
 const ROOT: i64 = 1;
-const ANYWHERE: i64 = 2;
+const GLOBAL: i64 = 2;
 
 fn key(mission_scope: &MissionScope) -> (i64, &str) {
     match mission_scope {
         MissionScope::Room(room) => (ROOM, room.as_str()),
         MissionScope::Root(root) => (ROOT, root),
-        MissionScope::Global => (ANYWHERE, ""),
+        MissionScope::Global => (GLOBAL, ""),
     }
 }
 
-fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<MissionScope> {
+fn mission_scope(row: &Row<'_>, index: usize) -> rusqlite::Result<MissionScope> {
     Ok(match row.get::<_, i64>(index)? {
         ROOM => MissionScope::Room(RoomId::stored(shared(row, index + 1)?)),
         ROOT => MissionScope::Root(text(row, index + 1)?),
@@ -31,13 +31,13 @@ fn realm(row: &Row<'_>, index: usize) -> rusqlite::Result<MissionScope> {
 }
 
 pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
-    let (kind, realm) = key(&mission.mission_scope);
+    let (kind, scope) = key(&mission.mission_scope);
     let query =
         format!("INSERT OR REPLACE INTO missions ({MISSION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
     let values: [&dyn ToSql; 9] = [
         &mission.id.as_str(),
         &kind,
-        &realm,
+        &scope,
         &mission.room.as_str(),
         &&*mission.text,
         &mission.created_by.as_str(),
@@ -47,14 +47,14 @@ pub fn put(sql: &Connection, mission: &Mission) -> Result<(), Fault> {
     ];
     run(sql, &query, &values)?;
     run(sql, "DELETE FROM mission_agents WHERE mission = ?1", &[&mission.id.as_str()])?;
-    for known in &mission.agents {
+    for entry in &mission.agents {
         let values: [&dyn ToSql; 6] = [
             &mission.id.as_str(),
-            &known.agent.as_str(),
-            &known.named,
-            &known.idle.prompt.as_deref(),
-            &known.idle.interval,
-            &known.prompted_at.map(|at| at.0),
+            &entry.agent.as_str(),
+            &entry.named,
+            &entry.idle.prompt.as_deref(),
+            &entry.idle.interval,
+            &entry.prompted_at.map(|at| at.0),
         ];
         run(sql, "INSERT INTO mission_agents VALUES (?1, ?2, ?3, ?4, ?5, ?6)", &values)?;
     }
@@ -67,16 +67,16 @@ pub fn put_idle(
     agent: &AgentId,
     idle: Option<&IdlePrompt>,
 ) -> Result<(), Fault> {
-    let (kind, realm) = key(mission_scope);
+    let (kind, scope) = key(mission_scope);
     match idle {
         Some(idle) => {
             let values: [&dyn ToSql; 5] =
-                [&kind, &realm, &agent.as_str(), &idle.prompt.as_deref(), &idle.interval];
+                [&kind, &scope, &agent.as_str(), &idle.prompt.as_deref(), &idle.interval];
             run(sql, "INSERT OR REPLACE INTO idle VALUES (?1, ?2, ?3, ?4, ?5)", &values).map(drop)
         }
         None => {
             let query = "DELETE FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
-            run(sql, query, &[&kind, &realm, &agent.as_str()]).map(drop)
+            run(sql, query, &[&kind, &scope, &agent.as_str()]).map(drop)
         }
     }
 }
@@ -84,7 +84,7 @@ pub fn put_idle(
 fn mission(row: &Row<'_>) -> rusqlite::Result<Mission> {
     Ok(Mission {
         id: MissionId::stored(shared(row, 0)?),
-        mission_scope: realm(row, 1)?,
+        mission_scope: mission_scope(row, 1)?,
         room: RoomId::stored(shared(row, 3)?),
         text: text(row, 4)?,
         agents: Vec::new(),
@@ -123,12 +123,12 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     }
 
     pub fn find_missions(&self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        let (kind, realm) = key(mission_scope);
+        let (kind, scope) = key(mission_scope);
         let query = format!(
             "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
              ORDER BY created_at DESC, id DESC LIMIT ?3"
         );
-        let found = all(self.sql(), &query, &[&kind, &realm, &number(limit)], mission)?;
+        let found = all(self.sql(), &query, &[&kind, &scope, &number(limit)], mission)?;
         self.with_agents(found)
     }
 
@@ -143,8 +143,8 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         mission_scope: &MissionScope,
         agent: &AgentId,
     ) -> Result<Option<IdlePrompt>, Fault> {
-        let (kind, realm) = key(mission_scope);
+        let (kind, scope) = key(mission_scope);
         let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
-        one(self.sql(), query, &[&kind, &realm, &agent.as_str()], |row| idle(row, 0))
+        one(self.sql(), query, &[&kind, &scope, &agent.as_str()], |row| idle(row, 0))
     }
 }

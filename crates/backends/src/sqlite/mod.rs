@@ -1,8 +1,8 @@
-//! The embedded store: one SQLite file in WAL mode, one writer, several readers beside it.
+//! Embedded store: one SQLite file in WAL mode with one writer and a pool of readers.
 //!
-//! Owns: decision, log and tables in one transaction; after a failed fsync nothing is written until the
-//! file is opened anew. Checkpoints are made here, by the writer, and not behind a commit's back: one
-//! whose fsync failed must not be tried again and believed.
+//! Owns: tables and log change in one transaction; after a failed fsync nothing is written until the file is
+//! reopened. The writer runs checkpoints explicitly instead of letting SQLite run them inside a commit: a
+//! checkpoint whose fsync failed must not be retried as if the data were safe.
 
 mod agents;
 mod apply;
@@ -40,11 +40,11 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Acknowledged means on disk.
+    /// Every commit is synced to disk before it is acknowledged.
     Full,
-    /// A power cut may take back the last moments; a crash of the process does not.
+    /// A power cut may lose the newest commits; a crash of the process does not.
     Normal,
-    /// A power cut may take back much, or damage the file.
+    /// A power cut may lose many commits or corrupt the file.
     Off,
 }
 
@@ -54,11 +54,12 @@ pub struct Options {
     pub log_window: Duration,
     pub idempotency_window: Duration,
     pub audit_window: Duration,
-    /// How long an upload waits for its message.
+    /// Retention of uploads that are not attached to a message.
     pub upload_window: Duration,
-    /// `None`: messages are kept for ever.
+    /// `None`: messages are never deleted by age.
     pub message_retention: Option<Duration>,
-    /// Three more than reads for callers are made at once.
+    /// Size of the reader pool: the maximum of concurrent reads for callers (`Limits::reads`) plus three, for
+    /// joins, the fan-out and the removal of files.
     pub readers: usize,
 }
 
@@ -81,7 +82,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
-        "this data was written by a newer Parlor (schema {found}, this one knows {known}); start that version, or restore a backup made by this one"
+        "this data was written by a newer Parlor (schema {found}, this version supports up to {known}); start that version, or restore a backup made by this one"
     )]
     Newer { found: i64, known: i64 },
     #[error("the database could not be opened: {0}")]
@@ -92,34 +93,35 @@ pub enum OpenError {
     Io(#[from] std::io::Error),
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    #[error("there is nothing in the database yet")]
+    #[error("the database is empty")]
     Empty,
-    #[error("no random number for the epoch: {0}")]
+    #[error("no random number available for the epoch: {0}")]
     Random(#[from] getrandom::Error),
 }
 
 pub struct SqliteStore {
     connection: Connection,
     options: Options,
-    /// Roughly how many bytes were written since the last checkpoint.
+    /// Estimated bytes written to the write-ahead log since the last checkpoint.
     bytes_since_checkpoint: usize,
 }
 
-const PAGE: usize = 4096;
-/// How much may wait in the write-ahead log before it is moved to the database.
-const CHECKPOINT: usize = 4000 * PAGE;
-/// The least a commit writes: a page or two of each of the tables it touches.
-const COMMIT: usize = 8 * PAGE;
-/// What a message takes up besides what it says: its other columns, its places in the indexes and in the log.
-const MESSAGE: usize = 400;
+const PAGE_BYTES: usize = 4096;
+/// Estimated size of the write-ahead log that triggers a checkpoint.
+const CHECKPOINT_BYTES: usize = 4000 * PAGE_BYTES;
+/// Estimated minimum that a commit writes: one or two pages of each table it touches.
+const MIN_COMMIT_BYTES: usize = 8 * PAGE_BYTES;
+/// Estimated bytes of a message besides its text: other columns, index entries and log row.
+const MESSAGE_OVERHEAD_BYTES: usize = 400;
 
-/// The two sides of a store: the one writer, and the readers beside it.
+/// The single writer of a store, and its pool of readers.
 pub type StoreHandles = (Box<dyn Store>, Arc<dyn Reader>);
 
-/// Opens, or creates, the database in `directory`.
+/// Opens or creates the database in `directory` and migrates it to the current schema.
 pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenError> {
     let file = directory.join("parlor.db");
-    // Made by us before SQLite does, so that nobody else can read it; its companions take the same mode.
+    // Created before SQLite opens it, so that only the owner can read it; SQLite gives the WAL files the same
+    // mode.
     OpenOptions::new().append(true).create(true).mode(0o600).open(&file)?;
     let connection = Connection::open(&file)?;
     connection.set_prepared_statement_cache_capacity(128);
@@ -131,7 +133,7 @@ pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenErro
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // What was deleted is overwritten, not only forgotten.
+    // Overwrite deleted content on disk with zeros.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "cache_size", -16_000)?;
     search::prepare(&connection)?;
@@ -144,7 +146,7 @@ pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenErro
     Ok((Box::new(SqliteStore { connection, options, bytes_since_checkpoint: 0 }), Arc::new(reader)))
 }
 
-/// The tables, seen through a plain connection or an open transaction.
+/// The tables, accessed through a plain connection or an open transaction.
 struct SqlTables<C>(C);
 
 impl<C: Deref<Target = Connection>> SqlTables<C> {
@@ -153,25 +155,25 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     }
 }
 
-/// The writer's transaction: undone when dropped, unless it was committed.
+/// The writer's transaction. Rolled back on drop unless it was committed.
 struct WriteTransaction<'a> {
     tables: SqlTables<&'a Connection>,
     inserts: Inserts<'a>,
-    waiting: PendingRows,
-    /// Remembers keys; prepared once for the whole group.
-    once: CachedStatement<'a>,
-    debt: &'a mut usize,
-    /// The first and the last event of the group.
-    told: Option<(Seq, Seq)>,
-    /// Whether something was said in a room.
-    in_rooms: bool,
+    pending: PendingRows,
+    /// Inserts idempotency keys; prepared once per batch.
+    insert_key: CachedStatement<'a>,
+    bytes_since_checkpoint: &'a mut usize,
+    /// Sequence numbers of the first and the last event of the batch.
+    event_range: Option<(Seq, Seq)>,
+    /// Whether the batch contains a message in a room, which the search index must take in.
+    has_room_messages: bool,
     committed: bool,
 }
 
 impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
         if !self.committed && !self.tables.0.is_autocommit() {
-            // A transaction that cannot even be undone is reported by the next one that begins.
+            // If the rollback fails, the next `BEGIN` reports the error.
             let _ = self.tables.0.execute_batch("ROLLBACK");
         }
     }
@@ -179,23 +181,23 @@ impl Drop for WriteTransaction<'_> {
 
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault> {
-        if self.bytes_since_checkpoint > CHECKPOINT {
+        if self.bytes_since_checkpoint > CHECKPOINT_BYTES {
             self.checkpoint()?;
         }
         let connection = &self.connection;
         let inserts = Inserts::prepare(connection)?;
-        let once = connection.prepare_cached(apply::REMEMBER).stored("preparing")?;
-        connection.execute_batch("BEGIN IMMEDIATE").stored("beginning")?;
-        self.bytes_since_checkpoint += COMMIT;
+        let insert_key = connection.prepare_cached(apply::INSERT_KEY).stored("preparing a statement")?;
+        connection.execute_batch("BEGIN IMMEDIATE").stored("beginning a transaction")?;
+        self.bytes_since_checkpoint += MIN_COMMIT_BYTES;
         let tables = SqlTables(connection);
         Ok(Box::new(WriteTransaction {
             tables,
             inserts,
-            waiting: PendingRows::default(),
-            once,
-            debt: &mut self.bytes_since_checkpoint,
-            told: None,
-            in_rooms: false,
+            pending: PendingRows::default(),
+            insert_key,
+            bytes_since_checkpoint: &mut self.bytes_since_checkpoint,
+            event_range: None,
+            has_room_messages: false,
             committed: false,
         }))
     }
@@ -209,34 +211,36 @@ impl Store for SqliteStore {
     }
 
     fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault> {
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("tending")?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .stored("running maintenance")?;
         let more = trim::trim(&transaction, now, &self.options)?;
-        transaction.commit().stored("tending")?;
+        transaction.commit().stored("running maintenance")?;
         self.checkpoint()?;
         Ok(more)
     }
 
-    fn index(&mut self, most: usize) -> Result<Seq, Fault> {
+    fn index(&mut self, limit: usize) -> Result<Seq, Fault> {
         if let Some(reached) = search::is_complete(&self.connection)? {
             return Ok(reached);
         }
-        if self.bytes_since_checkpoint > CHECKPOINT {
+        if self.bytes_since_checkpoint > CHECKPOINT_BYTES {
             self.checkpoint()?;
         }
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).stored("indexing")?;
-        let reached = search::index(&transaction, most)?;
+        let reached = search::index(&transaction, limit)?;
         transaction.commit().stored("indexing")?;
-        // What a slice of usual messages was seen to write, merges of the index included.
-        self.bytes_since_checkpoint += most * PAGE / 4;
+        // Measured for batches of typical messages, including merges of the index.
+        self.bytes_since_checkpoint += limit * PAGE_BYTES / 4;
         Ok(reached)
     }
 
-    /// Empties the write-ahead log, where texts deleted since lie until it is written over.
+    /// Truncates the write-ahead log, which may still contain the text of deleted messages.
     fn close(&mut self) -> Result<(), Fault> {
         let emptied = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        emptied.stored("closing")
+        emptied.stored("closing the database")
     }
 }
 
@@ -255,35 +259,35 @@ impl Transaction for WriteTransaction<'_> {
         for change in &plan.changes {
             match change {
                 Change::PutMessage(message) => {
-                    self.in_rooms |= message.destination.room().is_some();
-                    *self.debt += MESSAGE + message.length();
-                    apply::put_turn(self.tables.sql(), message)?;
-                    self.waiting.messages.push(message.clone());
+                    self.has_room_messages |= message.destination.room().is_some();
+                    *self.bytes_since_checkpoint += MESSAGE_OVERHEAD_BYTES + message.length();
+                    apply::put_run_output(self.tables.sql(), message)?;
+                    self.pending.messages.push(message.clone());
                 }
                 Change::PutDelivery { delivery, seq } => {
-                    self.waiting.deliveries.push((delivery.clone(), *seq));
+                    self.pending.deliveries.push((delivery.clone(), *seq));
                 }
                 Change::RememberIdempotencyKey { key, first, at } => {
-                    apply::remember(&mut self.once, key, first, *at)?
+                    apply::insert_key(&mut self.insert_key, key, first, *at)?
                 }
                 change => {
                     self.write()?;
-                    *self.debt += PAGE;
+                    *self.bytes_since_checkpoint += PAGE_BYTES;
                     apply::change(self.tables.sql(), change)?;
                 }
             }
         }
         for event in &plan.events {
-            let (first, _) = self.told.unwrap_or((event.seq, event.seq));
-            self.told = Some((first, event.seq));
-            self.waiting.log.push(event.clone());
+            let (first, _) = self.event_range.unwrap_or((event.seq, event.seq));
+            self.event_range = Some((first, event.seq));
+            self.pending.log.push(event.clone());
         }
         Ok(())
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), Fault> {
         self.write()?;
-        if let (false, Some((first, last))) = (self.in_rooms, self.told) {
+        if let (false, Some((first, last))) = (self.has_room_messages, self.event_range) {
             search::advance_watermark(self.tables.sql(), first, last)?;
         }
         self.tables.0.execute_batch("COMMIT").stored("committing")?;
@@ -294,19 +298,19 @@ impl Transaction for WriteTransaction<'_> {
 
 impl<'a> WriteTransaction<'a> {
     fn write(&mut self) -> Result<(), Fault> {
-        self.inserts.write(&mut self.waiting)
+        self.inserts.write(&mut self.pending)
     }
 
-    /// The tables with everything in them.
-    fn whole(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
+    /// Writes all pending rows and returns the tables.
+    fn flushed_tables(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
         self.write()?;
         Ok(&mut self.tables)
     }
 }
 
-lookup::through!(WriteTransaction<'_>, tables, whole);
+lookup::delegate_lookups!(WriteTransaction<'_>, tables, flushed_tables);
 
-/// Connections for readers; each is used by one at a time, and whoever finds none free waits.
+/// Pool of read-only connections. A read blocks until a connection is idle.
 struct ReaderPool {
     file: PathBuf,
     idle: Mutex<Vec<Connection>>,
@@ -328,7 +332,7 @@ impl ReaderPool {
     }
 }
 
-/// Puts the connection back however the read ends.
+/// Returns the connection to the pool on drop, also when the read fails or panics.
 struct Borrowed<'a> {
     pool: &'a ReaderPool,
     connection: Option<Connection>,
@@ -352,8 +356,8 @@ impl Reader for ReaderPool {
         };
         drop(idle);
         let borrowed = Borrowed { pool: self, connection: Some(connection) };
-        let connection = borrowed.connection.as_ref().expect("borrowed until dropped");
-        // A read transaction makes every look-up of this read see the same moment.
+        let connection = borrowed.connection.as_ref().expect("only `drop` takes the connection");
+        // A read transaction gives all look-ups of this read the same snapshot.
         let transaction = connection.unchecked_transaction().stored("reading")?;
         let result = read(&mut SqlTables(&*transaction));
         drop(transaction);
@@ -361,13 +365,13 @@ impl Reader for ReaderPool {
     }
 
     fn size(&self) -> StoreSize {
-        let bytes = |file: &Path| file.metadata().map_or(0, |about| about.len());
+        let bytes = |file: &Path| file.metadata().map_or(0, |metadata| metadata.len());
         StoreSize { database: bytes(&self.file), journal: bytes(&self.file.with_extension("db-wal")) }
     }
 }
 
-/// Which faults may pass: no room left, or another process in the way. Everything else that the disk
-/// says is taken for good, because what it holds is then unknown.
+/// Classifies a database error. I/O and corruption errors are permanent, because the state on disk is then
+/// unknown; others, such as a full disk or a lock held by another process, are transient.
 fn severity(error: &rusqlite::Error) -> parlor_engine::Severity {
     use parlor_engine::Severity;
     match error.sqlite_error_code() {

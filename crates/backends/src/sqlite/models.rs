@@ -1,4 +1,5 @@
-//! Models that the hub asks by itself, in their tables: those that pick which agents answer, and those that answer.
+//! Converts routers (models that choose the answering agents) and services (models that answer as agents)
+//! between rows and model types.
 
 use super::rows::{maybe_text, run, shared, text, time};
 use parlor_engine::Fault;
@@ -33,7 +34,7 @@ pub fn service(row: &Row<'_>) -> rusqlite::Result<Service> {
     })
 }
 
-/// Four columns from this one on.
+/// Reads model access from four columns, starting at `first`.
 fn access(row: &Row<'_>, first: usize) -> rusqlite::Result<ModelAccess> {
     Ok(ModelAccess {
         api: if row.get::<_, i64>(first)? == 1 { ModelApi::Anthropic } else { ModelApi::OpenAi },

@@ -1,4 +1,4 @@
-//! Plans of agents: rows to the model and back.
+//! Plans of agents: conversion between rows and model types, and their queries.
 
 use super::SqlTables;
 use super::rows::{all, maybe_text, one, run, shared, time};
@@ -31,7 +31,8 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
         agent: AgentId::stored(shared(row, 1)?),
         run: RunId::stored(shared(row, 2)?),
         plan: Payload(row.get_ref(3)?.as_str()?.into()),
-        // What a later version may know and this one does not is nothing to decide about.
+        // A state unknown to this version, written by a later one, counts as completed: no decision is
+        // pending.
         state: PlanState::parse(row.get_ref(4)?.as_str()?).unwrap_or(PlanState::Completed),
         text: maybe_text(row, 5)?,
         rev: row.get::<_, i64>(6)? as u64,

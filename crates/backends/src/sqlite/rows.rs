@@ -1,4 +1,6 @@
-//! From rows to the model and back: the only file that knows the numbers behind roles and kinds.
+//! Query helpers, and conversion between rows and model types.
+//!
+//! Owns the numbers that stand for roles, kinds and states on disk.
 
 use parlor_engine::Fault;
 use parlor_model::{
@@ -13,7 +15,7 @@ use parlor_model::{
 use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
 
-/// Turns a database error into a fault, with what was being done.
+/// Converts a database error into a `Fault`; `context` names the failed operation.
 pub trait SqlFaultExt<T> {
     fn stored(self, context: &'static str) -> Result<T, Fault>;
 }
@@ -32,12 +34,12 @@ pub fn one<T>(
     values: &[&dyn ToSql],
     read: Read<T>,
 ) -> Result<Option<T>, Fault> {
-    let found = || {
+    let query_row = || {
         let mut statement = sql.prepare_cached(query)?;
         let mut rows = statement.query(values)?;
         rows.next()?.map(read).transpose()
     };
-    found().stored("reading")
+    query_row().stored("reading")
 }
 
 pub fn all<T>(sql: &Connection, query: &str, values: &[&dyn ToSql], read: Read<T>) -> Result<Vec<T>, Fault> {
@@ -47,16 +49,16 @@ pub fn all<T>(sql: &Connection, query: &str, values: &[&dyn ToSql], read: Read<T
 }
 
 pub fn run(sql: &Connection, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
-    let done = || sql.prepare_cached(query)?.execute(values);
-    done().stored("writing")
+    let execute = || sql.prepare_cached(query)?.execute(values);
+    execute().stored("writing")
 }
 
-/// Limits and offsets as SQLite takes them.
+/// Converts a limit or an offset to an SQLite integer, saturating.
 pub fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A place in the log; what lies beyond the numbers of SQLite lies beyond every log.
+/// Converts a `Seq` to an SQLite integer. Saturates: no log reaches `i64::MAX`.
 pub fn seq_value(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
@@ -147,7 +149,7 @@ pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
     })
 }
 
-/// What the settings of `HubSettings` are called on disk, in the order of its fields.
+/// Keys of the `HubSettings` fields on disk, in the order of the fields.
 pub const SETTINGS: [&str; 4] = ["name", "invitations", "lockout_failures", "lockout_seconds"];
 
 pub const INVITATION: &str = "id, role, note, uses, uses_left, created_by, created_at, expires_at";
@@ -228,7 +230,7 @@ fn read_role(role: i64) -> RoomRole {
     }
 }
 
-/// With the name of the person or agent behind the membership; prefix for a `WHERE`.
+/// Selects members with the current name of the user or agent. Queries append their `WHERE` clause.
 pub const MEMBERS: &str = "SELECT m.room, m.kind, m.member, m.role, \
      CASE m.kind WHEN 0 THEN (SELECT display_name FROM users WHERE id = m.member) \
      ELSE (SELECT name FROM agents WHERE id = m.member) END, \
@@ -262,8 +264,8 @@ pub fn member(row: &Row<'_>) -> rusqlite::Result<Member> {
     })
 }
 
-pub fn notifications(wanted: Notifications) -> i64 {
-    match wanted {
+pub fn notifications(notifications: Notifications) -> i64 {
+    match notifications {
         Notifications::All => 0,
         Notifications::Mentions => 1,
         Notifications::None => 2,
@@ -287,7 +289,7 @@ pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_
      CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
-    let place = match row.get_ref(3)?.as_str_or_null()? {
+    let destination = match row.get_ref(3)?.as_str_or_null()? {
         Some(room) => Destination::Room(RoomId::stored(room)),
         None => Destination::Path(Path::stored(shared(row, 4)?)),
     };
@@ -295,7 +297,7 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         seq: seq(row, 0)?,
         id: MessageId::stored(shared(row, 1)?),
         at: time(row, 2)?,
-        destination: place,
+        destination,
         sender: read_sender(row.get(5)?, shared(row, 6)?),
         sender_name: text(row, 7)?,
         kind: if row.get::<_, i64>(8)? == 1 { MessageKind::AgentResponse } else { MessageKind::Text },
@@ -312,7 +314,7 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         forwarded: row.get_ref(19)?.as_str_or_null()?.and_then(read_forwarded),
         reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
-        run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_turn),
+        run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_run_output),
     }))
 }
 
@@ -321,10 +323,10 @@ pub fn chunks(chunks: &[Chunk]) -> String {
         .iter()
         .map(|chunk| (chunk.kind.as_str(), &*chunk.content, chunk.metadata.as_ref().map(|json| &*json.0)))
         .collect();
-    serde_json::to_string(&list).expect("texts become JSON")
+    serde_json::to_string(&list).expect("strings always serialise to JSON")
 }
 
-fn read_turn(json: &str) -> Option<Arc<RunOutput>> {
+fn read_run_output(json: &str) -> Option<Arc<RunOutput>> {
     let (run, outcome, chunks): (String, i64, String) = serde_json::from_str(json).ok()?;
     let list: Vec<(String, String, Option<String>)> = serde_json::from_str(&chunks).ok()?;
     let read = |(kind, content, metadata): (String, String, Option<String>)| {
@@ -355,7 +357,7 @@ pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         lineage: Lineage {
             conversation: ConversationId::stored(shared(row, 7)?),
             depth: row.get(8)?,
-            // An id never contains a blank.
+            // Agent ids never contain a space.
             chain: row.get_ref(9)?.as_str()?.split(' ').map(AgentId::stored).collect(),
         },
         parent: row.get_ref(10)?.as_str_or_null()?.map(RunId::stored),
@@ -417,7 +419,7 @@ pub fn reactions(reactions: &[Reaction]) -> String {
     };
     let list: Vec<(&str, _)> =
         reactions.iter().map(|reaction| (&*reaction.emoji, people(reaction))).collect();
-    serde_json::to_string(&list).expect("texts become JSON")
+    serde_json::to_string(&list).expect("strings always serialise to JSON")
 }
 
 fn read_reactions(json: &str) -> Vec<Reaction> {
@@ -432,7 +434,7 @@ fn read_reactions(json: &str) -> Vec<Reaction> {
 pub fn forwarded(from: &Forwarded) -> String {
     let Forwarded { message, sender, sender_name, at } = from;
     let parts = (message.as_str(), sender_kind(sender), sender.id(), &**sender_name, at.0);
-    serde_json::to_string(&parts).expect("numbers and texts become JSON")
+    serde_json::to_string(&parts).expect("strings and numbers always serialise to JSON")
 }
 
 fn read_forwarded(json: &str) -> Option<Box<Forwarded>> {
@@ -492,7 +494,7 @@ pub fn mentions(mentions: &[Mention]) -> Option<String> {
     }
     let list: Vec<(i64, &str, &str)> =
         mentions.iter().map(|m| (member_kind(&m.member), m.member.as_str(), &*m.name)).collect();
-    Some(serde_json::to_string(&list).expect("numbers and texts become JSON"))
+    Some(serde_json::to_string(&list).expect("strings and numbers always serialise to JSON"))
 }
 
 fn read_mentions(json: &str) -> Vec<Mention> {
@@ -506,11 +508,11 @@ pub fn attachments(attachments: &[Attachment]) -> Option<String> {
     if attachments.is_empty() {
         return None;
     }
-    let told = |Attachment { id, file }: &'_ Attachment| {
+    let encode = |Attachment { id, file }: &'_ Attachment| {
         (id.as_str().to_owned(), file.name.clone(), file.media.as_str(), file.size)
     };
-    let list: Vec<_> = attachments.iter().map(told).collect();
-    Some(serde_json::to_string(&list).expect("texts and numbers become JSON"))
+    let list: Vec<_> = attachments.iter().map(encode).collect();
+    Some(serde_json::to_string(&list).expect("strings and numbers always serialise to JSON"))
 }
 
 fn read_attachments(json: &str) -> Vec<Attachment> {
@@ -564,7 +566,8 @@ pub fn subscription(row: &Row<'_>) -> rusqlite::Result<Subscription> {
     })
 }
 
-/// An empty text stands for the agent itself: a key column cannot be null.
+/// Reads an optional session id. An empty string means the agent's own mailbox, as a key column cannot be
+/// null.
 fn session(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<SessionId>> {
     let session = row.get_ref(index)?.as_str()?;
     Ok((!session.is_empty()).then(|| SessionId::stored(session)))
@@ -574,7 +577,7 @@ pub fn session_text(session: Option<&SessionId>) -> &str {
     session.map_or("", SessionId::as_str)
 }
 
-/// The place of the message whose id is the first value.
+/// Subquery for the `Seq` of the message whose id is `?1`.
 pub const SEQ_OF: &str = "(SELECT seq FROM messages WHERE id = ?1)";
 
 pub const DELIVERY: &str = "agent, session, (SELECT id FROM messages WHERE messages.seq = deliveries.seq), state, \
@@ -600,7 +603,7 @@ pub fn sessions(sessions: &[SessionRef]) -> Option<String> {
         return None;
     }
     let list: Vec<(&str, &str)> = sessions.iter().map(|s| (s.agent.as_str(), s.session.as_str())).collect();
-    Some(serde_json::to_string(&list).expect("texts become JSON"))
+    Some(serde_json::to_string(&list).expect("strings always serialise to JSON"))
 }
 
 fn read_sessions(json: &str) -> Vec<SessionRef> {

@@ -1,7 +1,7 @@
-//! The index for searches: filled behind a watermark, read together with the few messages beyond it.
+//! Full-text search index: contains messages up to a watermark; a search also scans the few newer messages.
 //!
-//! Owns: an index that holds exactly what its triggers and its watermark say. What it names is only looked at;
-//! whether it is found is decided by the engine, on the message itself.
+//! Owns: the contents of the index, maintained by triggers and the watermark. The index only yields
+//! candidates; the engine decides on the message itself whether it matches.
 
 use super::SqlTables;
 use super::rows::{self, SqlFaultExt, number, one, run, seq_value};
@@ -13,18 +13,20 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::{ControlFlow, Deref};
 
-/// Texts of this length together end a slice early: the writer is needed for other things.
+/// Maximum bytes of text indexed per slice (a single longer message is still indexed), so that indexing does
+/// not block the writer.
 const SLICE_BYTES: i64 = 1024 * 1024;
-/// Beyond these it is quicker to begin anew: taking a message out costs thirty times what taking one in does.
+/// Maximum messages removed from the index one by one. Beyond it, the index is rebuilt: removing a message
+/// costs thirty times as much as adding one.
 const MAX_INDEX_DELETIONS: usize = 1000;
-/// Beyond these, rooms are told apart by the messages, not by the index.
-const MOST_ROOMS: usize = 100;
-/// After these, the index is asked for the rooms as well.
-const FEW_FOREIGN: usize = 100;
-/// How many places in the log the index looks through at first.
-const FIRST_WINDOW: i64 = 8192;
+/// Maximum rooms listed in an index query. Beyond it, rooms are filtered by reading the messages.
+const MAX_ROOMS_IN_QUERY: usize = 100;
+/// Maximum candidates from other rooms before the index query filters by room as well.
+const MAX_FOREIGN_CANDIDATES: usize = 100;
+/// Width of the first search window, in sequence numbers; each following window is twice as wide.
+const FIRST_WINDOW_SEQS: i64 = 8192;
 
-/// Teaches a connection that writes the function that the triggers call.
+/// Registers the SQL function `words`, which the index triggers call, on a writing connection.
 pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
@@ -33,7 +35,7 @@ pub fn prepare(sql: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Empties an index that was made by other rules than those of now; it is filled anew while the hub runs.
+/// Empties an index that was built with other tokenizer rules; it is rebuilt while the hub runs.
 pub fn rebuild_if_stale(sql: &Connection) -> Result<(), Fault> {
     let query = "SELECT 1 FROM meta WHERE key = 'words' AND value = ?1";
     if one(sql, query, &[&TokenizedText::rules()], |_| Ok(()))?.is_none() {
@@ -48,22 +50,22 @@ fn empty(sql: &Connection) -> Result<(), Fault> {
     run(sql, "UPDATE meta SET value = 0 WHERE key = 'indexed'", &[]).map(drop)
 }
 
-/// Takes the next messages in, within the open transaction; says up to where the index then reaches.
-pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
+/// Indexes at most `limit` messages within the open transaction and returns the new watermark.
+pub fn index(sql: &Connection, limit: usize) -> Result<Seq, Fault> {
     let indexed = watermark(sql)?;
     let query = "SELECT seq, octet_length(text) FROM messages WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-    let waiting = rows::all(sql, query, &[&indexed, &number(most)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let unindexed = rows::all(sql, query, &[&indexed, &number(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut bytes = 0;
-    let fitting = waiting.iter().take_while(|(_, length): &&(i64, i64)| {
+    let fitting = unindexed.iter().take_while(|(_, length): &&(i64, i64)| {
         let first = bytes == 0;
         bytes += length;
         first || bytes <= SLICE_BYTES
     });
     let fitting = fitting.count();
-    let through = if fitting == most || fitting < waiting.len() {
-        waiting.get(fitting.wrapping_sub(1)).map_or(indexed, |(seq, _)| *seq)
+    let through = if fitting == limit || fitting < unindexed.len() {
+        unindexed.get(fitting.wrapping_sub(1)).map_or(indexed, |(seq, _)| *seq)
     } else {
-        // Nothing to take in lies between here and the end of the log.
+        // No message is left to index before the end of the log.
         let head = one(sql, "SELECT coalesce(max(seq), 0) FROM log", &[], |row| row.get::<_, i64>(0))?;
         head.unwrap_or_default().max(indexed)
     };
@@ -81,19 +83,20 @@ pub fn index(sql: &Connection, most: usize) -> Result<Seq, Fault> {
     Ok(Seq(through as u64))
 }
 
-/// Moves a complete index past events among which nothing was said in a room: there is nothing in them to take in.
+/// Moves the watermark of a complete index past a batch of events that contains no message in a room.
 pub fn advance_watermark(sql: &Connection, first: Seq, last: Seq) -> Result<(), Fault> {
     let query = "UPDATE meta SET value = ?2 WHERE key = 'indexed' AND value = ?1 - 1";
     run(sql, query, &[&seq_value(first), &seq_value(last)]).map(drop)
 }
 
-/// Where the index reaches, if that is the end of the log.
+/// Returns the watermark if the index reaches the end of the log.
 pub fn is_complete(sql: &Connection) -> Result<Option<Seq>, Fault> {
     let (indexed, head) = (Seq(watermark(sql)? as u64), SqlTables(sql).head()?.seq);
     Ok((indexed >= head).then_some(indexed))
 }
 
-/// Before a room is removed with all that was said in it: empties the index where that is quicker.
+/// Called before a room and its messages are deleted: empties the index if that is faster than removing each
+/// message.
 pub fn before_removal(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
     let query = "SELECT count(*) FROM (SELECT 1 FROM messages WHERE room = ?1 AND seq <= ?2 LIMIT ?3)";
     let values: [&dyn ToSql; 3] = [&room.as_str(), &watermark(sql)?, &number(MAX_INDEX_DELETIONS + 1)];
@@ -113,7 +116,7 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     pub fn visit_candidates(
         &self,
         search_scope: &SearchScope<'_>,
-        look: CandidateVisitor<'_>,
+        visit: CandidateVisitor<'_>,
     ) -> Result<(), Fault> {
         let sql = self.sql();
         let (indexed, before) =
@@ -122,33 +125,35 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
         let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
         let mut message = sql.prepare_cached(&message).stored("reading")?;
-        let visited = each(sql, beyond(room.is_some()), &values, |row| {
-            // Most is told apart by its room or its letters, before anything is made of it.
-            let wanted = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room))
+        let visited = each(sql, after_watermark_query(room.is_some()), &values, |row| {
+            // Reject most rows by room and raw text, before the whole message is read.
+            let may_match = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room))
                 && search_scope.wanted.may_be_in(row.get_ref(2)?.as_str()?);
-            if !wanted {
-                return Ok(look(rows::seq(row, 0)?, None));
+            if !may_match {
+                return Ok(visit(rows::seq(row, 0)?, None));
             }
             let mut found = message.query([row.get::<_, i64>(0)?])?;
             let found = found.next()?.map(rows::message).transpose()?;
-            Ok(look(rows::seq(row, 0)?, found.as_deref()))
+            Ok(visit(rows::seq(row, 0)?, found.as_deref()))
         })?;
         if visited.is_break() {
             return Ok(());
         }
-        // In windows that grow into the past: within one the index looks on its own, whatever the time.
-        let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW);
+        // Search in windows that grow into the past: the visitor can stop the search only between the rows
+        // that the index yields, so one query over everything could exceed the search timeout.
+        let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW_SEQS);
         let mut foreign = 0;
         while until > 0 {
             let from = (until - window).max(0);
-            // Asking for the rooms too costs more than it saves, unless most is said in others.
-            let values: [&dyn ToSql; 3] = [&expression(search_scope, foreign > FEW_FOREIGN), &until, &from];
+            // Filtering by room in the index costs more than it saves, unless most hits are in other rooms.
+            let values: [&dyn ToSql; 3] =
+                [&expression(search_scope, foreign > MAX_FOREIGN_CANDIDATES), &until, &from];
             let visited = each(sql, INDEXED, &values, |row| {
                 let mut found = message.query([row.get::<_, i64>(0)?])?;
-                let found = found.next()?.map(|row| show(row, search_scope, look, &mut foreign));
+                let found = found.next()?.map(|row| visit_indexed(row, search_scope, visit, &mut foreign));
                 found.unwrap_or(Ok(ControlFlow::Continue(())))
             })?;
-            if visited.is_break() || from > 0 && look(Seq(from as u64), None).is_break() {
+            if visited.is_break() || from > 0 && visit(Seq(from as u64), None).is_break() {
                 return Ok(());
             }
             (until, window) = (from, window * 2);
@@ -157,12 +162,13 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
     }
 }
 
-/// What the index names, newest first.
+/// Selects the candidates that the index yields, newest first.
 const INDEXED: &str = "SELECT rowid FROM message_words \
      WHERE message_words MATCH ?1 AND rowid < ?2 AND rowid >= ?3 ORDER BY rowid DESC";
 
-/// What lies beyond the index. One room has an index of its own; several are told apart row by row.
-fn beyond(in_one_room: bool) -> &'static str {
+/// Selects the messages after the watermark. A search in one room uses the index on rooms; otherwise each row
+/// is filtered by room.
+fn after_watermark_query(in_one_room: bool) -> &'static str {
     match in_one_room {
         true => {
             "SELECT seq, room, text FROM messages \
@@ -175,19 +181,19 @@ fn beyond(in_one_room: bool) -> &'static str {
     }
 }
 
-fn show(
+fn visit_indexed(
     row: &Row<'_>,
     search_scope: &SearchScope<'_>,
-    look: CandidateVisitor<'_>,
+    visit: CandidateVisitor<'_>,
     foreign: &mut usize,
 ) -> rusqlite::Result<ControlFlow<()>> {
     let seq = rows::seq(row, 0)?;
-    // Most of what others say is told apart by its room, before anything is made of it.
+    // Reject messages of other rooms before the whole message is decoded.
     if !row.get_ref(3)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room)) {
         *foreign += 1;
-        return Ok(look(seq, None));
+        return Ok(visit(seq, None));
     }
-    Ok(look(seq, Some(&*rows::message(row)?)))
+    Ok(visit(seq, Some(&*rows::message(row)?)))
 }
 
 fn each(
@@ -196,7 +202,7 @@ fn each(
     values: &[&dyn ToSql],
     mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>, Fault> {
-    let mut walk = || {
+    let mut visit_rows = || {
         let mut statement = sql.prepare_cached(query)?;
         let mut rows = statement.query(values)?;
         while let Some(row) = rows.next()? {
@@ -206,13 +212,13 @@ fn each(
         }
         Ok(ControlFlow::Continue(()))
     };
-    walk().stored("searching")
+    visit_rows().stored("searching")
 }
 
-/// The hunt in the language of the index. Words are letters and digits only, so nothing needs escaping.
+/// Translates the search into an FTS5 expression. Words are letters and digits only and need no escaping.
 fn expression(search_scope: &SearchScope<'_>, with_rooms: bool) -> String {
     let mut about = Vec::new();
-    if with_rooms && search_scope.rooms().len() <= MOST_ROOMS {
+    if with_rooms && search_scope.rooms().len() <= MAX_ROOMS_IN_QUERY {
         let rooms: Vec<String> = search_scope.rooms().map(|room| format!("r{}", hex(room))).collect();
         about.push(format!("({})", rooms.join(" OR ")));
     }
@@ -241,7 +247,7 @@ fn sender_kind(kind: SenderKind) -> i64 {
     }
 }
 
-/// As SQLite writes it.
+/// Uppercase hexadecimal, like the SQL function `hex`.
 fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02X}")).collect()
 }
@@ -259,7 +265,7 @@ mod tests {
         sql
     }
 
-    fn say(sql: &Connection, seq: i64, room: Option<&str>, text: &str) {
+    fn insert_message(sql: &Connection, seq: i64, room: Option<&str>, text: &str) {
         let query = "INSERT INTO messages (seq, id, at, room, sender_kind, sender, sender_name, kind, text, source) \
                      VALUES (?1, ?1, 0, ?2, 0, 'ann', 'Ann', 0, ?3, '')";
         run(sql, query, &[&seq, &room, &text]).unwrap();
@@ -267,21 +273,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn holds(sql: &Connection, expression: &str, expected: &[i64]) {
+    fn check_index(sql: &Connection, expression: &str, expected: &[i64]) {
         let query = "SELECT rowid FROM message_words WHERE message_words MATCH ?1 ORDER BY rowid";
         let found = rows::all(sql, query, &[&expression], |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(found, expected, "{expression}");
     }
 
     #[test]
-    fn the_index_follows_every_change_of_what_it_holds() {
+    fn the_index_follows_every_change_of_indexed_messages() {
         let sql = database();
         for (seq, room) in [(1, Some("a")), (2, Some("b")), (3, None), (4, Some("a"))] {
-            say(&sql, seq, room, "Canary");
+            insert_message(&sql, seq, room, "Canary");
         }
         assert_eq!(index(&sql, 3).unwrap(), Seq(3));
-        holds(&sql, "canary", &[1, 2]);
-        holds(&sql, "about : r61", &[1]);
+        check_index(&sql, "canary", &[1, 2]);
+        check_index(&sql, "about : r61", &[1]);
         for change in [
             "UPDATE messages SET text = 'Finch' WHERE seq = 1",
             "UPDATE messages SET text = '', erased = 1 WHERE seq = 2",
@@ -290,70 +296,70 @@ mod tests {
         ] {
             run(&sql, change, &[]).unwrap();
         }
-        holds(&sql, "canary", &[]);
-        holds(&sql, "finch", &[1]);
+        check_index(&sql, "canary", &[]);
+        check_index(&sql, "finch", &[1]);
         assert_eq!(index(&sql, 3).unwrap(), Seq(4));
-        holds(&sql, "finch", &[1, 4]);
+        check_index(&sql, "finch", &[1, 4]);
         run(&sql, "DELETE FROM messages WHERE seq <> 4", &[]).unwrap();
-        holds(&sql, "finch OR r61 OR s616E6E OR k0", &[4]);
+        check_index(&sql, "finch OR r61 OR s616E6E OR k0", &[4]);
     }
 
     #[test]
-    fn a_complete_index_passes_by_what_is_said_outside_of_rooms() {
+    fn a_complete_index_skips_messages_outside_rooms() {
         let sql = database();
         let reached = || (watermark(&sql).unwrap(), is_complete(&sql).unwrap());
-        say(&sql, 1, Some("a"), "canary");
+        insert_message(&sql, 1, Some("a"), "canary");
         assert_eq!(reached(), (0, None));
         assert_eq!(index(&sql, 9).unwrap(), Seq(1));
         for seq in 2..=5 {
-            say(&sql, seq, None, "canary");
+            insert_message(&sql, seq, None, "canary");
         }
         advance_watermark(&sql, Seq(2), Seq(4)).unwrap();
         assert_eq!(reached(), (4, None));
         advance_watermark(&sql, Seq(5), Seq(5)).unwrap();
         assert_eq!(reached(), (5, Some(Seq(5))));
-        say(&sql, 6, Some("a"), "canary");
-        say(&sql, 7, None, "canary");
+        insert_message(&sql, 6, Some("a"), "canary");
+        insert_message(&sql, 7, None, "canary");
         advance_watermark(&sql, Seq(7), Seq(7)).unwrap();
-        assert_eq!(reached(), (5, None), "what was said in a room waits to be taken in");
+        assert_eq!(reached(), (5, None), "a message in a room is not indexed yet");
         assert_eq!(index(&sql, 9).unwrap(), Seq(7));
-        holds(&sql, "canary", &[1, 6]);
+        check_index(&sql, "canary", &[1, 6]);
     }
 
     #[test]
-    fn what_was_said_before_beginnings_had_an_index_is_taken_in_anew() {
+    fn messages_from_before_the_prefix_index_are_indexed_again() {
         let sql = Connection::open_in_memory().unwrap();
         prepare(&sql).unwrap();
-        let beginnings = 9;
-        sql.execute_batch(&MIGRATIONS[..beginnings].concat()).unwrap();
-        say(&sql, 1, Some("a"), "Canary");
-        say(&sql, 2, Some("a"), "Canary");
+        let prefix_index_migration = 9;
+        sql.execute_batch(&MIGRATIONS[..prefix_index_migration].concat()).unwrap();
+        insert_message(&sql, 1, Some("a"), "Canary");
+        insert_message(&sql, 2, Some("a"), "Canary");
         index(&sql, 9).unwrap();
-        sql.execute_batch(&MIGRATIONS[beginnings..].concat()).unwrap();
-        holds(&sql, "canary", &[]);
+        sql.execute_batch(&MIGRATIONS[prefix_index_migration..].concat()).unwrap();
+        check_index(&sql, "canary", &[]);
         run(&sql, "UPDATE messages SET text = 'Finch' WHERE seq = 1", &[]).unwrap();
         assert_eq!(index(&sql, 9).unwrap(), Seq(2));
         run(&sql, "DELETE FROM messages WHERE seq = 2", &[]).unwrap();
-        holds(&sql, "can*", &[]);
-        holds(&sql, "fin*", &[1]);
+        check_index(&sql, "can*", &[]);
+        check_index(&sql, "fin*", &[1]);
     }
 
     #[test]
-    fn an_index_made_by_other_rules_is_made_anew() {
+    fn an_index_built_with_other_tokenizer_rules_is_rebuilt() {
         let sql = database();
-        say(&sql, 1, Some("a"), "canary");
+        insert_message(&sql, 1, Some("a"), "canary");
         index(&sql, 9).unwrap();
         rebuild_if_stale(&sql).unwrap();
-        holds(&sql, "canary", &[1]);
+        check_index(&sql, "canary", &[1]);
         run(&sql, "UPDATE meta SET value = 'others' WHERE key = 'words'", &[]).unwrap();
         rebuild_if_stale(&sql).unwrap();
-        holds(&sql, "canary", &[]);
+        check_index(&sql, "canary", &[]);
         assert_eq!(index(&sql, 9).unwrap(), Seq(1));
-        holds(&sql, "canary", &[1]);
+        check_index(&sql, "canary", &[1]);
     }
 
     #[test]
-    fn nothing_is_sorted_and_nothing_read_that_is_not_asked_for() {
+    fn search_queries_use_their_indexes_and_do_not_sort() {
         let sql = database();
         let check = |query: &str, values: &[&dyn ToSql], first: &str| {
             let explain = format!("EXPLAIN QUERY PLAN {query}");
@@ -363,8 +369,8 @@ mod tests {
         };
         check(INDEXED, &[&"x", &9, &1], "SCAN message_words VIRTUAL TABLE");
         let in_room = "SEARCH messages USING INDEX messages_in_room (room=? AND seq>? AND seq<?)";
-        check(beyond(true), &[&1, &9, &"a"], in_room);
-        let by_place = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
-        check(beyond(false), &[&1, &9, &""], by_place);
+        check(after_watermark_query(true), &[&1, &9, &"a"], in_room);
+        let by_seq = "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+        check(after_watermark_query(false), &[&1, &9, &""], by_seq);
     }
 }

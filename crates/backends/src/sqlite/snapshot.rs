@@ -1,4 +1,4 @@
-//! What readers ask beyond single things: lists, pages, counts.
+//! Lists, pages and counts of the SQLite store: the `Snapshot` port.
 
 use super::SqlTables;
 use super::agents;
@@ -39,7 +39,7 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
     }
 
     fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault> {
-        let wanted: String = text
+        let escaped: String = text
             .chars()
             .flat_map(|c| matches!(c, '%' | '_' | '\\').then_some('\\').into_iter().chain([c]))
             .collect();
@@ -48,7 +48,7 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
              ORDER BY username LIMIT ?3",
             rows::USER
         );
-        all(self.sql(), &query, &[&format!("%{wanted}%"), &except.as_str(), &number(limit)], rows::user)
+        all(self.sql(), &query, &[&format!("%{escaped}%"), &except.as_str(), &number(limit)], rows::user)
     }
 
     fn sign_ins(&mut self, user: &UserId, now: Time) -> Result<Vec<SignIn>, Fault> {
@@ -88,7 +88,7 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
     }
 
     fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
-        self.notes(page)
+        self.audit_records(page)
     }
 
     fn rooms_with_root(&mut self) -> Result<Vec<Room>, Fault> {
@@ -226,7 +226,8 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
     }
 
     fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {
-        // CROSS keeps the order: from the person's rooms to the agents in them, not over all agents in rooms.
+        // CROSS JOIN fixes the join order: from the user's rooms to their agents, not from all agents in
+        // rooms.
         let query = format!(
             "SELECT {} FROM agents WHERE owner <> ?1 AND id IN (SELECT b.member FROM members a \
              CROSS JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1 \
@@ -321,11 +322,12 @@ impl<C: Deref<Target = Connection>> Snapshot for SqlTables<C> {
     }
 }
 
-/// What makes an agent one that is shared with the person `?1`.
+/// Condition: the agent is shared with the user `?1`.
 const SHARED: &str =
     "visibility <> 0 AND (visibility = 1 OR ?1 IN (SELECT value FROM json_each(shared_with)))";
 
-/// What waits and what was settled, each in order by itself, become one list in order without being sorted.
+/// Selects a page of mail. Pending and settled deliveries are each read in key order, so SQLite merges them
+/// without a sort.
 fn mail_query() -> String {
     let part = |settled: u8| {
         format!(
@@ -343,7 +345,8 @@ fn answers_query(to: &Message) -> String {
     format!("SELECT {columns} FROM messages WHERE {answering} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
 }
 
-/// What is deleted answers nothing any more: both columns are emptied then.
+/// Column that refers to `to`: `thread` for the start of a thread, otherwise `reply_to`. Both are null in
+/// deleted messages, which are therefore not found.
 fn answering(to: &Message) -> &'static str {
     if to.thread.is_none() { "thread" } else { "reply_to" }
 }
@@ -357,7 +360,8 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
         Ok(one(self.sql(), query, values, |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
     }
 
-    /// The last message that is not after `time`: walks back from the newest, so it costs what was missed.
+    /// Returns the `Seq` of the newest message not after `time`. Scans backwards from the newest message, so
+    /// the cost is proportional to the number of newer messages.
     fn last_until(&self, room: &RoomId, time: Time) -> Result<i64, Fault> {
         let query =
             "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1";
@@ -371,7 +375,7 @@ mod tests {
     use parlor_model::{Destination, MessageKind, Sender};
 
     #[test]
-    fn a_page_of_mail_is_merged_and_not_sorted() {
+    fn a_page_of_mail_is_merged_without_a_sort() {
         let sql = Connection::open_in_memory().unwrap();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let values: [&dyn ToSql; 5] = [&"coder", &"", &0, &1, &1];
@@ -384,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_thread_reads_no_more_than_its_messages() {
+    fn a_page_of_a_thread_reads_only_its_messages() {
         let sql = Connection::open_in_memory().unwrap();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let first = Message {

@@ -1,4 +1,4 @@
-//! Tasks: rows to the model and back.
+//! Converts tasks between rows and model types.
 
 use super::rows::{maybe_text, maybe_time, member_id, member_kind, run, shared, text, time};
 use parlor_engine::Fault;
@@ -10,13 +10,13 @@ pub const TASK: &str = "id, room, title, description, status, result, due_at, as
 
 pub fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     let status: i64 = row.get(4)?;
-    let known = TaskStatus::ALL.into_iter().find(|known| number(*known) == status);
+    let found = TaskStatus::ALL.into_iter().find(|candidate| number(*candidate) == status);
     Ok(Task {
         id: TaskId::stored(shared(row, 0)?),
         room: RoomId::stored(shared(row, 1)?),
         title: text(row, 2)?,
         description: maybe_text(row, 3)?,
-        status: known.unwrap_or(TaskStatus::Pending),
+        status: found.unwrap_or(TaskStatus::Pending),
         result: maybe_text(row, 5)?,
         due_at: maybe_time(row, 6)?,
         assignee: match row.get::<_, Option<i64>>(7)? {
@@ -29,7 +29,7 @@ pub fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     })
 }
 
-/// On disk: never change one.
+/// Number of a task status on disk: never change one.
 fn number(status: TaskStatus) -> i64 {
     match status {
         TaskStatus::Pending => 0,

@@ -1,6 +1,7 @@
-//! Whoever answers an agent, however many at once, whatever goes away meanwhile: one decision reaches its gateway, and
-//! none of somebody who may not make it. And turns of which nobody can say whether they should be. On the real store,
-//! through the whole hub.
+//! Approvals, missions and triage through a whole hub on the SQLite store.
+//!
+//! Under concurrent answers, leaving members and lost gateways, exactly one decision per approval reaches its
+//! gateway, and only from a user who may decide it.
 
 mod missions;
 mod races;

@@ -1,4 +1,4 @@
-//! Idle agents are prompted by the clock, once each time, and not while they have something to do.
+//! The hub prompts an idle agent once per interval, and never while the agent has a run.
 
 use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
@@ -12,13 +12,13 @@ use parlor_model::{
 use std::sync::Arc;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn idle(prompt: &str, interval: u32) -> IdlePrompt {
     IdlePrompt { prompt: Some(prompt.into()), interval: Some(interval) }
 }
 
-/// What was said for missions, the oldest first.
+/// Mission prompts posted in the room, oldest first.
 fn prompts(scene: &Scene) -> Vec<Arc<Message>> {
     prompts_in(scene, &scene.room)
 }
@@ -36,34 +36,34 @@ fn prompts_in(scene: &Scene, room: &RoomId) -> Vec<Arc<Message>> {
     found
 }
 
-/// The agent gets its next prompt, does what it was given, and is free again.
+/// Waits for the `times`th prompt, finishes its run, and returns the text of the prompt.
 async fn is_prompted(scene: &Scene, times: usize) -> String {
     let prompted = async {
         while prompts(scene).len() < times {
-            // The desk hears of the end of a turn behind the store.
+            // The scheduler applies the end of a run later than the store, so retry.
             scene.hub.prompt_idle().await;
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, prompted).await.expect("prompted in time");
-    let run = scene.gateway.works(times).await;
-    is_done(scene, &scene.room, &run).await;
-    let said = prompts(scene);
-    assert_eq!(said.len(), times, "each time once");
-    said[times - 1].text.to_string()
+    tokio::time::timeout(TEST_TIMEOUT, prompted).await.expect("the agent is prompted before the timeout");
+    let run = scene.gateway.receives_run(times).await;
+    finish_run(scene, &scene.room, &run).await;
+    let posted = prompts(scene);
+    assert_eq!(posted.len(), times, "one prompt each time");
+    posted[times - 1].text.to_string()
 }
 
-/// The agent ends what it does in a room, and is free.
-async fn is_done(scene: &Scene, room: &RoomId, run: &str) {
+/// Stops the agent's run in a room and reports the agent as online and idle.
+async fn finish_run(scene: &Scene, room: &RoomId, run: &str) {
     scene.hub.stop(&scene.ann, room, &coder()).await.unwrap();
-    let over = async {
+    let ended = async {
         while is_open(scene, run) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, over).await.expect("over in time");
-    let link = *scene.gateway.link.lock();
-    scene.hub.report_status(link, &coder(), AgentStatus::Online, 0).await;
+    tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("the run ends before the timeout");
+    let connection = *scene.gateway.connection.lock();
+    scene.hub.report_status(connection, &coder(), AgentStatus::Online, 0).await;
 }
 
 fn is_open(scene: &Scene, run: &str) -> bool {
@@ -78,12 +78,12 @@ fn is_open(scene: &Scene, run: &str) -> bool {
     open
 }
 
-async fn is_left_alone(scene: &Scene, times: usize, why: &str) {
+async fn is_not_prompted(scene: &Scene, times: usize, why: &str) {
     scene.hub.prompt_idle().await;
     assert_eq!(prompts(scene).len(), times, "{why}");
 }
 
-async fn pursue(scene: &Scene, agents: Vec<IdlePrompt>) {
+async fn set_mission(scene: &Scene, agents: Vec<IdlePrompt>) {
     let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
     let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
     scene.hub.execute(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
@@ -102,59 +102,59 @@ fn missions(scene: &Scene) -> Vec<Mission> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_is_prompted_when_its_time_has_come_and_never_twice_over_a_restart() {
+async fn an_agent_is_prompted_after_its_interval_and_not_twice_across_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
-    is_left_alone(&scene, 0, "there is no mission").await;
-    pursue(&scene, vec![idle("Look at it", 30)]).await;
+    is_not_prompted(&scene, 0, "there is no mission").await;
+    set_mission(&scene, vec![idle("Look at it", 30)]).await;
     assert_eq!(is_prompted(&scene, 1).await, "Mission: Keep the kettle warm\n\nLook at it");
-    is_left_alone(&scene, 1, "it had something to do just now").await;
-    scene.clock.pass(20);
-    is_left_alone(&scene, 1, "not for long enough").await;
-    scene.clock.pass(11);
+    is_not_prompted(&scene, 1, "its last run has just ended").await;
+    scene.clock.advance(20);
+    is_not_prompted(&scene, 1, "the interval has not passed").await;
+    scene.clock.advance(11);
     is_prompted(&scene, 2).await;
 
     let scene = scene.restart(directory.path()).await;
-    is_left_alone(&scene, 2, "it is not there").await;
-    scene.gateway.come_back(&scene.hub, &scene.ann).await;
-    is_left_alone(&scene, 2, "it was prompted before the hub went").await;
+    is_not_prompted(&scene, 2, "the agent is offline after the restart").await;
+    scene.gateway.reconnect(&scene.hub, &scene.ann).await;
+    is_not_prompted(&scene, 2, "it was prompted before the restart").await;
     scene.gateway.lose(&scene.hub).await;
-    scene.clock.pass(3600);
-    is_left_alone(&scene, 2, "it is away").await;
-    scene.gateway.come_back(&scene.hub, &scene.ann).await;
+    scene.clock.advance(3600);
+    is_not_prompted(&scene, 2, "the agent is offline").await;
+    scene.gateway.reconnect(&scene.hub, &scene.ann).await;
     is_prompted(&scene, 3).await;
     assert_eq!(missions(&scene)[0].prompts, 3);
 
     scene.hub.execute(&scene.ann, Command::EndMission { room: scene.room.clone() }).await.unwrap();
-    scene.clock.pass(3600);
-    is_left_alone(&scene, 3, "nobody wants it any more").await;
+    scene.clock.advance(3600);
+    is_not_prompted(&scene, 3, "the mission has ended").await;
     assert!(!missions(&scene)[0].is_on());
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_budget_of_the_day_and_a_freeze_bind_prompts_too() {
+async fn the_daily_budget_and_a_freeze_apply_to_prompts() {
     let directory = tempfile::tempdir().unwrap();
     let limits = Limits { room_turns: 2, ..Limits::default() };
     let scene = Scene::with(directory.path(), Arc::new(RuleBasedTriage), limits).await;
-    pursue(&scene, vec![idle("Look at it", 30)]).await;
+    set_mission(&scene, vec![idle("Look at it", 30)]).await;
     is_prompted(&scene, 1).await;
     scene.hub.execute(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
-    scene.clock.pass(60);
-    is_left_alone(&scene, 1, "the room is frozen").await;
+    scene.clock.advance(60);
+    is_not_prompted(&scene, 1, "the room is frozen").await;
     scene.hub.execute(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
     is_prompted(&scene, 2).await;
-    scene.clock.pass(60);
-    is_left_alone(&scene, 2, "the turns of this day are used up").await;
+    scene.clock.advance(60);
+    is_not_prompted(&scene, 2, "the daily run budget is used up").await;
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itself() {
+async fn a_mission_prompt_wins_over_a_room_override_and_this_over_the_agents_own() {
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
-    pursue(&scene, Vec::new()).await;
-    is_left_alone(&scene, 0, "nobody says what to do").await;
+    set_mission(&scene, Vec::new()).await;
+    is_not_prompted(&scene, 0, "no idle prompt is set").await;
     let set = async |room, idle| {
         let command = Command::SetIdlePrompt { agent: coder(), room, idle };
         scene.hub.execute(&scene.ann, command).await.unwrap();
@@ -163,24 +163,24 @@ async fn a_mission_says_more_than_an_override_and_this_more_than_the_agent_itsel
     assert!(is_prompted(&scene, 1).await.ends_with("\n> own"));
     set(Some(scene.room.clone()), Some(IdlePrompt { prompt: Some("override".into()), interval: Some(90) }))
         .await;
-    scene.clock.pass(60);
-    is_left_alone(&scene, 1, "the override waits for longer").await;
-    scene.clock.pass(31);
+    scene.clock.advance(60);
+    is_not_prompted(&scene, 1, "the override has a longer interval").await;
+    scene.clock.advance(31);
     assert!(is_prompted(&scene, 2).await.ends_with("\n> override"));
-    pursue(&scene, vec![idle("mission", 30)]).await;
-    scene.clock.pass(31);
+    set_mission(&scene, vec![idle("mission", 30)]).await;
+    scene.clock.advance(31);
     assert!(is_prompted(&scene, 3).await.ends_with("\n\nmission"));
-    assert_eq!(missions(&scene).len(), 2, "the first is history");
+    assert_eq!(missions(&scene).len(), 2, "the first mission has ended and is kept");
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_missions_an_agent_is_prompted_for_one_at_a_time_and_for_each_in_turn() {
+async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotation() {
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
     let changes = RoomChanges { name: Some("Pantry".into()), ..RoomChanges::default() };
-    let made = scene.hub.execute(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(other)) = made else { panic!("{made:?}") };
+    let created = scene.hub.execute(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
+    let Ok(Receipt::Room(other)) = created else { panic!("{created:?}") };
     let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
     let add = Command::AddMember { room: other.id.clone(), member, role, description: None };
     scene.hub.execute(&scene.ann, add).await.unwrap();
@@ -192,31 +192,31 @@ async fn of_several_missions_an_agent_is_prompted_for_one_at_a_time_and_for_each
         let Ok(Receipt::Mission(mission)) = set else { panic!("{set:?}") };
         missions.push(mission);
     }
-    let so_far = || [&scene.room, &other.id].map(|room| prompts_in(&scene, room).len());
+    let prompt_counts = || [&scene.room, &other.id].map(|room| prompts_in(&scene, room).len());
     for (times, expected) in [(1, [1, 0]), (2, [1, 1]), (3, [2, 1]), (4, [2, 2])] {
         let prompted = async {
-            while so_far().iter().sum::<usize>() < times {
+            while prompt_counts().iter().sum::<usize>() < times {
                 scene.hub.prompt_idle().await;
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, prompted).await.expect("prompted in time");
-        let run = scene.gateway.works(times).await;
+        tokio::time::timeout(TEST_TIMEOUT, prompted).await.expect("the agent is prompted before the timeout");
+        let run = scene.gateway.receives_run(times).await;
         for mission in &missions {
             let again = Command::PromptIdle { mission: mission.id.clone(), agent: coder() };
             let refused = scene.hub.execute(&Caller::OPERATOR, again).await;
-            assert_eq!(refused.err(), Some(Refusal::Forbidden), "it is busy, wherever that is");
+            assert_eq!(refused.err(), Some(Refusal::Forbidden), "the agent is busy in one of its rooms");
         }
-        assert_eq!(so_far(), expected, "none of them starves");
+        assert_eq!(prompt_counts(), expected, "the missions take turns");
         let room = if times % 2 == 1 { &scene.room } else { &other.id };
-        is_done(&scene, room, &run).await;
-        scene.clock.pass(31);
+        finish_run(&scene, room, &run).await;
+        scene.clock.advance(31);
     }
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_set_a_mission_and_left_prompts_nobody() {
+async fn a_mission_of_a_user_without_permission_prompts_no_agent() {
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
     let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
@@ -230,9 +230,9 @@ async fn who_set_a_mission_and_left_prompts_nobody() {
     let role = Some(parlor_model::RoomRole::Member);
     let demote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
     scene.hub.execute(&scene.ann, demote).await.unwrap();
-    scene.clock.pass(60);
-    is_left_alone(&scene, 1, "he could not set it any more").await;
+    scene.clock.advance(60);
+    is_not_prompted(&scene, 1, "its creator may not set missions any more").await;
     scene.hub.execute(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
-    is_left_alone(&scene, 1, "nobody answers for it").await;
+    is_not_prompted(&scene, 1, "its creator left the room").await;
     scene.hub.close().await;
 }

@@ -1,4 +1,4 @@
-//! Many questions, and everything that can happen to each at once.
+//! Races on approvals: concurrent decisions, retries, expiry, leaving members and lost gateways.
 
 use crate::scene::{Scene, user};
 use parlor_engine::ports::Snapshot;
@@ -11,32 +11,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// As many as usual, a third of them while nobody comes or goes; `PARLOR_TEST_ROUNDS` multiplies them.
-const RACES: u32 = 60 * TOGETHER as u32;
-/// At once; a turn may have no more open than twenty.
-const TOGETHER: usize = 16;
+/// Default number of races, multiplied by `PARLOR_TEST_ROUNDS`. In a third of them, no member leaves and the
+/// gateway stays connected.
+const RACES: u32 = 60 * RACES_PER_BATCH as u32;
+/// Concurrent races. A run may have at most 20 open approvals.
+const RACES_PER_BATCH: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_decision_reaches_the_gateway_and_none_from_who_may_not() {
+async fn exactly_one_permitted_decision_reaches_the_gateway() {
     let directory = tempfile::tempdir().unwrap();
     let scene = Arc::new(Scene::open(directory.path()).await);
     let races = parlor_seed::cases(RACES) as usize;
-    // The turn that all of them are asked in.
+    // Starts the run that all approvals belong to.
     scene.ask("first", Duration::ZERO).await.unwrap();
-    for batch in 0..races / TOGETHER {
+    for batch in 0..races / RACES_PER_BATCH {
         let mut racers = JoinSet::new();
-        for race in batch * TOGETHER..(batch + 1) * TOGETHER {
+        for race in batch * RACES_PER_BATCH..(batch + 1) * RACES_PER_BATCH {
             let scene = scene.clone();
             racers.spawn(run(scene, race));
         }
-        let beside = scene.clone();
+        let background = scene.clone();
         racers.spawn(async move {
-            // While they race, somebody leaves, or the gateway is lost.
+            // During the races, a member leaves, or the gateway is lost.
             match batch % 3 {
-                0 => leave_and_return(&beside).await,
+                0 => leave_and_return(&background).await,
                 1 => {
-                    beside.gateway.lose(&beside.hub).await;
-                    beside.gateway.come_back(&beside.hub, &beside.ann).await;
+                    background.gateway.lose(&background.hub).await;
+                    background.gateway.reconnect(&background.hub, &background.ann).await;
                 }
                 _ => {}
             }
@@ -46,21 +47,21 @@ async fn one_decision_reaches_the_gateway_and_none_from_who_may_not() {
         }
     }
     scene.ask("last", Duration::ZERO).await.unwrap();
-    assert_eq!(scene.gateway.hears("last").await, "timeout");
-    judge(&scene, races).await;
+    assert_eq!(scene.gateway.receives("last").await, "timeout");
+    check_decisions(&scene, races).await;
     scene.hub.close().await;
 }
 
 async fn run(scene: Arc<Scene>, race: usize) {
     let request = race.to_string();
-    // Some are over as soon as they are asked, some a moment later, most are not.
+    // A quarter of the approvals expires at once, a quarter after 2 ms, the others after 300 s.
     let timeout = match race % 4 {
         0 => Duration::ZERO,
         1 => Duration::from_millis(2),
         _ => Duration::from_secs(300),
     };
     let approval = loop {
-        // A gateway that was just lost asks again.
+        // A gateway that was just lost requests the approval again.
         match scene.ask(&request, timeout).await {
             Ok(()) | Err(Refusal::NotFound(EntityKind::Agent | EntityKind::Gateway)) => {}
             Err(refusal) => panic!("{refusal:?}"),
@@ -70,41 +71,42 @@ async fn run(scene: Arc<Scene>, race: usize) {
         }
         tokio::task::yield_now().await;
     };
-    // While nobody comes or goes, some are decided before the race: so each of them decides some for certain.
-    if race / TOGETHER % 3 == 2 && race % 4 == 2 {
+    // In batches without disturbance, some approvals are decided before the race, so that each user decides
+    // some.
+    if race / RACES_PER_BATCH % 3 == 2 && race % 4 == 2 {
         let first = [&scene.ann, &scene.bob, &scene.cyd][race / 4 % 3];
         assert_eq!(scene.decide(first, &approval, true).await, Ok(()));
     }
-    let unanswered = Err(Refusal::NotFound(EntityKind::Approval));
+    let not_found = Err(Refusal::NotFound(EntityKind::Approval));
     let mut answers = JoinSet::new();
-    for place in race..race + 3 {
+    for position in race..race + 3 {
         let (scene, approval) = (scene.clone(), approval.clone());
         answers.spawn(async move {
             let (who, allow) = [
                 (&scene.ann, race.is_multiple_of(2)),
                 (&scene.bob, !race.is_multiple_of(2)),
                 (&scene.cyd, true),
-            ][place % 3];
+            ][position % 3];
             let outcome = scene.decide(who, &approval, allow).await;
-            let told = matches!(outcome, Ok(()) | Err(Refusal::AlreadyExists(EntityKind::Approval)));
-            // Who has just left is told what a stranger is told.
+            let decided = matches!(outcome, Ok(()) | Err(Refusal::AlreadyExists(EntityKind::Approval)));
+            // A user who has just left gets the same refusal as a user who was never a member.
             let left = *who == scene.cyd && outcome == Err(Refusal::NotFound(EntityKind::Approval));
-            assert!(told || left, "{outcome:?}");
+            assert!(decided || left, "{outcome:?}");
         });
     }
-    let strangers = async {
+    let unauthorised = async {
         let (eve, key) = tokio::join!(
             scene.decide(&scene.eve, &approval, true),
             scene.decide(&scene.key, &approval, true)
         );
-        assert_eq!((eve, key), (unanswered, Err(Refusal::Forbidden)));
+        assert_eq!((eve, key), (not_found, Err(Refusal::Forbidden)));
     };
-    let again = async {
-        let asked = scene.ask(&request, timeout).await;
-        let lost = matches!(asked, Err(Refusal::NotFound(EntityKind::Agent | EntityKind::Gateway)));
-        assert!(lost || asked.is_ok(), "{asked:?}");
+    let retry = async {
+        let retried = scene.ask(&request, timeout).await;
+        let lost = matches!(retried, Err(Refusal::NotFound(EntityKind::Agent | EntityKind::Gateway)));
+        assert!(lost || retried.is_ok(), "{retried:?}");
     };
-    tokio::join!(strangers, again);
+    tokio::join!(unauthorised, retry);
     while let Some(answered) = answers.join_next().await {
         answered.unwrap();
     }
@@ -122,20 +124,20 @@ async fn leave_and_return(scene: &Scene) {
         .unwrap();
 }
 
-/// What the log says, in its order, against what the gateway heard.
-async fn judge(scene: &Scene, races: usize) {
+/// Checks the decisions in the log, in order, against those that the gateway received.
+async fn check_decisions(scene: &Scene, races: usize) {
     let mut decided: HashMap<String, Decision> = HashMap::new();
     let mut members: Vec<UserId> = [&scene.ann, &scene.bob, &scene.cyd].map(user).to_vec();
     for logged_event in log(scene) {
         match logged_event.event {
-            Event::MembersChanged { change: MemberChange::Removed(MemberId::User(gone)), .. } => {
-                members.retain(|member| *member != gone);
+            Event::MembersChanged { change: MemberChange::Removed(MemberId::User(removed)), .. } => {
+                members.retain(|member| *member != removed);
             }
             Event::MembersChanged { change: MemberChange::Added(MemberId::User(new)), .. } => {
                 members.push(new)
             }
             Event::ApprovalDecided(approval) => {
-                let decision = approval.decision.clone().expect("it was decided");
+                let decision = approval.decision.clone().expect("a decided approval has a decision");
                 if let Decision::Allowed { by } | Decision::Denied { by, .. } = &decision {
                     assert!(members.contains(&by.user), "{} answered {}", by.user, approval.request);
                 }
@@ -145,14 +147,19 @@ async fn judge(scene: &Scene, races: usize) {
             _ => {}
         }
     }
-    assert_eq!(decided.len(), races + 2, "every question was decided");
-    let mut heard = HashMap::new();
-    for (request, decision) in scene.gateway.heard() {
-        assert_eq!(decision, decided[&request].as_str(), "what was told is what was decided: {request}");
-        assert_eq!(heard.insert(request.clone(), decision), None, "{request} was told twice");
+    assert_eq!(decided.len(), races + 2, "every approval was decided");
+    let mut received = HashMap::new();
+    for (request, decision) in scene.gateway.received() {
+        assert_eq!(
+            decision,
+            decided[&request].as_str(),
+            "the gateway received the logged decision: {request}"
+        );
+        assert_eq!(received.insert(request.clone(), decision), None, "{request} was sent twice");
     }
-    assert_eq!(heard.len(), races + 2, "and nothing else");
-    let count = |wanted: fn(&Decision) -> bool| decided.values().filter(|decision| wanted(decision)).count();
+    assert_eq!(received.len(), races + 2, "and no other decision was sent");
+    let count =
+        |matches: fn(&Decision) -> bool| decided.values().filter(|decision| matches(decision)).count();
     let by = |caller: &Caller| {
         let who = user(caller);
         let theirs = |decision: &&Decision| match decision {
@@ -163,8 +170,8 @@ async fn judge(scene: &Scene, races: usize) {
     };
     let expired = count(|decision| *decision == Decision::Expired);
     let each = [by(&scene.ann), by(&scene.bob), by(&scene.cyd), expired];
-    println!("ann, bob, cyd, nobody: {each:?}");
-    assert!(each.iter().all(|wins| *wins > 0), "each won some: {each:?}");
+    println!("decided by ann, bob, cyd, expired: {each:?}");
+    assert!(each.iter().all(|wins| *wins > 0), "each of them decided some: {each:?}");
 }
 
 fn log(scene: &Scene) -> Vec<LoggedEvent> {

@@ -1,4 +1,4 @@
-//! People, a room, and an agent in it whose gateway is the test.
+//! Test fixture: a hub with users, a room, and an agent whose gateway is simulated by the test.
 
 use parking_lot::Mutex;
 use parlor_backends::sqlite::{self, Options, Synchronous};
@@ -26,13 +26,13 @@ pub struct Scene {
     pub clock: Arc<SetClock>,
     pub room: RoomId,
     pub gateway: Gateway,
-    /// Owns the room and the agent.
+    /// Owner of the room and of the agent.
     pub ann: Caller,
     pub bob: Caller,
     pub cyd: Caller,
-    /// In no room.
+    /// User without any room.
     pub eve: Caller,
-    /// A key of Ann's that may do everything a key may.
+    /// API key of Ann with the scopes read, write, agents and admin.
     pub key: Caller,
 }
 
@@ -44,25 +44,25 @@ impl Scene {
     pub async fn with(directory: &Path, triage: Arc<dyn Triage>, limits: Limits) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(1_800_000_000_000_000)));
         let (hub, reader) = start(directory, &clock, triage, limits);
-        let people = People { hub: &hub, made: AtomicU8::new(0) };
+        let users = Users { hub: &hub, sign_ins: AtomicU8::new(0) };
         let [ann, bob, cyd, eve] = [
-            people.join("ann").await,
-            people.join("bob").await,
-            people.join("cyd").await,
-            people.join("eve").await,
+            users.join("ann").await,
+            users.join("bob").await,
+            users.join("cyd").await,
+            users.join("eve").await,
         ];
         let members = [&bob, &cyd].map(|caller| MemberId::User(user(caller))).to_vec();
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-        let made = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
-        let Ok(Receipt::Room(room)) = made else { panic!("{made:?}") };
+        let created = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
+        let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
         let key = Command::CreateKey {
             owner: None,
             name: "script".into(),
             scopes: vec![Scope::Read, Scope::Write, Scope::Agents, Scope::Admin],
             secret: SecretHash([99; 32]),
         };
-        let made = hub.execute(&ann, key).await;
-        let Ok(Receipt::Key(key)) = made else { panic!("{made:?}") };
+        let created = hub.execute(&ann, key).await;
+        let Ok(Receipt::Key(key)) = created else { panic!("{created:?}") };
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
@@ -71,7 +71,7 @@ impl Scene {
         Self { hub, reader, clock, room: room.id.clone(), gateway, ann, bob, cyd, eve, key }
     }
 
-    /// The hub ends and begins anew; its gateway comes back when the test says so.
+    /// Restarts the hub on the same data. The gateway stays disconnected until the test reconnects it.
     pub async fn restart(self, directory: &Path) -> Self {
         self.hub.close().await;
         drop((self.hub, self.reader));
@@ -84,14 +84,14 @@ impl Scene {
     }
 
     pub async fn ask_for(&self, request: &str, input: u8, timeout: Duration) -> Result<(), Refusal> {
-        let link = *self.gateway.link.lock();
+        let connection = *self.gateway.connection.lock();
         let (agent, room) = (&coder(), &self.room);
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
         let (tool, approval_kind) = ("Bash", ApprovalKind::Tool);
         self.hub
             .request_approval(ApprovalRequest {
-                link,
+                connection,
                 agent,
                 room,
                 request,
@@ -104,7 +104,7 @@ impl Scene {
             .await
     }
 
-    /// What the store has of it.
+    /// First stored approval that the gateway `laptop` requested under this name.
     pub fn approval(&self, request: &str) -> Option<Approval> {
         let mut found = None;
         self.reader
@@ -145,22 +145,22 @@ fn start(
 }
 
 pub fn user(caller: &Caller) -> UserId {
-    caller.user().expect("a person").clone()
+    caller.user().expect("the caller is a user").clone()
 }
 
 pub fn coder() -> AgentId {
     AgentId::stored("coder")
 }
 
-/// Goes as the test sets it.
+/// Clock that the test controls. Each reading advances it by a microsecond.
 pub struct SetClock(pub AtomicI64);
 
 impl SetClock {
-    pub fn pass(&self, seconds: i64) {
+    pub fn advance(&self, seconds: i64) {
         self.0.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
     }
 
-    pub fn leap(&self, hours: i64) {
+    pub fn jump(&self, hours: i64) {
         self.0.fetch_add(hours * 3_600_000_000, Ordering::SeqCst);
     }
 }
@@ -171,12 +171,12 @@ impl Clock for SetClock {
     }
 }
 
-struct People<'a> {
+struct Users<'a> {
     hub: &'a Hub,
-    made: AtomicU8,
+    sign_ins: AtomicU8,
 }
 
-impl People<'_> {
+impl Users<'_> {
     async fn join(&self, name: &str) -> Caller {
         let account = NewUser {
             username: name.into(),
@@ -190,7 +190,7 @@ impl People<'_> {
             user: user.id.clone(),
             verified_password_hash: "hash".into(),
             second: None,
-            refresh: SecretHash([self.made.fetch_add(1, Ordering::SeqCst); 32]),
+            refresh: SecretHash([self.sign_ins.fetch_add(1, Ordering::SeqCst); 32]),
             device: "test".into(),
             address: "here".into(),
             expires_at: Time(i64::MAX),
@@ -201,76 +201,81 @@ impl People<'_> {
     }
 }
 
-/// A gateway that notes every decision and every turn that reaches it, by whichever of its links.
+/// A gateway that records every decision and every started run it receives, on any of its connections.
 pub struct Gateway {
-    pub link: Mutex<GatewayConnectionId>,
+    pub connection: Mutex<GatewayConnectionId>,
     agent: Mutex<Arc<Agent>>,
-    notes: Arc<Notes>,
+    records: Arc<Records>,
 }
 
-struct Notes(watch::Sender<Vec<(String, String)>>);
+struct Records(watch::Sender<Vec<(String, String)>>);
 
-impl Host for Notes {
-    fn send(&self, order: &HostCommand<'_>) {
-        let note = match order {
+impl Host for Records {
+    fn send(&self, command: &HostCommand<'_>) {
+        let record = match command {
             HostCommand::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
             HostCommand::StartRun { started, .. } => (started.run.id.to_string(), "work".into()),
             _ => return,
         };
-        self.0.send_modify(|heard| heard.push(note));
+        self.0.send_modify(|received| received.push(record));
     }
 }
 
 impl Gateway {
     async fn connect(hub: &Hub, owner: &Caller) -> Self {
-        let notes = Arc::new(Notes(watch::Sender::new(Vec::new())));
-        let (link, agent) = register(hub, owner, "laptop", &notes).await;
-        hub.agent_online(link, &agent).await.unwrap();
-        Self { link: Mutex::new(link), agent: Mutex::new(agent), notes }
+        let records = Arc::new(Records(watch::Sender::new(Vec::new())));
+        let (connection, agent) = register(hub, owner, "laptop", &records).await;
+        hub.agent_online(connection, &agent).await.unwrap();
+        Self { connection: Mutex::new(connection), agent: Mutex::new(agent), records }
     }
 
-    /// The connection breaks.
+    /// Drops the connection of the gateway.
     pub async fn lose(&self, hub: &Hub) {
-        let link = *self.link.lock();
-        hub.gateway_disconnected(link).await;
+        let connection = *self.connection.lock();
+        hub.gateway_disconnected(connection).await;
     }
 
-    /// The same gateway is there again.
-    pub async fn come_back(&self, hub: &Hub, owner: &Caller) {
-        self.come_back_as(hub, owner, "laptop").await;
+    /// Reconnects the same gateway.
+    pub async fn reconnect(&self, hub: &Hub, owner: &Caller) {
+        self.reconnect_as(hub, owner, "laptop").await;
     }
 
-    pub async fn come_back_as(&self, hub: &Hub, owner: &Caller, gateway: &str) {
-        let (link, agent) = register(hub, owner, gateway, &self.notes).await;
-        *self.link.lock() = link;
-        hub.agent_online(link, &agent).await.unwrap();
+    pub async fn reconnect_as(&self, hub: &Hub, owner: &Caller, gateway: &str) {
+        let (connection, agent) = register(hub, owner, gateway, &self.records).await;
+        *self.connection.lock() = connection;
+        hub.agent_online(connection, &agent).await.unwrap();
         *self.agent.lock() = agent;
     }
 
-    pub fn heard(&self) -> Vec<(String, String)> {
-        self.notes.0.borrow().clone()
+    pub fn received(&self) -> Vec<(String, String)> {
+        self.records.0.borrow().clone()
     }
 
-    /// Waits for the work that comes as the so-manieth, and gives its turn.
-    pub async fn works(&self, times: usize) -> String {
-        let mut heard = self.notes.0.subscribe();
-        let works = |heard: &Vec<(String, String)>| -> Vec<String> {
-            heard.iter().filter(|(_, note)| note == "work").map(|(run, _)| run.clone()).collect()
+    /// Waits until the gateway has received `times` runs and returns the id of the last of them.
+    pub async fn receives_run(&self, times: usize) -> String {
+        let mut received = self.records.0.subscribe();
+        let run_ids = |received: &Vec<(String, String)>| -> Vec<String> {
+            received.iter().filter(|(_, record)| record == "work").map(|(run, _)| run.clone()).collect()
         };
-        let waits = heard.wait_for(|heard| works(heard).len() >= times);
-        let heard =
-            tokio::time::timeout(Duration::from_secs(60), waits).await.expect("told in time").unwrap();
-        works(&heard).swap_remove(times - 1)
+        let waits = received.wait_for(|received| run_ids(received).len() >= times);
+        let received = tokio::time::timeout(Duration::from_secs(60), waits)
+            .await
+            .expect("the gateway receives it before the timeout")
+            .unwrap();
+        run_ids(&received).swap_remove(times - 1)
     }
 
-    /// Waits for the decision about a request.
-    pub async fn hears(&self, request: &str) -> String {
-        let mut heard = self.notes.0.subscribe();
-        let told = |heard: &Vec<(String, String)>| heard.iter().any(|(known, _)| known == request);
-        let waits = heard.wait_for(told);
-        let heard =
-            tokio::time::timeout(Duration::from_secs(60), waits).await.expect("told in time").unwrap();
-        heard.iter().find(|(known, _)| known == request).unwrap().1.clone()
+    /// Waits for the first record about a request or a run: the decision, or `work` for a started run.
+    pub async fn receives(&self, request: &str) -> String {
+        let mut received = self.records.0.subscribe();
+        let is_decided =
+            |received: &Vec<(String, String)>| received.iter().any(|(known, _)| known == request);
+        let waits = received.wait_for(is_decided);
+        let received = tokio::time::timeout(Duration::from_secs(60), waits)
+            .await
+            .expect("the gateway receives it before the timeout")
+            .unwrap();
+        received.iter().find(|(known, _)| known == request).unwrap().1.clone()
     }
 }
 
@@ -278,12 +283,12 @@ async fn register(
     hub: &Hub,
     owner: &Caller,
     gateway: &str,
-    notes: &Arc<Notes>,
+    records: &Arc<Records>,
 ) -> (GatewayConnectionId, Arc<Agent>) {
     let id = GatewayId::stored(gateway);
     let new = NewGateway { id: id.clone(), device: Device::default(), ephemeral: false };
     hub.execute(owner, Command::ConnectGateway(new)).await.unwrap();
-    let link = hub.gateway_connected(&user(owner), id.clone(), false, notes.clone()).unwrap();
+    let connection = hub.gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
     let registration = AgentRegistration {
         gateway: id,
         id: coder(),
@@ -297,5 +302,5 @@ async fn register(
     };
     let registered = hub.execute(owner, Command::RegisterAgent(registration)).await;
     let Ok(Receipt::Agent { agent, .. }) = registered else { panic!("{registered:?}") };
-    (link, agent)
+    (connection, agent)
 }

@@ -1,4 +1,4 @@
-//! Whether an agent should answer, where whoever is to say so fails or says nothing.
+//! Fallback of triage: runs for unaddressed messages when the triage port fails or does not answer.
 
 use crate::scene::{Scene, coder};
 use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
@@ -9,20 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// Triage that always fails; counts its calls.
 #[derive(Default)]
-struct Broken(AtomicUsize);
+struct FailingTriage(AtomicUsize);
 
-impl Triage for Broken {
+impl Triage for FailingTriage {
     fn should_answer(&self, _: TriageCase) -> TriageFuture {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Err(Fault::new("asking a model", Severity::Transient, "it is not there")) })
+        Box::pin(async {
+            Err(Fault::new("calling the model", Severity::Transient, "the model is unavailable"))
+        })
     }
 }
 
+/// Triage that never answers; counts its calls.
 #[derive(Default)]
-struct Hanging(AtomicUsize);
+struct HangingTriage(AtomicUsize);
 
-impl Triage for Hanging {
+impl Triage for HangingTriage {
     fn should_answer(&self, _: TriageCase) -> TriageFuture {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::pending())
@@ -36,9 +40,9 @@ async fn scene(directory: &std::path::Path, triage: Arc<dyn Triage>, limits: Lim
     scene
 }
 
-/// Says something to nobody, and gives the turn that came of it.
-async fn say(scene: &Scene, text: &str) -> Run {
-    let post = Post {
+/// Posts a message as Bob and returns the run that it triggered.
+async fn post(scene: &Scene, text: &str) -> Run {
+    let new = Post {
         room: scene.room.clone(),
         text: text.into(),
         mentions: Vec::new(),
@@ -46,7 +50,7 @@ async fn say(scene: &Scene, text: &str) -> Run {
         attachments: Vec::new(),
         client_message_id: None,
     };
-    let posted = scene.hub.execute(&scene.bob, Command::Post(post)).await;
+    let posted = scene.hub.execute(&scene.bob, Command::Post(new)).await;
     let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
     let mut found = Vec::new();
     scene
@@ -69,74 +73,74 @@ fn state(scene: &Scene, run: &Run) -> RunState {
             Ok(())
         })
         .unwrap();
-    found.expect("it is kept").state
+    found.expect("the run is stored").state
 }
 
-/// It does what it was given, and is free for the next.
-async fn is_done(scene: &Scene, run: &Run) {
-    assert_eq!(scene.gateway.hears(run.id.as_str()).await, "work");
+/// Waits until the gateway receives the run, stops it, and reports the agent as online and idle.
+async fn finish_run(scene: &Scene, run: &Run) {
+    assert_eq!(scene.gateway.receives(run.id.as_str()).await, "work");
     scene.hub.stop(&scene.ann, &scene.room, &coder()).await.unwrap();
-    let link = *scene.gateway.link.lock();
-    scene.hub.report_status(link, &coder(), parlor_model::AgentStatus::Online, 0).await;
+    let connection = *scene.gateway.connection.lock();
+    scene.hub.report_status(connection, &coder(), parlor_model::AgentStatus::Online, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_can_decide_is_answered_while_there_is_room_for_it_and_then_stays_as_it_is() {
+async fn undecided_messages_are_answered_within_the_fallback_burst_and_then_stay_queued() {
     let directory = tempfile::tempdir().unwrap();
     let hour = Duration::from_secs(3600);
     let limits = Limits { triage_fallback_burst: 2, triage_fallback_interval: hour, ..Limits::default() };
-    let triage = Arc::new(Broken::default());
+    let triage = Arc::new(FailingTriage::default());
     let scene = scene(directory.path(), triage.clone(), limits).await;
     for text in ["one", "two"] {
-        let run = say(&scene, text).await;
-        is_done(&scene, &run).await;
+        let run = post(&scene, text).await;
+        finish_run(&scene, &run).await;
     }
-    let pending = say(&scene, "three").await;
-    let called = say(&scene, "@Coder four").await;
+    let pending = post(&scene, "three").await;
+    let called = post(&scene, "@Coder four").await;
     assert_eq!(
-        scene.gateway.hears(called.id.as_str()).await,
+        scene.gateway.receives(called.id.as_str()).await,
         "work",
-        "who is called by name waits for nothing"
+        "an addressed message needs no triage"
     );
     assert_eq!(state(&scene, &pending), RunState::Queued);
-    assert!(!scene.gateway.heard().iter().any(|(run, _)| run == pending.id.as_str()));
-    assert_eq!(triage.0.load(Ordering::SeqCst), 3, "each was asked about once");
+    assert!(!scene.gateway.received().iter().any(|(run, _)| run == pending.id.as_str()));
+    assert_eq!(triage.0.load(Ordering::SeqCst), 3, "triage was called once for each");
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waited_for_room_begins_when_there_is_some() {
+async fn a_run_queued_for_the_fallback_limit_starts_when_the_limit_allows() {
     let directory = tempfile::tempdir().unwrap();
-    let every = Duration::from_millis(200);
-    let limits = Limits { triage_fallback_burst: 1, triage_fallback_interval: every, ..Limits::default() };
-    let scene = scene(directory.path(), Arc::new(Broken::default()), limits).await;
+    let interval = Duration::from_millis(200);
+    let limits = Limits { triage_fallback_burst: 1, triage_fallback_interval: interval, ..Limits::default() };
+    let scene = scene(directory.path(), Arc::new(FailingTriage::default()), limits).await;
     for text in ["one", "two", "three"] {
-        let run = say(&scene, text).await;
-        is_done(&scene, &run).await;
+        let run = post(&scene, text).await;
+        finish_run(&scene, &run).await;
     }
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verdict_that_does_not_come_is_not_waited_for_longer_than_its_time() {
+async fn triage_without_an_answer_ends_at_its_timeout() {
     let directory = tempfile::tempdir().unwrap();
     let limits = Limits { triage_timeout: Duration::from_millis(50), ..Limits::default() };
-    let triage = Arc::new(Hanging::default());
+    let triage = Arc::new(HangingTriage::default());
     let scene = scene(directory.path(), triage.clone(), limits).await;
-    let run = say(&scene, "anybody").await;
-    is_done(&scene, &run).await;
-    assert_eq!(triage.0.load(Ordering::SeqCst), 1, "it was asked");
+    let run = post(&scene, "anybody").await;
+    finish_run(&scene, &run).await;
+    assert_eq!(triage.0.load(Ordering::SeqCst), 1, "triage was called");
     scene.hub.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_budget_of_the_day_binds_also_what_nobody_can_decide() {
+async fn the_daily_budget_applies_to_undecided_messages() {
     let directory = tempfile::tempdir().unwrap();
     let limits = Limits { room_turns: 1, ..Limits::default() };
-    let scene = scene(directory.path(), Arc::new(Broken::default()), limits).await;
-    let run = say(&scene, "one").await;
-    is_done(&scene, &run).await;
-    let refused = say(&scene, "two").await;
+    let scene = scene(directory.path(), Arc::new(FailingTriage::default()), limits).await;
+    let run = post(&scene, "one").await;
+    finish_run(&scene, &run).await;
+    let refused = post(&scene, "two").await;
     assert_eq!(
         refused.state,
         RunState::Ended(parlor_model::RunOutcome::Refused("the turns of this day are used up".into()))

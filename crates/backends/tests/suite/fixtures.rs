@@ -1,4 +1,4 @@
-//! Small things to put into a store, with every field set to something worth losing.
+//! Test entities to put into a store, with non-default values so that a lost field is noticed.
 
 use parlor_engine::decide::Change;
 use parlor_model::query::{MailPage, Search, SearchCursor};
@@ -116,7 +116,7 @@ pub fn put_room(id: &str) -> Change {
     Change::PutRoom(Arc::new(room(id)))
 }
 
-/// The name is what `user` and `agent` here give it, as it comes back.
+/// A membership as the store returns it: with the name that `user` or `agent` of this file sets.
 pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
     let name = match &member {
         MemberId::User(id) => format!("Display {id}"),
@@ -137,7 +137,7 @@ pub fn member(room: &str, member: MemberId, joined: i64) -> Member {
     }
 }
 
-/// Every optional field is there.
+/// A membership with every optional field set.
 pub fn full_member(room: &str, id: MemberId, joined: i64) -> Member {
     Member {
         role_description: Some("takes \"notes\"".into()),
@@ -199,7 +199,7 @@ pub fn put_agent(id: &str, owner: &str) -> Change {
     Change::PutAgent(Arc::new(agent(id, owner)))
 }
 
-/// Said by a person in a room.
+/// A text message of a user in a room.
 pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
     Message {
         id: message_id(id),
@@ -226,10 +226,10 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
     }
 }
 
-/// Every optional field is there, and the text is awkward.
-pub fn full_message(id: &str, place: Destination, sender: Sender, seq: u64) -> Message {
+/// A message with every optional field set and a text that needs escaping.
+pub fn full_message(id: &str, destination: Destination, sender: Sender, seq: u64) -> Message {
     Message {
-        destination: place,
+        destination,
         sender,
         kind: MessageKind::AgentResponse,
         text: "a\0b ' \" \\ % _ \u{1f980} é\r\n".into(),
@@ -274,7 +274,7 @@ pub fn bookmark(message: &str, user: &str, seq: u64) -> Bookmark {
     Bookmark { message, user, seq: Seq(seq), at: Time(seq as i64 * 1000) }
 }
 
-/// For these words, wherever and by whomever they were said.
+/// A search for `text` in all rooms and from all senders.
 pub fn search(text: &str) -> Search {
     Search {
         text: text.into(),

@@ -1,7 +1,7 @@
-//! One suite that holds every store to the contract of the engine's ports.
+//! Tests that every store fulfils the contract of the engine's ports.
 //!
-//! `contract` says what each must do, call by call; `differential` drives two whole hubs with the same random
-//! commands and compares everything that can be seen.
+//! `contract` tests each store call by call; `differential` drives a hub on each store with the same random
+//! commands and compares everything that is observable.
 
 mod contract;
 mod differential;

@@ -1,4 +1,4 @@
-//! Every store there is. A new one is held to the whole suite by its line in `kinds`.
+//! The stores under test. Adding a store to `kinds` runs the whole suite on it.
 
 use parlor_backends::memory::{MemoryStore, Retention};
 use parlor_backends::sqlite::{self, Options, Synchronous};
@@ -9,22 +9,22 @@ use std::time::Duration;
 
 pub type Handles = (Box<dyn Store>, Arc<dyn Reader>);
 
-/// Where one store's data lives: opened again after the last handles are gone, it is a restart.
+/// Data of one store. Opening it again after the last handles were dropped simulates a restart.
 pub trait StoreFixture {
     fn open(&self) -> Handles;
 }
 
-pub struct Kind {
+pub struct StoreKind {
     pub name: &'static str,
-    /// A new, empty home. Stores that choose their own epoch disregard the one given.
+    /// Creates an empty store. Stores that choose their own epoch ignore the argument.
     pub make: fn(Epoch) -> Box<dyn StoreFixture>,
 }
 
-/// The oracle first.
-pub fn kinds() -> [Kind; 2] {
+/// All stores. The first is the reference that differential tests compare with.
+pub fn kinds() -> [StoreKind; 2] {
     [
-        Kind { name: "memory", make: |epoch| Box::new(MemoryStore::new(epoch, WINDOWS)) },
-        Kind { name: "sqlite", make: |_| Box::new(Directory(tempfile::tempdir().unwrap())) },
+        StoreKind { name: "memory", make: |epoch| Box::new(MemoryStore::new(epoch, WINDOWS)) },
+        StoreKind { name: "sqlite", make: |_| Box::new(Directory(tempfile::tempdir().unwrap())) },
     ]
 }
 
@@ -51,7 +51,7 @@ struct Directory(tempfile::TempDir);
 
 impl StoreFixture for Directory {
     fn open(&self) -> Handles {
-        // What is on disk after a power cut is tested elsewhere; here many small stores must be quick.
+        // Power cuts are tested elsewhere; this suite creates many small stores and must be fast.
         let synchronous = Synchronous::Off;
         let options = Options {
             synchronous,

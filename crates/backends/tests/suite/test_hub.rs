@@ -1,4 +1,4 @@
-//! A whole hub on a store, with time and ids in the test's hands.
+//! A whole hub on a store, with a clock and an id generator controlled by the test.
 
 use crate::stores::StoreFixture;
 use parking_lot::Mutex;
@@ -10,37 +10,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 pub struct TestHub {
-    /// `None` only while it restarts.
+    /// `None` only during a restart.
     running: Option<(Hub, Arc<dyn Reader>)>,
     pub clock: Arc<SetClock>,
     ids: Arc<CountedIds>,
-    gazette: Arc<Gazette>,
-    home: Box<dyn StoreFixture>,
+    bus: Arc<RecordingBus>,
+    fixture: Box<dyn StoreFixture>,
     limits: Limits,
 }
 
 impl TestHub {
     /// Must be called within a tokio runtime.
-    pub fn open(home: Box<dyn StoreFixture>, now: Time) -> Self {
-        Self::with_limits(home, now, Limits::default())
+    pub fn open(fixture: Box<dyn StoreFixture>, now: Time) -> Self {
+        Self::with_limits(fixture, now, Limits::default())
     }
 
     /// Must be called within a tokio runtime.
-    pub fn with_limits(home: Box<dyn StoreFixture>, now: Time, limits: Limits) -> Self {
+    pub fn with_limits(fixture: Box<dyn StoreFixture>, now: Time, limits: Limits) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(now.0)));
-        let (ids, gazette) = (Arc::new(CountedIds::default()), Arc::new(Gazette::default()));
-        let running = Some(start(&*home, &clock, &ids, &gazette, &limits));
-        Self { running, clock, ids, gazette, home, limits }
+        let (ids, bus) = (Arc::new(CountedIds::default()), Arc::new(RecordingBus::default()));
+        let running = Some(start(&*fixture, &clock, &ids, &bus, &limits));
+        Self { running, clock, ids, bus, fixture, limits }
     }
 
     pub fn hub(&self) -> &Hub {
-        &self.running.as_ref().expect("runs between restarts").0
+        &self.running.as_ref().expect("the hub runs except during a restart").0
     }
 
-    /// Ends the hub and starts it anew on what the store kept.
+    /// Stops the hub and starts it again on the same store.
     pub async fn restart(&mut self) {
         self.close().await;
-        self.running = Some(start(&*self.home, &self.clock, &self.ids, &self.gazette, &self.limits));
+        self.running = Some(start(&*self.fixture, &self.clock, &self.ids, &self.bus, &self.limits));
     }
 
     pub async fn close(&mut self) {
@@ -50,14 +50,14 @@ impl TestHub {
         }
     }
 
-    /// What was announced since the last time.
-    pub fn news(&self) -> Vec<LoggedEvent> {
-        std::mem::take(&mut self.gazette.0.lock())
+    /// Takes the events published since the last call.
+    pub fn published(&self) -> Vec<LoggedEvent> {
+        std::mem::take(&mut self.bus.0.lock())
     }
 
     pub fn read<T>(&self, mut read: impl FnMut(&mut dyn Snapshot) -> Result<T, Fault>) -> T {
         let mut found = None;
-        let (_, reader) = self.running.as_ref().expect("runs between restarts");
+        let (_, reader) = self.running.as_ref().expect("the hub runs except during a restart");
         reader
             .with(&mut |snapshot| {
                 found = Some(read(snapshot)?);
@@ -69,26 +69,26 @@ impl TestHub {
 }
 
 fn start(
-    home: &dyn StoreFixture,
+    fixture: &dyn StoreFixture,
     clock: &Arc<SetClock>,
     ids: &Arc<CountedIds>,
-    gazette: &Arc<Gazette>,
+    bus: &Arc<RecordingBus>,
     limits: &Limits,
 ) -> (Hub, Arc<dyn Reader>) {
-    let (store, reader) = home.open();
-    let parts = HubDependencies {
+    let (store, reader) = fixture.open();
+    let dependencies = HubDependencies {
         store,
         reader: reader.clone(),
-        bus: gazette.clone(),
+        bus: bus.clone(),
         triage: Arc::new(parlor_engine::runs::RuleBasedTriage),
         clock: clock.clone(),
         ids: ids.clone(),
         limits: limits.clone(),
     };
-    (Hub::open(parts).unwrap(), reader)
+    (Hub::open(dependencies).unwrap(), reader)
 }
 
-/// Stands still until it is set.
+/// Clock that only moves when the test sets it.
 pub struct SetClock(pub AtomicI64);
 
 impl SetClock {
@@ -103,25 +103,25 @@ impl Clock for SetClock {
     }
 }
 
-/// The same ids in the same order for every hub that decides the same commands.
+/// Deterministic ids: hubs that decide the same commands generate the same ids.
 #[derive(Default)]
 struct CountedIds(AtomicU64);
 
 impl IdGenerator for CountedIds {
     fn next(&self) -> String {
-        // Not in the order in which they are made: nothing may rest on ids that happen to ascend.
+        // Ids do not ascend, so that no test passes by accident because ids sort in order of creation.
         let count = self.0.fetch_add(1, Ordering::SeqCst);
         format!("{:02x}-{count}", (count * 151) % 256)
     }
 }
 
-/// Keeps the news for the test; nobody is connected, so the follower may rest.
+/// Bus that records published events for the test. No client is connected, so the log tailer gets `Closed`.
 #[derive(Default)]
-struct Gazette(Mutex<Vec<LoggedEvent>>);
+struct RecordingBus(Mutex<Vec<LoggedEvent>>);
 
-impl Bus for Gazette {
-    fn publish(&self, news: Arc<[LoggedEvent]>) {
-        self.0.lock().extend(news.iter().cloned());
+impl Bus for RecordingBus {
+    fn publish(&self, batch: Arc<[LoggedEvent]>) {
+        self.0.lock().extend(batch.iter().cloned());
     }
 
     fn next(&self) -> BusPoll {

@@ -1,4 +1,4 @@
-//! People, sign-ins and keys.
+//! Decides commands on accounts, sign-ins, API keys and gateway pairing.
 
 use super::{Change, Effects, EffectsBuilder, agents, rooms, second_factor, uploads, welcome};
 use crate::routing_index::RouteChange;
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        // It happened elsewhere: all there is to do is to note it.
+        // The backup was made elsewhere; only its audit record is written.
         Command::NoteBackup { .. } => effects_builder.done(Receipt::Done),
         Command::AppendNoop => {
-            effects_builder.tell(Event::Tombstone);
+            effects_builder.publish(Event::Tombstone);
             effects_builder.done(Receipt::Done)
         }
         Command::OfferSetup { token, expires_at } => {
@@ -45,9 +45,9 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
             let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
             change_user(user, &changes, effects_builder)
         }
-        Command::ChangePassword { verified_password_hash: proven, password_hash } => {
+        Command::ChangePassword { verified_password_hash: verified_hash, password_hash } => {
             let user = effects_builder.actor()?.clone();
-            if user.password_hash != *proven {
+            if user.password_hash != *verified_hash {
                 return Err(Refusal::WrongCredentials);
             }
             let changes = UserChanges { password_hash: Some(password_hash.clone()), ..Default::default() };
@@ -64,7 +64,7 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
         Command::EndSignIn { sign_in } => {
             let user = effects_builder.actor()?.id.clone();
             effects_builder.change(Change::EndSignIn(sign_in.clone()));
-            effects_builder.tell(Event::SignInEnded { user, sign_in: sign_in.clone() });
+            effects_builder.publish(Event::SignInEnded { user, sign_in: sign_in.clone() });
             effects_builder.done(Receipt::Done)
         }
         Command::CreateKey { owner, name, scopes, secret } => {
@@ -78,14 +78,15 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
         Command::Pair { name, secret, .. } => {
             let pairing =
                 effects_builder.facts.pairing.as_ref().ok_or(Refusal::NotFound(EntityKind::Pairing))?;
-            // Here and nowhere else it is spent: of two who come at once, the second finds none.
+            // The only place where a code is spent: of two concurrent requests with the same code, the second
+            // is refused.
             effects_builder.change(Change::RemovePairing(pairing.user.clone()));
             create_key(Some(&pairing.user), name, &[Scope::Hosting], secret, effects_builder)
         }
         Command::RevokeKey { key } => {
             let found = effects_builder.facts.key.as_ref().ok_or(Refusal::NotFound(EntityKind::Key))?;
             effects_builder.change(Change::RemoveKey(key.clone()));
-            effects_builder.tell(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
+            effects_builder.publish(Event::KeyRevoked { user: found.owner.clone(), key: key.clone() });
             effects_builder.done(Receipt::Done)
         }
         _ => unreachable!("the dispatcher sends only account commands here"),
@@ -130,15 +131,19 @@ pub fn create_user(account: &NewUser, effects_builder: &mut EffectsBuilder) -> R
         updated_at: now,
     });
     effects_builder.change(Change::PutUser(user.clone()));
-    tell(&user, [], effects_builder);
+    publish_user(&user, [], effects_builder);
     welcome::welcome(&user, effects_builder)?;
     Ok(user)
 }
 
-/// Tells a person of themselves, and whoever is in these rooms with them.
-pub fn tell(user: &Arc<User>, rooms: impl IntoIterator<Item = RoomId>, effects_builder: &mut EffectsBuilder) {
-    let event_audience = EventAudience::user_and_rooms(&user.id, rooms).into();
-    effects_builder.tell(Event::UserChanged { user: user.clone(), circle: event_audience });
+/// Publishes a changed account to the user and to the members of these rooms.
+pub fn publish_user(
+    user: &Arc<User>,
+    rooms: impl IntoIterator<Item = RoomId>,
+    effects_builder: &mut EffectsBuilder,
+) {
+    let audience = EventAudience::user_and_rooms(&user.id, rooms).into();
+    effects_builder.publish(Event::UserChanged { user: user.clone(), audience });
 }
 
 fn change_user(
@@ -146,7 +151,7 @@ fn change_user(
     changes: &UserChanges,
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let shown = (user.display_name.clone(), user.avatar_url.clone());
+    let profile = (user.display_name.clone(), user.avatar_url.clone());
     let demoted = user.role == SiteRole::Admin && changes.role == Some(SiteRole::User);
     if demoted && effects_builder.facts.admins <= 1 {
         return Err(Refusal::LastOneRequired(EntityKind::User));
@@ -157,8 +162,8 @@ fn change_user(
     if let Some(role) = changes.role {
         user.role = role;
     }
-    if let Some(most) = changes.max_connections {
-        user.max_connections = most;
+    if let Some(limit) = changes.max_connections {
+        user.max_connections = limit;
     }
     if let Some(patterns) = &changes.hears {
         user.source_patterns = patterns.clone();
@@ -167,16 +172,16 @@ fn change_user(
         user.password_hash = hash.clone();
         user.failed_sign_ins = 0;
         user.locked_until = None;
-        // Whoever knew the old password is out, on every device.
+        // A new password ends all sign-ins, so that a session with the old password does not survive.
         effects_builder.change(Change::EndSignInsOf(user.id.clone()));
-        effects_builder.tell(Event::SignInsEnded(user.id.clone()));
+        effects_builder.publish(Event::SignInsEnded(user.id.clone()));
     }
     user.updated_at = effects_builder.facts.now;
     let user = Arc::new(user);
     effects_builder.change(Change::PutUser(user.clone()));
-    let shows = shown != (user.display_name.clone(), user.avatar_url.clone());
+    let profile_changed = profile != (user.display_name.clone(), user.avatar_url.clone());
     let rooms = effects_builder.facts.rooms.clone();
-    tell(&user, rooms.into_iter().filter(|_| shows), &mut effects_builder);
+    publish_user(&user, rooms.into_iter().filter(|_| profile_changed), &mut effects_builder);
     effects_builder.done(Receipt::User(user))
 }
 
@@ -189,9 +194,9 @@ fn remove_user(id: &UserId, mut effects_builder: EffectsBuilder) -> Result<Effec
     effects_builder.change(Change::RemoveUser(id.clone()));
     for agent in &effects_builder.facts.agents {
         effects_builder.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        agents::tell_removed(agent, &mut effects_builder);
+        agents::publish_removal(agent, &mut effects_builder);
     }
-    effects_builder.tell(Event::UserRemoved(id.clone()));
+    effects_builder.publish(Event::UserRemoved(id.clone()));
     effects_builder.done(Receipt::Done)
 }
 
@@ -241,9 +246,9 @@ fn sign_in_failed(
     effects_builder.done(Receipt::Done)
 }
 
-/// Exchanges a refresh token. Within the grace the one before the newest is taken as well, as long as its
-/// successor was not: a page loaded anew may never have seen the answer. Any older one was stolen, or was
-/// stolen from, and ends the whole sign-in.
+/// Exchanges a refresh token. Within the grace period the previous token is accepted too, as long as its
+/// successor was not used: a reloaded page may never have received the answer. Any older token indicates
+/// theft and ends the whole sign-in.
 fn refresh(
     next: &SecretHash,
     expires_at: Time,
@@ -255,11 +260,12 @@ fn refresh(
         return Err(Refusal::TokenRevoked);
     };
     let is_newest = refresh.generation == sign_in.generation;
-    // The grace counts from the exchange and not from its last use, or it could be drawn out for ever.
+    // The grace period counts from the exchange, not from the last use; otherwise it could be extended for
+    // ever.
     let in_grace = refresh.generation + 1 == sign_in.generation && facts.now < sign_in.used_at.plus(grace);
     if !is_newest && !in_grace {
         effects_builder.change(Change::EndSignIn(sign_in.id.clone()));
-        effects_builder.tell(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
+        effects_builder.publish(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id.clone() });
         return effects_builder.done(Receipt::FamilyRevoked);
     }
     if sign_in.expires_at <= facts.now {

@@ -1,4 +1,4 @@
-//! Plans of agents: told as they stand, and decided about once, with what follows from that.
+//! Decides updates of agents' plans and users' decisions on them. A plan is decided once per revision.
 
 use super::{Change, Effects, EffectsBuilder, messages};
 use parlor_model::command::PlanDecision;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::UpdatePlan { plan, state, .. } => tell(plan, *state, effects_builder),
-        Command::DecidePlan { rev, verdict, .. } => judge(*rev, verdict, effects_builder),
-        _ => unreachable!("the dispatcher sends only plans here"),
+        Command::UpdatePlan { plan, state, .. } => update(plan, *state, effects_builder),
+        Command::DecidePlan { rev, verdict, .. } => decide_plan(*rev, verdict, effects_builder),
+        _ => unreachable!("the dispatcher sends only plan commands here"),
     }
 }
 
-/// Whatever people said of the plan before was about another one.
-fn tell(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+/// A new plan discards the decision and the edited text of the previous one.
+fn update(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
     let run = facts.run.as_ref().filter(|run| run.state == RunState::Running && facts.room.is_some());
     let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
@@ -36,7 +36,11 @@ fn tell(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder) -
     effects_builder.done(Receipt::Done)
 }
 
-fn judge(rev: u64, verdict: &PlanDecision, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+fn decide_plan(
+    rev: u64,
+    verdict: &PlanDecision,
+    mut effects_builder: EffectsBuilder,
+) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
     let open = facts.plan.as_ref().filter(|plan| plan.state == PlanState::Planned);
     let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
@@ -53,7 +57,7 @@ fn judge(rev: u64, verdict: &PlanDecision, mut effects_builder: EffectsBuilder) 
     };
     put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut effects_builder);
     match verdict {
-        PlanDecision::Approve(post) => messages::say(post, effects_builder),
+        PlanDecision::Approve(post) => messages::post_message(post, effects_builder),
         PlanDecision::Reject | PlanDecision::Edit(_) => effects_builder.done(Receipt::Done),
     }
 }
@@ -61,5 +65,5 @@ fn judge(rev: u64, verdict: &PlanDecision, mut effects_builder: EffectsBuilder) 
 fn put(plan: CurrentPlan, effects_builder: &mut EffectsBuilder) {
     let plan = Arc::new(plan);
     effects_builder.change(Change::PutPlan(plan.clone()));
-    effects_builder.tell(Event::PlanChanged(plan));
+    effects_builder.publish(Event::PlanChanged(plan));
 }

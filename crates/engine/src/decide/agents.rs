@@ -1,4 +1,4 @@
-//! Agents, their sessions, and what they listen to.
+//! Decides commands on agents, their sessions and their subscriptions.
 
 use super::{Change, Effects, EffectsBuilder, gateways, rooms};
 use crate::routing_index::RouteChange;
@@ -10,14 +10,14 @@ use parlor_model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How many agents one person may have. Everyone's are in the one routing index, and all of a person's leave
-/// with them at once.
-const MOST_AGENTS: usize = 1000;
-/// The most patterns one mailbox listens to.
-const MOST_SUBSCRIPTIONS: usize = 1000;
-const MOST_SESSIONS: usize = 1000;
-/// The most patterns with a gap that the agents of one person have together. Each may be followed a long way for a
-/// message that it does not match in the end, and that message may be anybody's.
+/// Maximum number of agents of one user. All users share one routing index, and all agents of a user are
+/// removed in one transaction.
+const MAX_AGENTS: usize = 1000;
+/// Maximum number of subscriptions of one mailbox.
+const MAX_SUBSCRIPTIONS: usize = 1000;
+const MAX_SESSIONS: usize = 1000;
+/// Maximum number of patterns with `**` before the last segment, over all agents of one user. Matching such a
+/// pattern is expensive even if it fails, and it is tried for every user's messages.
 const MAX_GLOBSTAR_PATTERNS: usize = 1000;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
@@ -28,7 +28,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::ChangeAgent { profile, .. } => change(profile, effects_builder),
         Command::RemoveAgent { .. } => {
             let mut effects_builder = effects_builder;
-            gateways::dismiss(&mut effects_builder);
+            gateways::note_removals(&mut effects_builder);
             remove(effects_builder)
         }
         Command::Subscribe { mailbox, pattern } => subscribe(mailbox, pattern, effects_builder),
@@ -37,7 +37,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
     }
 }
 
-/// What an agent hears without asking.
+/// The automatic subscription of every agent: its own address.
 fn own_address(agent: &AgentId) -> Pattern {
     Pattern::stored(Path::of_agent(agent).as_str())
 }
@@ -45,7 +45,7 @@ fn own_address(agent: &AgentId) -> Pattern {
 fn create(
     id: &AgentId,
     profile: &AgentProfile,
-    wanted: &[Pattern],
+    requested: &[Pattern],
     effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
     if effects_builder.facts.agent.is_some() {
@@ -54,17 +54,17 @@ fn create(
     let last = id.as_str().rsplit('/').next().unwrap_or_default();
     let mut agent = new(id, last, &effects_builder)?;
     apply(profile, &mut agent);
-    create_agent(agent, wanted, effects_builder)
+    create_agent(agent, requested, effects_builder)
 }
 
-/// One more agent of the caller's.
+/// A new agent of the caller, without a host.
 pub fn new(id: &AgentId, name: &str, effects_builder: &EffectsBuilder) -> Result<Agent, Refusal> {
-    // An agent that bore a person's id could be taken for that person.
+    // An agent with a user's id could be mistaken for that user.
     if effects_builder.facts.user.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Agent));
     }
-    if effects_builder.facts.agents.len() >= MOST_AGENTS {
-        return Err(Refusal::invalid("id", "one more than the 1000 agents a person may have"));
+    if effects_builder.facts.agents.len() >= MAX_AGENTS {
+        return Err(Refusal::invalid("id", "exceeds the limit of 1000 agents per user"));
     }
     Ok(Agent {
         id: id.clone(),
@@ -78,19 +78,19 @@ pub fn new(id: &AgentId, name: &str, effects_builder: &EffectsBuilder) -> Result
     })
 }
 
-/// Puts an agent in place that is not there yet, with its first session and what it hears.
+/// Creates an agent with its main session and its subscriptions.
 pub fn create_agent(
     agent: Agent,
-    wanted: &[Pattern],
+    requested: &[Pattern],
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let (agent, subscriptions) = apply_profile(agent, wanted, &mut effects_builder)?;
+    let (agent, subscriptions) = apply_profile(agent, requested, &mut effects_builder)?;
     effects_builder.done(Receipt::Agent { agent, subscriptions })
 }
 
 pub fn apply_profile(
     agent: Agent,
-    wanted: &[Pattern],
+    requested: &[Pattern],
     effects_builder: &mut EffectsBuilder,
 ) -> Result<(Arc<Agent>, Vec<Subscription>), Refusal> {
     let (id, now) = (&agent.id.clone(), effects_builder.facts.now);
@@ -100,7 +100,7 @@ pub fn apply_profile(
     let main = Session { agent: id.clone(), id: SessionId::main(), title, created_at: now };
     effects_builder.change(Change::PutSession(main));
     let own = own_address(id);
-    let wanted: BTreeSet<&Pattern> = wanted.iter().filter(|pattern| **pattern != own).collect();
+    let requested: BTreeSet<&Pattern> = requested.iter().filter(|pattern| **pattern != own).collect();
     let mailbox = Mailbox::of(id.clone());
     effects_builder.routes.push(RouteChange::Add {
         pattern: own,
@@ -108,36 +108,38 @@ pub fn apply_profile(
         owner: agent.owner.clone(),
     });
     let mut subscriptions = Vec::new();
-    for pattern in wanted {
+    for pattern in requested {
         subscriptions.push(add(&mailbox, pattern, effects_builder)?);
     }
-    tell(&agent, effects_builder);
+    publish_agent(&agent, effects_builder);
     Ok((agent, subscriptions))
 }
 
-/// Tells everyone who can see the agent, or could before. That its host came back is its owner's business alone: to
-/// others that shows by itself.
-pub fn tell(agent: &Arc<Agent>, effects_builder: &mut EffectsBuilder) {
+/// Publishes a changed agent to all users who can see it or could see it before. If only the host's
+/// connection time has changed, only the owner is notified: other users get that from presence.
+pub fn publish_agent(agent: &Arc<Agent>, effects_builder: &mut EffectsBuilder) {
     let before = effects_builder.facts.agent.as_ref();
-    let shown = |agent: &Agent| {
-        let mut shown = agent.seen_by_others();
-        (shown.host.seen_at, shown.visibility) = (None, agent.visibility.clone());
-        shown
+    let visible_part = |agent: &Agent| {
+        let mut visible = agent.seen_by_others();
+        (visible.host.seen_at, visible.visibility) = (None, agent.visibility.clone());
+        visible
     };
-    let event_audience = match before {
-        Some(before) if shown(before) == shown(agent) => EventAudience::user_and_rooms(&agent.owner, []),
+    let audience = match before {
+        Some(before) if visible_part(before) == visible_part(agent) => {
+            EventAudience::user_and_rooms(&agent.owner, [])
+        }
         Some(before) => {
             EventAudience::of(before, effects_builder.facts.rooms.clone()).and(EventAudience::of(agent, []))
         }
         None => EventAudience::of(agent, []),
     };
-    effects_builder.tell(Event::AgentChanged { agent: agent.clone(), circle: event_audience.into() });
+    effects_builder.publish(Event::AgentChanged { agent: agent.clone(), audience: audience.into() });
 }
 
-/// The rooms that it was in are told that it left.
-pub fn tell_removed(agent: &Agent, effects_builder: &mut EffectsBuilder) {
-    let event_audience = EventAudience::of(agent, []).into();
-    effects_builder.tell(Event::AgentRemoved { agent: agent.id.clone(), circle: event_audience });
+/// Publishes the removal of an agent. Its rooms are notified by the removal of the member.
+pub fn publish_removal(agent: &Agent, effects_builder: &mut EffectsBuilder) {
+    let audience = EventAudience::of(agent, []).into();
+    effects_builder.publish(Event::AgentRemoved { agent: agent.id.clone(), audience });
 }
 
 fn apply(profile: &AgentProfile, agent: &mut Agent) {
@@ -167,7 +169,7 @@ fn add(
     if pattern.has_inner_globstar()
         && effects_builder.facts.globstar_patterns + added.count() >= MAX_GLOBSTAR_PATTERNS
     {
-        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        let rule = "exceeds the limit of 1000 patterns per user with ** before the last segment";
         return Err(Refusal::invalid("pattern", rule));
     }
     let subscription = Subscription {
@@ -192,27 +194,27 @@ fn change(profile: &AgentProfile, effects_builder: EffectsBuilder) -> Result<Eff
     replace(agent, effects_builder)
 }
 
-/// Puts an agent in the place of what it was.
+/// Stores and publishes the new state of an existing agent.
 pub fn replace(agent: Agent, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let agent = Arc::new(agent);
     effects_builder.change(Change::PutAgent(agent.clone()));
-    tell(&agent, &mut effects_builder);
+    publish_agent(&agent, &mut effects_builder);
     let subscriptions = effects_builder.facts.subscriptions.clone();
     effects_builder.done(Receipt::Agent { agent, subscriptions })
 }
 
-/// Removes all of the agents that the facts name.
+/// Removes all agents in the facts.
 pub fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     rooms::leave_all(&mut effects_builder);
     for agent in &effects_builder.facts.agents {
         effects_builder.change(Change::RemoveAgent(agent.id.clone()));
         effects_builder.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        tell_removed(agent, &mut effects_builder);
+        publish_removal(agent, &mut effects_builder);
     }
     effects_builder.done(Receipt::Done)
 }
 
-/// Subscribing a session that is not there yet makes it.
+/// Adds a subscription. A session that does not exist yet is created.
 fn subscribe(
     mailbox: &Mailbox,
     pattern: &Pattern,
@@ -222,7 +224,7 @@ fn subscribe(
     if let Some(session) = &mailbox.session
         && !effects_builder.facts.sessions.iter().any(|known| known.id == *session)
     {
-        if effects_builder.facts.sessions.len() >= MOST_SESSIONS {
+        if effects_builder.facts.sessions.len() >= MAX_SESSIONS {
             return Err(Refusal::invalid("sessionId", "the agent has too many sessions"));
         }
         let (agent, id) = (mailbox.agent.clone(), session.clone());
@@ -236,7 +238,7 @@ fn subscribe(
     }
     let automatic = mailbox.session.is_none() && *pattern == own_address(&mailbox.agent);
     if !automatic && !subscriptions.iter().any(|known| known.pattern == *pattern) {
-        if subscriptions.len() >= MOST_SUBSCRIPTIONS {
+        if subscriptions.len() >= MAX_SUBSCRIPTIONS {
             return Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions"));
         }
         subscriptions.push(add(mailbox, pattern, &mut effects_builder)?);
@@ -284,7 +286,7 @@ mod tests {
         Session { agent, title: id.as_str().into(), id, created_at: Time(1) }
     }
 
-    /// An agent with its main session, which listens to these.
+    /// Facts of an agent with its main session and these subscriptions.
     fn listening(of: &str, patterns: &[&str]) -> Facts {
         let mut facts = facts();
         facts.agent = Some(agent("coder"));
@@ -293,10 +295,10 @@ mod tests {
         facts
     }
 
-    /// What it listens to afterwards, and how many changes that took.
+    /// The patterns after the command, and the number of changes.
     fn patterns(plan: &Effects) -> (Vec<&str>, usize) {
         let Receipt::Subscriptions(all) = &plan.receipt else { panic!("not subscriptions") };
-        (all.iter().map(|one| one.pattern.as_str()).collect(), plan.changes.len())
+        (all.iter().map(|subscription| subscription.pattern.as_str()).collect(), plan.changes.len())
     }
 
     #[test]
@@ -305,11 +307,11 @@ mod tests {
         let refused = decide_with(&unsubscribe("coder", "agent/coder"), &facts).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::LastOneRequired(EntityKind::Subscription)));
         let plan = decide_with(&subscribe("coder", "agent/coder"), &listening("coder", &[])).unwrap();
-        assert_eq!(patterns(&plan), (vec![], 0), "it is there already");
+        assert_eq!(patterns(&plan), (vec![], 0), "the automatic subscription exists already");
     }
 
     #[test]
-    fn what_is_automatic_for_the_agent_is_a_choice_for_its_session() {
+    fn the_automatic_subscription_of_an_agent_is_optional_for_its_session() {
         let plan =
             decide_with(&subscribe("coder:main", "agent/coder"), &listening("coder:main", &[])).unwrap();
         assert_eq!(patterns(&plan), (vec!["agent/coder"], 1));
@@ -336,35 +338,35 @@ mod tests {
     }
 
     #[test]
-    fn subscribing_a_new_session_makes_it() {
+    fn subscribing_a_new_session_creates_it() {
         let plan = decide_with(&subscribe("coder:side", "slack/**"), &listening("coder:side", &[])).unwrap();
         let [Change::PutSession(made), Change::PutSubscription(added)] = &plan.changes[..] else {
-            panic!("a session, then what it listens to: {:?}", plan.changes)
+            panic!("a session, then its subscription: {:?}", plan.changes)
         };
         assert_eq!(*made, Session { created_at: NOW, ..session("side") });
         assert_eq!(added.session.as_ref(), Some(&made.id));
         let plan = decide_with(&subscribe("coder:main", "slack/**"), &listening("coder:main", &[])).unwrap();
-        assert!(matches!(&plan.changes[..], [Change::PutSubscription(_)]), "main is there");
+        assert!(matches!(&plan.changes[..], [Change::PutSubscription(_)]), "the main session exists");
     }
 
     #[test]
-    fn neither_sessions_nor_subscriptions_grow_without_end() {
+    fn sessions_and_subscriptions_are_limited() {
         let mut facts = listening("coder:new", &[]);
-        facts.sessions = (0..MOST_SESSIONS).map(|n| session(&format!("s{n}"))).collect();
+        facts.sessions = (0..MAX_SESSIONS).map(|n| session(&format!("s{n}"))).collect();
         let refused = decide_with(&subscribe("coder:new", "x"), &facts).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::invalid("sessionId", "the agent has too many sessions")));
         assert!(decide_with(&subscribe("coder:s7", "x"), &facts).is_ok());
         facts.subscriptions =
-            (0..MOST_SUBSCRIPTIONS).map(|n| subscription("coder", &format!("p{n}"))).collect();
+            (0..MAX_SUBSCRIPTIONS).map(|n| subscription("coder", &format!("p{n}"))).collect();
         let refused = decide_with(&subscribe("coder", "x"), &facts).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions")));
         assert!(decide_with(&subscribe("coder", "p7"), &facts).is_ok());
     }
 
     #[test]
-    fn the_agents_of_one_person_have_so_many_patterns_with_a_gap() {
+    fn patterns_with_an_inner_globstar_are_limited_per_user() {
         let full = Facts { globstar_patterns: MAX_GLOBSTAR_PATTERNS, ..listening("coder", &["**/known"]) };
-        let rule = "one more than the 1000 with ** before the end that a person's agents may have";
+        let rule = "exceeds the limit of 1000 patterns per user with ** before the last segment";
         let refused = decide_with(&subscribe("coder", "**/x"), &full).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::invalid("pattern", rule)));
         for pattern in ["slack/**", "*/x", "**/known"] {
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_agent_has_its_main_session_and_hears_its_own_address() {
+    fn a_new_agent_has_its_main_session_and_is_subscribed_to_its_own_address() {
         let subscriptions = ["slack/**", "agent/team/coder", "slack/**"].map(pattern).into();
         let (id, profile) = (AgentId::stored("team/coder"), AgentProfile::default());
         let plan = decide_with(&Command::CreateAgent { id, profile, subscriptions }, &facts()).unwrap();
@@ -392,19 +394,19 @@ mod tests {
         };
         assert_eq!((&*made.name, made.owner.as_str()), ("coder", "ann"));
         assert_eq!((&main.id, one.pattern.as_str()), (&SessionId::main(), "slack/**"));
-        let heard = plan.routes.iter().map(|change| match change {
+        let subscribed = plan.routes.iter().map(|change| match change {
             RouteChange::Add { pattern, mailbox, owner }
                 if owner.as_str() == "ann" && mailbox.session.is_none() =>
             {
                 pattern.as_str()
             }
-            other => panic!("not heard by the agent: {other:?}"),
+            other => panic!("not a route to the agent: {other:?}"),
         });
-        assert_eq!(heard.collect::<Vec<_>>(), ["agent/team/coder", "slack/**"]);
+        assert_eq!(subscribed.collect::<Vec<_>>(), ["agent/team/coder", "slack/**"]);
     }
 
     #[test]
-    fn no_agent_bears_the_name_of_another_or_of_a_person() {
+    fn no_agent_has_the_id_of_another_agent_or_of_a_user() {
         let create = Command::CreateAgent {
             id: AgentId::stored("coder"),
             profile: AgentProfile::default(),
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_does_not_name_stays_as_it_is() {
+    fn fields_that_a_change_does_not_name_stay() {
         let setting = |key: &str, value: &str| (key.into(), Payload(value.into()));
         let mut old = agent("coder");
         old.settings = [setting("model", "1"), setting("heartbeat", "2")].into();
@@ -432,40 +434,40 @@ mod tests {
     }
 
     #[test]
-    fn everyone_who_sees_an_agent_or_could_before_hears_that_it_changed() {
+    fn a_change_is_published_to_all_who_see_the_agent_or_could_before() {
         let people = |names: &[&str]| names.iter().map(|name| UserId::stored(*name)).collect::<Vec<_>>();
         let old = Agent { visibility: Visibility::List(people(&["bob"])), ..agent("coder") };
         let facts = Facts { agent: Some(old.clone()), rooms: vec![RoomId::stored("lobby")], ..facts() };
-        let told = |profile: AgentProfile| {
+        let audience_of = |profile: AgentProfile| {
             let plan = decide_with(&Command::ChangeAgent { id: old.id.clone(), profile }, &facts).unwrap();
             plan.events[0].event.audience().unwrap().clone()
         };
         let rooms = vec![RoomId::stored("lobby")];
         let renamed = AgentProfile { name: Some("Other".into()), ..Default::default() };
         assert_eq!(
-            told(renamed),
+            audience_of(renamed),
             EventAudience { everyone: false, people: people(&["ann", "bob"]), rooms: rooms.clone() }
         );
         let shared = AgentProfile { visibility: Some(Visibility::All), ..Default::default() };
-        assert_eq!(told(shared), EventAudience { everyone: true, people: people(&["ann", "bob"]), rooms });
+        assert_eq!(
+            audience_of(shared),
+            EventAudience { everyone: true, people: people(&["ann", "bob"]), rooms }
+        );
         let own = EventAudience::user_and_rooms(&UserId::stored("ann"), []);
-        assert_eq!(told(AgentProfile::default()), own, "nothing that others see");
+        assert_eq!(audience_of(AgentProfile::default()), own, "nothing visible to others has changed");
     }
 
     #[test]
     fn an_agent_is_removed_with_all_below_it() {
-        let gone = ["coder/a", "coder/a/b", "coder"].map(agent);
-        let facts = Facts { agent: Some(gone[2].clone()), agents: gone.to_vec(), ..facts() };
-        let plan = decide_with(&Command::RemoveAgent { id: gone[2].id.clone() }, &facts).unwrap();
+        let removed = ["coder/a", "coder/a/b", "coder"].map(agent);
+        let facts = Facts { agent: Some(removed[2].clone()), agents: removed.to_vec(), ..facts() };
+        let plan = decide_with(&Command::RemoveAgent { id: removed[2].id.clone() }, &facts).unwrap();
         assert_eq!((plan.changes.len(), plan.routes.len(), plan.events.len()), (3, 3, 3));
-        for (index, agent) in gone.iter().enumerate() {
+        for (index, agent) in removed.iter().enumerate() {
             assert!(matches!(&plan.changes[index], Change::RemoveAgent(id) if *id == agent.id));
             assert!(matches!(&plan.routes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
-            let event_audience = EventAudience::of(agent, []).into();
-            assert_eq!(
-                plan.events[index].event,
-                Event::AgentRemoved { agent: agent.id.clone(), circle: event_audience }
-            );
+            let audience = EventAudience::of(agent, []).into();
+            assert_eq!(plan.events[index].event, Event::AgentRemoved { agent: agent.id.clone(), audience });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people hang on messages: reactions, pins, bookmarks.
+//! Decides annotations on messages: reactions, pins and bookmarks.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::{
@@ -13,18 +13,18 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::Unpin { .. } => unpin(effects_builder),
         Command::Bookmark { .. } => bookmark(effects_builder),
         Command::RemoveBookmark { .. } => remove_bookmark(effects_builder),
-        _ => unreachable!("the dispatcher sends only marks here"),
+        _ => unreachable!("the dispatcher sends only annotation commands here"),
     }
 }
 
-fn the_message(effects_builder: &EffectsBuilder) -> Result<(Arc<Message>, RoomId), Refusal> {
+fn require_message(effects_builder: &EffectsBuilder) -> Result<(Arc<Message>, RoomId), Refusal> {
     let message = effects_builder.facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
     let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
     Ok((message, room))
 }
 
 fn react(emoji: &str, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&effects_builder)?;
+    let (message, room) = require_message(&effects_builder)?;
     let user = effects_builder.actor()?;
     let mut reactions = message.reactions.clone();
     let own = Reactor { user: user.id.clone(), username: user.username.clone() };
@@ -37,19 +37,22 @@ fn react(emoji: &str, mut effects_builder: EffectsBuilder) -> Result<Effects, Re
             }
         }
         None if reactions.len() >= effects_builder.decide_context.limits.reactions => {
-            return Err(Refusal::invalid("emoji", "has no place: too many different reactions"));
+            return Err(Refusal::invalid(
+                "emoji",
+                "cannot be added: the message has too many different reactions",
+            ));
         }
         None => reactions.push(Reaction { emoji: emoji.into(), people: vec![own] }),
     }
     reactions.retain(|reaction| !reaction.people.is_empty());
-    let (id, told): (_, Arc<[Reaction]>) = (message.id.clone(), reactions.clone().into());
-    effects_builder.change(Change::PutReactions { message: id.clone(), reactions: told.clone() });
-    effects_builder.tell(Event::ReactionsChanged { room, message: id, reactions: told });
+    let (id, published): (_, Arc<[Reaction]>) = (message.id.clone(), reactions.clone().into());
+    effects_builder.change(Change::PutReactions { message: id.clone(), reactions: published.clone() });
+    effects_builder.publish(Event::ReactionsChanged { room, message: id, reactions: published });
     effects_builder.done(Receipt::Message(Arc::new(Message { reactions, ..Message::clone(&message) })))
 }
 
 fn pin(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&effects_builder)?;
+    let (message, room) = require_message(&effects_builder)?;
     if let Some(pin) = effects_builder.facts.pin.clone() {
         return effects_builder.done(Receipt::Pinned { pin, message });
     }
@@ -65,19 +68,19 @@ fn pin(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
         at: effects_builder.facts.now,
     };
     effects_builder.change(Change::PutPin(pin.clone()));
-    effects_builder.tell(Event::MessagePinned(pin.clone()));
+    effects_builder.publish(Event::MessagePinned(pin.clone()));
     effects_builder.done(Receipt::Pinned { pin, message })
 }
 
 fn unpin(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&effects_builder)?;
+    let (message, room) = require_message(&effects_builder)?;
     effects_builder.change(Change::RemovePin(message.id.clone()));
-    effects_builder.tell(Event::MessageUnpinned { room, message: message.id.clone() });
+    effects_builder.publish(Event::MessageUnpinned { room, message: message.id.clone() });
     effects_builder.done(Receipt::Done)
 }
 
 fn bookmark(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (message, room) = the_message(&effects_builder)?;
+    let (message, room) = require_message(&effects_builder)?;
     if let Some(bookmark) = effects_builder.facts.bookmark.clone() {
         return effects_builder.done(Receipt::Bookmarked { bookmark, message, repeated: true });
     }
@@ -88,7 +91,7 @@ fn bookmark(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let (seq, at) = (effects_builder.next_seq(), effects_builder.facts.now);
     let bookmark = Bookmark { user: user.clone(), message: id.clone(), seq, at };
     effects_builder.change(Change::PutBookmark(bookmark.clone()));
-    effects_builder.tell(Event::BookmarkChanged { room, user, message: id, kept: true });
+    effects_builder.publish(Event::BookmarkChanged { room, user, message: id, kept: true });
     effects_builder.done(Receipt::Bookmarked { bookmark, message, repeated: false })
 }
 
@@ -97,9 +100,9 @@ fn remove_bookmark(mut effects_builder: EffectsBuilder) -> Result<Effects, Refus
     if effects_builder.facts.bookmark.is_none() {
         return Err(Refusal::NotFound(EntityKind::Bookmark));
     }
-    let (message, room) = the_message(&effects_builder)?;
+    let (message, room) = require_message(&effects_builder)?;
     effects_builder.change(Change::RemoveBookmark(user.clone(), message.id.clone()));
-    effects_builder.tell(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
+    effects_builder.publish(Event::BookmarkChanged { room, user, message: message.id.clone(), kept: false });
     effects_builder.done(Receipt::Done)
 }
 
@@ -110,11 +113,11 @@ mod tests {
     use crate::facts::AuthContext;
     use parlor_model::{DeliveryState, Destination};
 
-    /// After these people put these emoji under a message, one after the other, or took them away.
+    /// Reactions after these users have toggled these emoji on a message, one after the other.
     fn reactions(steps: &[(&str, &str)]) -> Result<Vec<(String, Vec<String>)>, Refusal> {
         let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
-        let place = Destination::Room(RoomId::stored("lobby"));
-        let mut message = Arc::new(Message { destination: place, ..Message::clone(&message) });
+        let destination = Destination::Room(RoomId::stored("lobby"));
+        let mut message = Arc::new(Message { destination, ..Message::clone(&message) });
         for (name, emoji) in steps {
             let mut facts = facts();
             facts.standing = Some(Arc::new(AuthContext { user: user(name), scopes: None }));
@@ -125,12 +128,13 @@ mod tests {
             };
             message = changed;
         }
-        let people = |one: &Reaction| one.people.iter().map(|person| person.user.to_string()).collect();
-        Ok(message.reactions.iter().map(|one| (one.emoji.to_string(), people(one))).collect())
+        let people =
+            |reaction: &Reaction| reaction.people.iter().map(|person| person.user.to_string()).collect();
+        Ok(message.reactions.iter().map(|reaction| (reaction.emoji.to_string(), people(reaction))).collect())
     }
 
     #[test]
-    fn an_emoji_keeps_its_place_while_anybody_is_left_under_it() {
+    fn an_emoji_keeps_its_position_while_it_has_reactors() {
         let steps = [("ann", "a"), ("bob", "b"), ("bob", "a"), ("ann", "a")];
         let expected = [("a".to_owned(), vec!["bob".to_owned()]), ("b".to_owned(), vec!["bob".to_owned()])];
         assert_eq!(reactions(&steps).unwrap(), expected);
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn another_emoji_is_refused_when_there_are_too_many_and_a_known_one_is_not() {
+    fn a_new_emoji_beyond_the_limit_is_refused_and_an_existing_one_is_not() {
         let names: Vec<String> = (0..20).map(|n| n.to_string()).collect();
         let mut steps: Vec<(&str, &str)> = names.iter().map(|name| ("ann", &**name)).collect();
         steps.push(("bob", "7"));

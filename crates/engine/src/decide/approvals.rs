@@ -1,7 +1,8 @@
-//! Questions of agents: asked once, decided once, and never by nobody.
+//! Decides approvals: permission requests and question sets of agents, each requested once and decided once
+//! by a user.
 //!
-//! Owns: what is not allowed by somebody who may is not allowed; a question is bound to its turn, its tool and exactly
-//! its input; what ends with its turn ends in the same transaction.
+//! Owns: default deny, since only an authorised user or a rule allows a tool. An approval is bound to its
+//! run, its tool and exactly its input, and is withdrawn in the transaction that ends its run.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::approval::MAX_APPROVAL_WAIT;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::AskApproval(new) => ask(new, effects_builder),
-        Command::DecideApproval(approval_decision) => judge(approval_decision, effects_builder),
+        Command::AskApproval(new) => request(new, effects_builder),
+        Command::DecideApproval(approval_decision) => decide_approval(approval_decision, effects_builder),
         Command::AnswerQuestions { answers, .. } => answer(answers, effects_builder),
         Command::ExpireApproval { .. } => expire(effects_builder),
         Command::RevokeApprovalRule { .. } => {
@@ -25,11 +26,11 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
             effects_builder.change(Change::RemoveApprovalRule(rule));
             effects_builder.done(Receipt::Done)
         }
-        _ => unreachable!("the dispatcher sends only questions here"),
+        _ => unreachable!("the dispatcher sends only approval commands here"),
     }
 }
 
-fn ask(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+fn request(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
     let run = facts.run.as_ref().ok_or(Refusal::NotFound(EntityKind::Run))?;
     if let Some(known) = &facts.approval {
@@ -37,7 +38,7 @@ fn ask(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects
             && known.tool == new.tool
             && known.kind == new.kind
             && known.digest == new.digest;
-        // Another question under the same name would take the answer to the first for its own.
+        // A different request under the same id would otherwise receive the decision of the first.
         return if same {
             effects_builder.done(Receipt::Approval(Arc::new(known.clone())))
         } else {
@@ -53,13 +54,13 @@ fn ask(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects
     let limits = effects_builder.decide_context.limits;
     let of_run = facts.approvals.iter().filter(|open| open.run == run.id).count();
     let bytes: usize = facts.approvals.iter().map(|open| open.input.0.len()).sum();
-    let crowded = facts.open_approvals >= limits.approvals
+    let at_capacity = facts.open_approvals >= limits.approvals
         || of_run >= limits.run_approvals
         || bytes + new.input.0.len() > limits.approval_bytes;
-    if crowded && facts.rule.is_none() {
+    if at_capacity && facts.rule.is_none() {
         return Err(Refusal::AtCapacity);
     }
-    let asked = Approval {
+    let requested = Approval {
         id: ApprovalId::stored(effects_builder.decide_context.ids.next()),
         run: run.id.clone(),
         room: run.room.clone(),
@@ -77,28 +78,28 @@ fn ask(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Effects
         decided_at: None,
     };
     if facts.rule.is_some() {
-        let decided = settle(&asked, Decision::AllowedByRule, &mut effects_builder)?;
+        let decided = record_decision(&requested, Decision::AllowedByRule, &mut effects_builder)?;
         return effects_builder.done(Receipt::Approval(decided));
     }
-    let asked = Arc::new(asked);
-    effects_builder.change(Change::PutApproval(asked.clone()));
-    effects_builder.tell(Event::ApprovalAsked(asked.clone()));
-    effects_builder.done(Receipt::Approval(asked))
+    let requested = Arc::new(requested);
+    effects_builder.change(Change::PutApproval(requested.clone()));
+    effects_builder.publish(Event::ApprovalAsked(requested.clone()));
+    effects_builder.done(Receipt::Approval(requested))
 }
 
-fn judge(
+fn decide_approval(
     approval_decision: &ApprovalDecision,
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
-    let approval = the_approval(ApprovalKind::Tool, &effects_builder)?;
+    let approval = require_approval(ApprovalKind::Tool, &effects_builder)?;
     if approval.decision.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Approval));
     }
     if approval_decision.digest.is_some_and(|digest| digest != approval.digest) {
-        return Err(Refusal::invalid("inputDigest", "is of another input than the one that is asked for"));
+        return Err(Refusal::invalid("inputDigest", "does not match the input of this approval"));
     }
-    // What stands still stays so, also before its turns have ended.
+    // In a frozen room nothing is allowed, even before its runs have ended.
     if approval_decision.allow && facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(Refusal::Forbidden);
     }
@@ -108,7 +109,7 @@ fn judge(
         true => Decision::Allowed { by },
         false => Decision::Denied { by, reason: approval_decision.reason.clone() },
     };
-    let decided = settle(&approval, decision, &mut effects_builder)?;
+    let decided = record_decision(&approval, decision, &mut effects_builder)?;
     if approval_decision.allow && approval_decision.always {
         effects_builder.change(Change::PutApprovalRule(ApprovalRule {
             room: decided.room.clone(),
@@ -122,41 +123,49 @@ fn judge(
 }
 
 fn answer(answers: &Payload, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let asked = the_approval(ApprovalKind::Questions, &effects_builder)?;
-    if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && asked.decision.is_none() {
+    let approval = require_approval(ApprovalKind::Questions, &effects_builder)?;
+    if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && approval.decision.is_none()
+    {
         return Err(Refusal::Forbidden);
     }
     let actor = effects_builder.actor()?;
     let by = Decider { user: actor.id.clone(), name: actor.display_name.clone() };
-    let decided = settle(&asked, Decision::Answered { by, answers: answers.clone() }, &mut effects_builder)?;
+    let decided = record_decision(
+        &approval,
+        Decision::Answered { by, answers: answers.clone() },
+        &mut effects_builder,
+    )?;
     effects_builder.done(Receipt::Approval(decided))
 }
 
-/// Somebody may have been quicker.
+/// Expires an approval, unless it has been decided.
 fn expire(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let approval = effects_builder.facts.approval.clone().ok_or(Refusal::NotFound(EntityKind::Approval))?;
     let approval = match approval.decision {
         Some(_) => Arc::new(approval),
-        None => settle(&approval, Decision::Expired, &mut effects_builder)?,
+        None => record_decision(&approval, Decision::Expired, &mut effects_builder)?,
     };
     effects_builder.done(Receipt::Approval(approval))
 }
 
-/// Nobody is to answer any more what is open of a turn, an agent or a room that ends.
+/// Withdraws the open approvals of a run, agent or room that ends.
 pub fn withdraw(effects_builder: &mut EffectsBuilder) {
     for open in &effects_builder.facts.approvals {
-        // What is open can be decided.
-        let _ = settle(open, Decision::Withdrawn, effects_builder);
+        // Cannot fail: an open approval can be decided.
+        let _ = record_decision(open, Decision::Withdrawn, effects_builder);
     }
 }
 
-/// What is asked about something else is not there for who answers this.
-fn the_approval(approval_kind: ApprovalKind, effects_builder: &EffectsBuilder) -> Result<Approval, Refusal> {
+/// The approval of the command, if it is of this kind; one of the other kind is `NotFound`.
+fn require_approval(
+    approval_kind: ApprovalKind,
+    effects_builder: &EffectsBuilder,
+) -> Result<Approval, Refusal> {
     let found = effects_builder.facts.approval.as_ref().filter(|found| found.kind == approval_kind);
     found.cloned().ok_or(Refusal::NotFound(EntityKind::Approval))
 }
 
-fn settle(
+fn record_decision(
     approval: &Approval,
     decision: Decision,
     effects_builder: &mut EffectsBuilder,
@@ -164,7 +173,7 @@ fn settle(
     let decided = approval.decided(decision, effects_builder.facts.now);
     let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(EntityKind::Approval))?);
     effects_builder.change(Change::PutApproval(decided.clone()));
-    effects_builder.tell(Event::ApprovalDecided(decided.clone()));
+    effects_builder.publish(Event::ApprovalDecided(decided.clone()));
     Ok(decided)
 }
 
@@ -222,7 +231,7 @@ mod tests {
         }
     }
 
-    /// The agent runs in the room, and nothing was asked yet.
+    /// Facts with a running run of the agent in the room, without an approval.
     fn running() -> Facts {
         let found = Room {
             id: room(),
@@ -261,7 +270,7 @@ mod tests {
         }
     }
 
-    fn asked(facts: &Facts, new: NewApproval) -> Result<Effects, Refusal> {
+    fn requested(facts: &Facts, new: NewApproval) -> Result<Effects, Refusal> {
         decide_with(&Command::AskApproval(new), facts)
     }
 
@@ -271,7 +280,7 @@ mod tests {
     }
 
     fn open() -> Approval {
-        approval(&asked(&running(), new(60)).unwrap())
+        approval(&requested(&running(), new(60)).unwrap())
     }
 
     fn rule() -> ApprovalRule {
@@ -279,17 +288,17 @@ mod tests {
         ApprovalRule { room: room(), agent, tool: "Bash".into(), by, at: Time(1) }
     }
 
-    fn judgement(allow: bool) -> ApprovalDecision {
+    fn decision(allow: bool) -> ApprovalDecision {
         let approval = ApprovalId::stored("new");
         ApprovalDecision { approval, allow, always: false, reason: Some("no".into()), digest: None }
     }
 
     #[test]
-    fn questions_are_answered_and_tools_are_allowed_and_neither_is_taken_for_the_other() {
+    fn question_sets_are_answered_and_tools_are_allowed_and_never_the_other_way_round() {
         let questions = Approval { kind: ApprovalKind::Questions, ..open() };
         let facts = Facts { approval: Some(questions), ..running() };
         let missing = Refusal::NotFound(EntityKind::Approval);
-        assert_eq!(judged(&facts, judgement(true)).unwrap_err(), missing);
+        assert_eq!(decided_by(&facts, decision(true)).unwrap_err(), missing);
         let answer =
             Command::AnswerQuestions { approval: ApprovalId::stored("new"), answers: Payload("[]".into()) };
         let answered = approval(&decide_with(&answer, &facts).unwrap());
@@ -306,39 +315,39 @@ mod tests {
         assert_eq!(decide_with(&answer, &frozen).unwrap_err(), Refusal::Forbidden);
     }
 
-    fn judged(facts: &Facts, approval_decision: ApprovalDecision) -> Result<Effects, Refusal> {
+    fn decided_by(facts: &Facts, approval_decision: ApprovalDecision) -> Result<Effects, Refusal> {
         decide_with(&Command::DecideApproval(approval_decision), facts)
     }
 
     #[test]
-    fn a_question_is_open_for_as_long_as_it_says_and_no_longer_than_five_minutes() {
+    fn an_approval_is_open_for_its_timeout_and_at_most_five_minutes() {
         for (timeout, open_for) in [(0, 0), (60, 60), (300, 300), (301, 300), (u64::MAX, 300)] {
-            let plan = asked(&running(), new(timeout)).unwrap();
-            let asked = approval(&plan);
-            assert_eq!(asked.open_for(), Duration::from_secs(open_for));
-            assert_eq!(asked.decision, None);
-            assert_eq!(plan.events[0].event, Event::ApprovalAsked(Arc::new(asked)));
+            let plan = requested(&running(), new(timeout)).unwrap();
+            let open = approval(&plan);
+            assert_eq!(open.open_for(), Duration::from_secs(open_for));
+            assert_eq!(open.decision, None);
+            assert_eq!(plan.events[0].event, Event::ApprovalAsked(Arc::new(open)));
         }
     }
 
     #[test]
-    fn the_same_question_asked_again_is_the_same_and_another_under_its_name_is_refused() {
+    fn a_repeated_request_returns_the_same_approval_and_a_different_one_under_its_id_is_refused() {
         let known = Facts { approval: Some(open()), ..running() };
-        let again = asked(&known, new(60)).unwrap();
+        let again = requested(&known, new(60)).unwrap();
         assert_eq!((approval(&again), again.changes.len(), again.events.len()), (open(), 0, 0));
         let others = [
             NewApproval { digest: InputDigest([2; 32]), ..new(60) },
             NewApproval { tool: "Write".into(), ..new(60) },
         ];
         for other in others {
-            assert_eq!(asked(&known, other).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
+            assert_eq!(requested(&known, other).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         }
         let elsewhere = Facts { run: Some(run("next")), ..known };
-        assert_eq!(asked(&elsewhere, new(60)).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
+        assert_eq!(requested(&elsewhere, new(60)).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
     }
 
     #[test]
-    fn only_a_turn_that_goes_on_asks() {
+    fn only_a_running_run_may_request_an_approval() {
         let over = Run { state: RunState::Ended(RunOutcome::Cancelled), ..run("run") };
         let cases = [
             Facts { run: None, ..running() },
@@ -348,23 +357,23 @@ mod tests {
             Facts { room: None, ..running() },
         ];
         for facts in cases {
-            assert_eq!(asked(&facts, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
+            assert_eq!(requested(&facts, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
         }
     }
 
     #[test]
-    fn in_a_frozen_room_nothing_is_asked_and_nothing_allowed() {
+    fn in_a_frozen_room_nothing_is_requested_and_nothing_allowed() {
         let mut facts = Facts { approval: Some(open()), ..running() };
         let frozen = Some(Frozen { by: None, at: Time(1) });
         facts.room = facts.room.map(|room| Arc::new(Room { frozen, ..Room::clone(&room) }));
-        assert_eq!(judged(&facts, judgement(true)).unwrap_err(), Refusal::Forbidden);
-        assert!(judged(&facts, judgement(false)).is_ok());
+        assert_eq!(decided_by(&facts, decision(true)).unwrap_err(), Refusal::Forbidden);
+        assert!(decided_by(&facts, decision(false)).is_ok());
         let nothing_yet = Facts { approval: None, ..facts };
-        assert_eq!(asked(&nothing_yet, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
+        assert_eq!(requested(&nothing_yet, new(60)).unwrap_err(), Refusal::NotFound(EntityKind::Run));
     }
 
     #[test]
-    fn too_many_or_too_long_questions_are_refused_unless_a_rule_answers_them() {
+    fn too_many_or_too_long_requests_are_refused_unless_a_rule_allows_them() {
         let long =
             Approval { input: Payload("x".repeat(512 * 1024).into()), run: RunId::stored("x"), ..open() };
         let cases = [
@@ -373,45 +382,45 @@ mod tests {
             Facts { approvals: vec![long], ..running() },
         ];
         for facts in cases {
-            assert_eq!(asked(&facts, new(60)).unwrap_err(), Refusal::AtCapacity);
-            let decided = approval(&asked(&Facts { rule: Some(rule()), ..facts }, new(60)).unwrap());
+            assert_eq!(requested(&facts, new(60)).unwrap_err(), Refusal::AtCapacity);
+            let decided = approval(&requested(&Facts { rule: Some(rule()), ..facts }, new(60)).unwrap());
             assert_eq!(decided.decision, Some(Decision::AllowedByRule));
         }
         let nearly = Facts { open_approvals: 999, approvals: vec![open(); 19], ..running() };
-        assert!(asked(&nearly, new(60)).is_ok());
+        assert!(requested(&nearly, new(60)).is_ok());
     }
 
     #[test]
-    fn what_a_rule_allows_is_told_as_decided_and_never_as_open() {
-        let plan = asked(&Facts { rule: Some(rule()), ..running() }, new(60)).unwrap();
-        let [told] = &plan.events[..] else { panic!("{:?}", plan.events) };
-        assert_eq!(told.event, Event::ApprovalDecided(Arc::new(approval(&plan))));
+    fn an_approval_allowed_by_a_rule_is_published_as_decided_and_never_as_open() {
+        let plan = requested(&Facts { rule: Some(rule()), ..running() }, new(60)).unwrap();
+        let [event] = &plan.events[..] else { panic!("{:?}", plan.events) };
+        assert_eq!(event.event, Event::ApprovalDecided(Arc::new(approval(&plan))));
     }
 
     #[test]
-    fn the_first_answer_counts_and_only_to_what_was_looked_at() {
+    fn the_first_decision_counts_and_only_for_the_input_that_was_shown() {
         let facts = Facts { approval: Some(open()), ..running() };
         let ann = Decider { user: UserId::stored("ann"), name: "ann".into() };
-        let allowed = approval(&judged(&facts, judgement(true)).unwrap());
+        let allowed = approval(&decided_by(&facts, decision(true)).unwrap());
         assert_eq!(allowed.decision, Some(Decision::Allowed { by: ann.clone() }));
-        let denied = approval(&judged(&facts, judgement(false)).unwrap());
+        let denied = approval(&decided_by(&facts, decision(false)).unwrap());
         assert_eq!(denied.decision, Some(Decision::Denied { by: ann, reason: Some("no".into()) }));
-        let seen = |byte| ApprovalDecision { digest: Some(InputDigest([byte; 32])), ..judgement(true) };
-        assert!(judged(&facts, seen(1)).is_ok());
-        assert!(matches!(judged(&facts, seen(2)), Err(Refusal::Invalid(_))));
+        let seen = |byte| ApprovalDecision { digest: Some(InputDigest([byte; 32])), ..decision(true) };
+        assert!(decided_by(&facts, seen(1)).is_ok());
+        assert!(matches!(decided_by(&facts, seen(2)), Err(Refusal::Invalid(_))));
         let known = Facts { approval: Some(denied.clone()), ..running() };
-        for late in [judgement(true), judgement(false), seen(2)] {
-            assert_eq!(judged(&known, late).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
+        for late in [decision(true), decision(false), seen(2)] {
+            assert_eq!(decided_by(&known, late).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         }
         let expired = decide_with(&Command::ExpireApproval { approval: denied.id.clone() }, &known).unwrap();
         assert_eq!((approval(&expired), expired.changes.len()), (denied, 0), "it was too late to expire");
     }
 
     #[test]
-    fn always_makes_a_rule_and_only_with_a_yes() {
+    fn always_creates_a_rule_only_if_the_tool_is_allowed() {
         let facts = Facts { approval: Some(open()), ..running() };
         let rules = |allow| {
-            let plan = judged(&facts, ApprovalDecision { always: true, ..judgement(allow) }).unwrap();
+            let plan = decided_by(&facts, ApprovalDecision { always: true, ..decision(allow) }).unwrap();
             let rule = |change: &Change| match change {
                 Change::PutApprovalRule(rule) => Some(rule.clone()),
                 _ => None,
@@ -423,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_goes_with_its_turn() {
+    fn open_approvals_are_withdrawn_with_their_run() {
         let said = AgentReply {
             message: None,
             text: "done".into(),
@@ -435,16 +444,16 @@ mod tests {
         let finished = RunFinish { run, outcome, said: Some(said) };
         let facts = Facts { approvals: vec![open()], ..running() };
         let plan = decide_with(&Command::FinishRun(finished), &facts).unwrap();
-        let told: Vec<_> = plan.events.iter().map(|logged_event| &logged_event.event).collect();
+        let events: Vec<_> = plan.events.iter().map(|logged_event| &logged_event.event).collect();
         let [
             Event::ApprovalDecided(withdrawn),
             Event::MessagePosted { message, .. },
             Event::RunChanged(over),
-        ] = told[..]
+        ] = events[..]
         else {
-            panic!("{told:?}")
+            panic!("{events:?}")
         };
-        assert_eq!(message.seq, plan.events[1].seq, "what is said is at its own place");
+        assert_eq!(message.seq, plan.events[1].seq, "the message has the seq of its own event");
         assert_eq!(withdrawn.decision, Some(Decision::Withdrawn));
         assert!(over.has_ended());
     }

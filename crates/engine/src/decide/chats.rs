@@ -1,4 +1,5 @@
-//! A new conversation with an agent: a room with the two in it, and the first thing said there, or none of it.
+//! Decides `Chat`: creates a private room with a user and an agent and posts the first message, in one
+//! transaction.
 
 use super::{Change, Effects, EffectsBuilder, messages, rooms, runs, uploads};
 use crate::facts::{Candidate, Facts, NameAndHandle};
@@ -9,15 +10,15 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-/// How many words of what is said first name the room, and how many characters at most.
-const TITLE: (usize, usize) = (6, 60);
+/// A chat's title: number of words taken from its first message, and maximum characters.
+const TITLE_WORDS_AND_CHARS: (usize, usize) = (6, 60);
 
 pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let (actor, now) = (effects_builder.actor()?, effects_builder.facts.now);
     let found = effects_builder.facts.agent.as_ref().filter(|found| found.id == *agent);
     let found = found.ok_or(Refusal::NotFound(EntityKind::Agent))?.clone();
     if !found.is_hosted() {
-        return Err(Refusal::invalid("agent_id", "is an agent that nobody hosts"));
+        return Err(Refusal::invalid("agent_id", "must name an agent that has a host"));
     }
     let room = Arc::new(Room {
         id: RoomId::stored(effects_builder.decide_context.ids.next()),
@@ -41,7 +42,7 @@ pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> 
         rooms::member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &own, now),
         rooms::member(&room, addressed.clone(), RoomRole::Member, &its, now),
     ];
-    // From here on as if the room had been there.
+    // From here on the decision proceeds as if the room had existed before.
     let candidate = Candidate {
         agent: found.clone(),
         addressed: AddressedBy::Directly,
@@ -57,11 +58,15 @@ pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> 
     let mut effects_builder = EffectsBuilder::new(&facts, effects_builder.decide_context);
     let attachments = uploads::attachments(post, &effects_builder)?;
     effects_builder.change(Change::PutRoom(room.clone()));
-    let told = rooms::members_for_event(&members);
+    let event_members = rooms::members_for_event(&members);
     for member in members {
         let change = MemberChange::Added(member.member.clone());
         effects_builder.change(Change::PutMember(Arc::new(member)));
-        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.publish(Event::MembersChanged {
+            room: room.clone(),
+            change,
+            members: event_members.clone(),
+        });
     }
     let message = Message {
         id: MessageId::stored(effects_builder.decide_context.ids.next()),
@@ -94,7 +99,8 @@ pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> 
 }
 
 fn title(text: &str) -> Box<str> {
-    let words: Vec<&str> = text.split_whitespace().take(TITLE.0).collect();
-    let title: String = words.join(" ").chars().filter(|c| !c.is_control()).take(TITLE.1).collect();
+    let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS_AND_CHARS.0).collect();
+    let title: String =
+        words.join(" ").chars().filter(|c| !c.is_control()).take(TITLE_WORDS_AND_CHARS.1).collect();
     if title.trim().is_empty() { "Chat".into() } else { title.trim().into() }
 }

@@ -1,14 +1,15 @@
-//! The programs that host agents, and the agents they present.
+//! Decides commands on gateways and on the agents that they register.
 
 use super::{Change, Effects, EffectsBuilder, agents};
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{Agent, AgentHost, Command, EntityKind, Gateway, Receipt, Refusal, UserId, Visibility};
 use std::sync::Arc;
 
-/// How many are remembered; beyond that the one that went longest ago is forgotten.
-const MOST_KEPT: usize = 100;
-/// How many agents a gateway is told to forget; beyond that it brings the first ones back.
-const MOST_DISMISSED: usize = 1000;
+/// Maximum number of gateways stored per user; beyond that, the one that disconnected first is removed.
+const MAX_GATEWAYS: usize = 100;
+/// Maximum number of removed agents that a disconnected gateway is notified of; beyond that, the oldest
+/// entries are dropped.
+const MAX_PENDING_REMOVALS: usize = 1000;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -29,7 +30,7 @@ fn connect(new: &NewGateway, mut effects_builder: EffectsBuilder) -> Result<Effe
     let others = || effects_builder.facts.gateways.iter().filter(|other| other.id != new.id);
     let oldest = others().filter(|other| other.disconnected_at.is_some());
     let oldest = oldest.min_by_key(|other| other.disconnected_at).map(|other| other.id.clone());
-    if let Some(oldest) = oldest.filter(|_| others().count() >= MOST_KEPT) {
+    if let Some(oldest) = oldest.filter(|_| others().count() >= MAX_GATEWAYS) {
         effects_builder.change(Change::RemoveGateway(oldest));
     }
     let gateway = Arc::new(Gateway {
@@ -43,7 +44,7 @@ fn connect(new: &NewGateway, mut effects_builder: EffectsBuilder) -> Result<Effe
             .facts
             .gateway
             .as_ref()
-            .map(|known| known.pending_removals.clone())
+            .map(|existing| existing.pending_removals.clone())
             .unwrap_or_default(),
     });
     effects_builder.change(Change::PutGateway(gateway.clone()));
@@ -68,23 +69,21 @@ fn disconnect(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     effects_builder.done(Receipt::Done)
 }
 
-/// Has gateways that are away forget the agents that are removed: they would bring them back.
-pub fn dismiss(effects_builder: &mut EffectsBuilder) {
+/// Notes removed agents at their disconnected gateways, which would otherwise register them again.
+pub fn note_removals(effects_builder: &mut EffectsBuilder) {
     for gateway in effects_builder.facts.gateways.iter().filter(|gateway| gateway.disconnected_at.is_some()) {
         let hosted = effects_builder
             .facts
             .agents
             .iter()
             .filter(|agent| agent.host.gateway.as_ref() == Some(&gateway.id));
-        let mut dismissed = gateway.pending_removals.clone();
-        dismissed
+        let mut pending_removals = gateway.pending_removals.clone();
+        pending_removals
             .extend(hosted.map(|agent| agent.id.clone()).filter(|id| !gateway.pending_removals.contains(id)));
-        if dismissed.len() > gateway.pending_removals.len() {
-            dismissed.drain(..dismissed.len().saturating_sub(MOST_DISMISSED));
-            effects_builder.change(Change::PutGateway(Arc::new(Gateway {
-                pending_removals: dismissed,
-                ..gateway.clone()
-            })));
+        if pending_removals.len() > gateway.pending_removals.len() {
+            pending_removals.drain(..pending_removals.len().saturating_sub(MAX_PENDING_REMOVALS));
+            effects_builder
+                .change(Change::PutGateway(Arc::new(Gateway { pending_removals, ..gateway.clone() })));
         }
     }
 }
@@ -102,7 +101,7 @@ fn hosted(new: &AgentRegistration, effects_builder: &EffectsBuilder) -> AgentHos
     }
 }
 
-/// An agent of the hub itself; one that lives elsewhere is not taken from there.
+/// Registers an agent that the hub itself hosts. An agent of another host is not taken over.
 fn host(
     owner: &UserId,
     new: &AgentRegistration,
@@ -110,8 +109,12 @@ fn host(
 ) -> Result<Effects, Refusal> {
     let host = hosted(new, &effects_builder);
     match effects_builder.facts.agent.clone() {
-        Some(known) if known.host.gateway != host.gateway => Err(Refusal::AlreadyExists(EntityKind::Agent)),
-        Some(known) => agents::replace(Agent { name: new.name.clone(), host, ..known }, effects_builder),
+        Some(existing) if existing.host.gateway != host.gateway => {
+            Err(Refusal::AlreadyExists(EntityKind::Agent))
+        }
+        Some(existing) => {
+            agents::replace(Agent { name: new.name.clone(), host, ..existing }, effects_builder)
+        }
         None => {
             let agent = Agent {
                 id: new.id.clone(),
@@ -130,12 +133,12 @@ fn host(
 }
 
 fn register(new: &AgentRegistration, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let dismissing =
+    let pending_removal_at =
         effects_builder.facts.gateway.as_ref().filter(|gateway| gateway.pending_removals.contains(&new.id));
-    if let Some(mut gateway) = dismissing.cloned() {
+    if let Some(mut gateway) = pending_removal_at.cloned() {
         gateway.pending_removals.retain(|id| *id != new.id);
         effects_builder.change(Change::PutGateway(Arc::new(gateway)));
-        // One that was made anew since is welcome.
+        // An agent that was created again since its removal is registered normally.
         if effects_builder.facts.agent.is_none() {
             return effects_builder.done(Receipt::Dismissed(new.id.clone()));
         }
@@ -193,47 +196,51 @@ mod tests {
     }
 
     #[test]
-    fn so_many_gateways_are_remembered() {
-        let gone = |n: usize| gateway(&format!("g{n}"), Some(Time(((n + 7) % MOST_KEPT) as i64)));
-        let known = Facts { gateways: (0..MOST_KEPT).map(gone).collect(), ..facts() };
-        let plan = decide_with(&connect("new"), &known).unwrap();
+    fn the_number_of_stored_gateways_is_limited() {
+        let disconnected = |n: usize| gateway(&format!("g{n}"), Some(Time(((n + 7) % MAX_GATEWAYS) as i64)));
+        let existing = Facts { gateways: (0..MAX_GATEWAYS).map(disconnected).collect(), ..facts() };
+        let plan = decide_with(&connect("new"), &existing).unwrap();
         let [Change::RemoveGateway(forgotten), Change::PutGateway(new)] = &plan.changes[..] else {
-            panic!("one goes, one comes: {:?}", plan.changes)
+            panic!("one removal, one new gateway: {:?}", plan.changes)
         };
         assert_eq!((forgotten.as_str(), new.id.as_str()), ("g93", "new"));
-        let again = decide_with(&connect("g93"), &known).unwrap();
+        let again = decide_with(&connect("g93"), &existing).unwrap();
         assert!(matches!(&again.changes[..], [Change::PutGateway(_)]));
     }
 
     #[test]
-    fn what_a_gateway_presents_is_made_or_changed() {
+    fn a_registered_agent_is_created_or_changed() {
         let plan = decide_with(&Command::RegisterAgent(registration()), &facts()).unwrap();
         let Receipt::Agent { agent: made, .. } = &plan.receipt else { panic!("not an agent") };
         assert_eq!(
             (&*made.name, &*made.host.kind, made.host.seen_at),
             ("Coder", "my-own-adapter", Some(NOW))
         );
-        assert_eq!((plan.changes.len(), plan.routes.len()), (2, 1), "its session, and its address");
+        assert_eq!(
+            (plan.changes.len(), plan.routes.len()),
+            (2, 1),
+            "the agent with its session, and its address"
+        );
 
-        let mut known = agent("coder");
-        known.visibility = Visibility::All;
+        let mut existing = agent("coder");
+        existing.visibility = Visibility::All;
         let plan = decide_with(
             &Command::RegisterAgent(registration()),
-            &Facts { agent: Some(known.clone()), ..facts() },
+            &Facts { agent: Some(existing.clone()), ..facts() },
         )
         .unwrap();
-        let changed = Agent { name: "Coder".into(), host: made.host.clone(), ..known };
+        let changed = Agent { name: "Coder".into(), host: made.host.clone(), ..existing };
         assert!(matches!(&plan.events[0].event, Event::AgentChanged { agent, .. } if **agent == changed));
         assert_eq!((plan.changes.len(), plan.routes.len()), (1, 0));
     }
 
     #[test]
-    fn what_was_removed_while_its_gateway_was_away_is_not_brought_back() {
+    fn an_agent_removed_while_its_gateway_was_disconnected_is_not_registered_again() {
         let mut hosted = agent("coder");
         hosted.host.gateway = Some(GatewayId::stored("laptop"));
         let remove = Command::RemoveAgent { id: AgentId::stored("coder") };
         let removed = |away: Option<Time>| {
-            let gateways = vec![gateway("laptop", away), gateway("desk", away)];
+            let gateways = vec![gateway("laptop", away), gateway("desktop", away)];
             let facts =
                 Facts { agent: Some(hosted.clone()), agents: vec![hosted.clone()], gateways, ..facts() };
             let plan = decide_with(&remove, &facts).unwrap();
@@ -242,38 +249,38 @@ mod tests {
                 _ => None,
             })
         };
-        assert_eq!(removed(None), None, "one that is there is told at once");
+        assert_eq!(removed(None), None, "a connected gateway is notified at once");
         let away = removed(Some(Time(5))).unwrap();
         assert_eq!(
             (away.id.as_str(), &away.pending_removals[..]),
             ("laptop", &[AgentId::stored("coder")][..])
         );
 
-        let known = Some(Gateway::clone(&away));
+        let existing = Some(Gateway::clone(&away));
         let back =
-            decide_with(&super::tests::connect("laptop"), &Facts { gateway: known, ..facts() }).unwrap();
+            decide_with(&super::tests::connect("laptop"), &Facts { gateway: existing, ..facts() }).unwrap();
         let Receipt::Gateway(back) = back.receipt else { panic!("not a gateway") };
         assert_eq!(back.pending_removals, away.pending_removals);
         let register = |given: Facts| decide_with(&Command::RegisterAgent(registration()), &given).unwrap();
-        let known = Facts { gateway: Some(Gateway::clone(&back)), ..facts() };
-        let plan = register(known.clone());
+        let existing = Facts { gateway: Some(Gateway::clone(&back)), ..facts() };
+        let plan = register(existing.clone());
         assert_eq!(plan.receipt, Receipt::Dismissed(AgentId::stored("coder")));
-        let [Change::PutGateway(told)] = &plan.changes[..] else { panic!("{:?}", plan.changes) };
-        assert_eq!(told.pending_removals, [], "once");
-        let anew = register(Facts { agent: Some(agent("coder")), ..known });
-        assert!(matches!(anew.receipt, Receipt::Agent { .. }), "one that was made since stays");
+        let [Change::PutGateway(changed)] = &plan.changes[..] else { panic!("{:?}", plan.changes) };
+        assert_eq!(changed.pending_removals, [], "the removal is reported once");
+        let anew = register(Facts { agent: Some(agent("coder")), ..existing });
+        assert!(matches!(anew.receipt, Receipt::Agent { .. }), "an agent created since then stays");
     }
 
     #[test]
-    fn an_agent_was_last_seen_when_its_gateway_went() {
+    fn an_agent_was_last_seen_when_its_gateway_disconnected() {
         let disconnect = Command::DisconnectGateway { gateway: GatewayId::stored("laptop") };
         let agents = vec![agent("coder")];
         let facts = Facts { gateway: Some(gateway("laptop", None)), agents, ..facts() };
         let plan = decide_with(&disconnect, &facts).unwrap();
-        let [Change::PutGateway(gone), Change::PutAgent(seen)] = &plan.changes[..] else {
+        let [Change::PutGateway(disconnected), Change::PutAgent(seen)] = &plan.changes[..] else {
             panic!("the gateway, its agent: {:?}", plan.changes)
         };
-        assert_eq!((gone.disconnected_at, seen.host.seen_at), (Some(NOW), Some(NOW)));
+        assert_eq!((disconnected.disconnected_at, seen.host.seen_at), (Some(NOW), Some(NOW)));
         let ephemeral = Some(Gateway { ephemeral: true, ..gateway("laptop", None) });
         let plan = decide_with(&disconnect, &Facts { gateway: ephemeral, ..facts }).unwrap();
         assert!(matches!(&plan.changes[..], [Change::RemoveGateway(_), Change::PutAgent(_)]));

@@ -1,4 +1,4 @@
-//! Links with which people make their own accounts.
+//! Decides commands on invitations: links with which new users create their own accounts.
 
 use super::{Change, Effects, EffectsBuilder, accounts};
 use parlor_model::command::{NewInvitation, NewUser};
@@ -6,7 +6,7 @@ use parlor_model::{Command, EntityKind, Invitation, InvitationId, Receipt, Refus
 use std::sync::Arc;
 use std::time::Duration;
 
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const MAX_LIFETIME: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -20,18 +20,19 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
                 effects_builder.facts.invitation.as_ref().ok_or(Refusal::NotFound(EntityKind::Invitation))?;
             let account = NewUser { role: invitation.role, ..account.clone() };
             let user = accounts::create_user(&account, &mut effects_builder)?;
-            // Here and nowhere else a use is spent: of two who come at once, the second finds none left.
+            // The only place where a use is spent: of two concurrent registrations with one use left, the
+            // second is refused.
             effects_builder.change(Change::UseInvitation(invitation.id.clone()));
             effects_builder.done(Receipt::User(user))
         }
-        _ => unreachable!("the dispatcher sends only invitations here"),
+        _ => unreachable!("the dispatcher sends only invitation commands here"),
     }
 }
 
 fn create(new: &NewInvitation, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let now = effects_builder.facts.now;
-    let soon = now < new.expires_at && new.expires_at <= now.plus(LONGEST);
-    if !soon {
+    let in_range = now < new.expires_at && new.expires_at <= now.plus(MAX_LIFETIME);
+    if !in_range {
         return Err(Refusal::invalid("expiresAt", "must be within a year from now"));
     }
     let invitation = Arc::new(Invitation {

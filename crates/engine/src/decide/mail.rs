@@ -1,12 +1,12 @@
-//! Taking mail out of a mailbox, and what nobody took.
+//! Decides taking mail out of a mailbox, with and without a lease, and clearing dead letters.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::{Command, DeliveryState, Mailbox, Receipt, Refusal};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often mail is handed out on a lease before it is given up.
-pub const MOST_ATTEMPTS: u32 = 5;
+/// Maximum number of times mail is leased; after that it becomes a dead letter.
+pub const MAX_DELIVERY_ATTEMPTS: u32 = 5;
 
 pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -20,13 +20,13 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
             effects_builder.done(Receipt::Received { mail })
         }
         Command::Receive { mailbox, limit, lease: Some(lease) } => {
-            hand_out(mailbox, *limit, *lease, effects_builder)
+            lease_mail(mailbox, *limit, *lease, effects_builder)
         }
         Command::Acknowledge { mailbox, .. } => {
-            let waiting = |state| matches!(state, DeliveryState::Pending | DeliveryState::Leased { .. });
-            let waiting = effects_builder.facts.deliveries.iter().filter(|delivery| waiting(delivery.state));
-            // Named twice it is still one.
-            let messages: BTreeSet<_> = waiting.map(|delivery| delivery.message.clone()).collect();
+            let is_open = |state| matches!(state, DeliveryState::Pending | DeliveryState::Leased { .. });
+            let open = effects_builder.facts.deliveries.iter().filter(|delivery| is_open(delivery.state));
+            // A set, because a command may name a message twice.
+            let messages: BTreeSet<_> = open.map(|delivery| delivery.message.clone()).collect();
             let count = messages.len();
             if count > 0 {
                 let messages = messages.into_iter().collect();
@@ -42,8 +42,9 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
     }
 }
 
-/// The facts may hold more than the limit, so that what is given up hides nothing.
-fn hand_out(
+/// Leases mail to the caller. The facts may hold more than `limit` entries, so that mail that becomes a dead
+/// letter does not hide deliverable mail.
+fn lease_mail(
     mailbox: &Mailbox,
     limit: usize,
     lease: Duration,
@@ -52,7 +53,7 @@ fn hand_out(
     let until = effects_builder.facts.now.plus(lease);
     let mut mail = Vec::new();
     for (message, delivery) in &effects_builder.facts.mail {
-        if delivery.attempts >= MOST_ATTEMPTS {
+        if delivery.attempts >= MAX_DELIVERY_ATTEMPTS {
             let (mailbox, message) = (mailbox.clone(), message.clone());
             effects_builder.changes.push(Change::DeadLetterDelivery {
                 mailbox,
@@ -86,7 +87,7 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
     const LEASED: DeliveryState = Leased { until: Time(NOW.0 + 30_000_000) };
-    const RUN_OUT: DeliveryState = Leased { until: NOW };
+    const EXPIRED: DeliveryState = Leased { until: NOW };
 
     fn receive(mail: Vec<(Arc<Message>, Delivery)>, limit: usize, lease: Option<Duration>) -> Effects {
         let mut facts = facts();
@@ -100,11 +101,11 @@ mod tests {
     }
 
     fn copies(id: &str, attempts: u32) -> (Arc<Message>, Delivery) {
-        mail(id, "coder", if attempts == 0 { Pending } else { RUN_OUT }, attempts)
+        mail(id, "coder", if attempts == 0 { Pending } else { EXPIRED }, attempts)
     }
 
     #[test]
-    fn a_lease_lasts_as_long_as_asked_and_is_counted() {
+    fn a_lease_has_the_requested_duration_and_is_counted() {
         let plan = receive(vec![copies("a", 0), copies("b", 1), copies("c", 4)], 9, Some(LEASE));
         assert_eq!(received(&plan), [("a", LEASED, 1), ("b", LEASED, 2), ("c", LEASED, 5)]);
         let [Change::Lease { mailbox: of, messages, until }] = &plan.changes[..] else {
@@ -115,29 +116,29 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lent_out_five_times_is_given_up() {
+    fn mail_that_was_leased_five_times_becomes_a_dead_letter() {
         let plan = receive(vec![copies("a", 5), copies("b", 0)], 9, Some(LEASE));
         assert_eq!(received(&plan), [("b", LEASED, 1)]);
         let [Change::DeadLetterDelivery { mailbox: of, message, reason }, Change::Lease { messages, .. }] =
             &plan.changes[..]
         else {
-            panic!("buried, then lent out: {:?}", plan.changes)
+            panic!("a dead letter, then a lease: {:?}", plan.changes)
         };
         assert_eq!((of, message.id.as_str(), *reason), (&mailbox("coder"), "a", "not_acknowledged"));
         assert_eq!(*messages, [MessageId::stored("b")]);
     }
 
     #[test]
-    fn what_is_given_up_does_not_count_as_handed_out() {
+    fn a_dead_letter_does_not_count_towards_the_limit() {
         let waiting = vec![copies("a", 5), copies("b", 0), copies("c", 5), copies("d", 0), copies("e", 5)];
         let plan = receive(waiting, 1, Some(LEASE));
         assert_eq!(received(&plan), [("b", LEASED, 1)]);
-        let buried = plan.changes.iter().filter(|change| matches!(change, Change::DeadLetterDelivery { .. }));
-        assert_eq!(buried.count(), 2, "up to the first that is one too many");
+        let dead = plan.changes.iter().filter(|change| matches!(change, Change::DeadLetterDelivery { .. }));
+        assert_eq!(dead.count(), 2, "only those before the first mail beyond the limit");
     }
 
     #[test]
-    fn without_a_lease_mail_is_delivered_however_often_it_was_lent_out() {
+    fn without_a_lease_mail_is_delivered_however_often_it_was_leased() {
         let plan = receive(vec![copies("a", 5), copies("b", 0)], 9, None);
         assert_eq!(received(&plan), [("a", Delivered, 5), ("b", Delivered, 0)]);
         assert!(matches!(&plan.changes[..], [Change::MarkDelivered { messages, .. }] if messages.len() == 2));
@@ -152,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_waits_or_is_lent_out_is_acknowledged() {
-        let states = [("a", Pending), ("b", LEASED), ("c", RUN_OUT), ("d", Delivered), ("e", Dead)];
+    fn only_pending_or_leased_mail_is_acknowledged() {
+        let states = [("a", Pending), ("b", LEASED), ("c", EXPIRED), ("d", Delivered), ("e", Dead)];
         let mut facts = facts();
         facts.deliveries = states.map(|(id, state)| mail(id, "coder", state, 1).1).into();
         let messages = states.map(|(id, _)| MessageId::stored(id)).into();

@@ -1,4 +1,4 @@
-//! What people say in rooms.
+//! Decides commands on messages in rooms: post, edit, delete, rewind, forward, mark as read.
 
 use super::{Change, Effects, EffectsBuilder, approvals, routing, runs, uploads};
 use crate::ports::FirstRequest;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::Post(post) => say(post, effects_builder),
+        Command::Post(post) => post_message(post, effects_builder),
         Command::Edit { text, .. } => edit(text, effects_builder),
         Command::Delete { .. } => {
             let message =
@@ -37,7 +37,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
                 through,
                 at,
             });
-            effects_builder.tell(Event::RoomRead {
+            effects_builder.publish(Event::RoomRead {
                 room: room.clone(),
                 user: user.id.clone(),
                 username: user.username.clone(),
@@ -50,13 +50,13 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
     }
 }
 
-pub fn say(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+pub fn post_message(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     if let Some(repeated) = first_receipt(&effects_builder)? {
         return effects_builder.done(Receipt::Posted(repeated));
     }
     let actor = effects_builder.actor()?;
     let attachments = uploads::attachments(post, &effects_builder)?;
-    if let Some(wanted) = &post.reply_to {
+    if let Some(reply_to) = &post.reply_to {
         let same_room = effects_builder
             .facts
             .reply
@@ -65,7 +65,7 @@ pub fn say(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, 
         if !same_room {
             return Err(Refusal::invalid("replyToId", "no such message in this room"));
         }
-        debug_assert_eq!(effects_builder.facts.reply.as_ref().map(|reply| &reply.id), Some(wanted));
+        debug_assert_eq!(effects_builder.facts.reply.as_ref().map(|reply| &reply.id), Some(reply_to));
     }
     let message = Message {
         id: MessageId::stored(effects_builder.decide_context.ids.next()),
@@ -78,7 +78,7 @@ pub fn say(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, 
         text: post.text.clone(),
         mentions: mention::resolve(&post.text, &post.mentions, &effects_builder.facts.members),
         reply_to: post.reply_to.clone(),
-        // Who answers an answer goes on with the same thread.
+        // A reply to a reply belongs to the same thread.
         thread: effects_builder
             .facts
             .reply
@@ -99,7 +99,8 @@ pub fn say(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, 
     effects_builder.done(Receipt::Posted(posted))
 }
 
-/// The receipt of the first time, if this is a retry; a refusal, if the key stood for something else.
+/// The receipt of the first request, if this is a retry; a refusal, if the key was used for a different
+/// request.
 pub fn first_receipt(effects_builder: &EffectsBuilder) -> Result<Option<Posted>, Refusal> {
     let Some(once) = &effects_builder.facts.once else { return Ok(None) };
     let Some(first) = &once.first else { return Ok(None) };
@@ -115,7 +116,7 @@ pub fn first_receipt(effects_builder: &EffectsBuilder) -> Result<Option<Posted>,
     }))
 }
 
-/// Puts a message where it belongs, and gives the agents that it addresses their turns.
+/// Posts a message and creates runs for the agents that it addresses.
 pub fn post_and_start_runs(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
     let posted = post(message, effects_builder);
     if let Some(message) = &posted.message {
@@ -124,7 +125,7 @@ pub fn post_and_start_runs(message: Message, effects_builder: &mut EffectsBuilde
     posted
 }
 
-/// Puts a message where it belongs, with the mailboxes it reaches, and remembers its key.
+/// Posts a message, with its deliveries to mailboxes, and stores its idempotency key.
 pub fn post(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
     let (id, seq) = (message.id.clone(), message.seq);
     let deliveries = routing::deliveries(&message, effects_builder);
@@ -144,7 +145,8 @@ pub fn post(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
             at: effects_builder.facts.now,
         });
     }
-    effects_builder.tell(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
+    effects_builder
+        .publish(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
     Posted {
         id,
         position: effects_builder.position(seq),
@@ -169,11 +171,11 @@ fn edit(text: &Arc<str>, mut effects_builder: EffectsBuilder) -> Result<Effects,
         ..Message::clone(old)
     });
     effects_builder.change(Change::Revise { message: message.clone(), previous });
-    effects_builder.tell(Event::MessageEdited(message.clone()));
+    effects_builder.publish(Event::MessageEdited(message.clone()));
     effects_builder.done(Receipt::Message(message))
 }
 
-/// Passes on what was said, as somebody else's words: whom they mention is not called again.
+/// Forwards a message as a quotation: users and agents that it mentions are not addressed again.
 fn forward(
     room: &RoomId,
     client_message_id: Option<&str>,
@@ -188,7 +190,7 @@ fn forward(
     if got > limit {
         return Err(Refusal::TooLarge { limit, got });
     }
-    // What was passed on already keeps the name of who said it first.
+    // A message that was forwarded before keeps the name of its original sender.
     let forwarded = first.forwarded.clone().unwrap_or_else(|| {
         Box::new(Forwarded {
             message: first.id.clone(),
@@ -232,26 +234,27 @@ fn delete<'a>(
     for message in messages {
         let room = message.destination.room().cloned().ok_or(Refusal::NotFound(EntityKind::Message))?;
         effects_builder.change(Change::DeleteMessage(message.id.clone()));
-        effects_builder.tell(Event::MessageDeleted { room, message: message.id.clone() });
+        effects_builder.publish(Event::MessageDeleted { room, message: message.id.clone() });
     }
     effects_builder.done(Receipt::Done)
 }
 
-/// How much is taken back at once.
-pub const MOST_REWOUND: usize = 1000;
-/// What an agent is able to that can forget what it was told.
-const CAPABILITY: &str = "rewind";
+/// Maximum number of messages removed by one rewind.
+pub const MAX_REWOUND_MESSAGES: usize = 1000;
+/// Capability of agents that can forget a part of their conversation.
+const REWIND_CAPABILITY: &str = "rewind";
 
-/// Every agent there forgets it too, or nothing is taken back: they would go on from what nobody else can see.
+/// Removes a message and everything after it. Requires that every agent in the room has the rewind
+/// capability; otherwise an agent would continue from messages that no user can see.
 fn rewind(room: &RoomId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
     let message = facts.message.clone().ok_or(Refusal::NotFound(EntityKind::Message))?;
-    let able = |agent: &Agent| agent.host.capabilities.iter().any(|able| **able == *CAPABILITY);
-    if !facts.agents.iter().all(able) {
-        return Err(Refusal::invalid("roomId", "has an agent in it that cannot be rewound"));
+    let can_rewind = |agent: &Agent| agent.host.capabilities.iter().any(|name| **name == *REWIND_CAPABILITY);
+    if !facts.agents.iter().all(can_rewind) {
+        return Err(Refusal::invalid("roomId", "contains an agent without the rewind capability"));
     }
-    if facts.messages_from_target.len() > MOST_REWOUND {
-        return Err(Refusal::invalid("messageId", "is followed by more than 1000 others"));
+    if facts.messages_from_target.len() > MAX_REWOUND_MESSAGES {
+        return Err(Refusal::invalid("messageId", "is followed by more than 1000 messages"));
     }
     approvals::withdraw(&mut effects_builder);
     let open = facts.open_runs.iter();
@@ -259,7 +262,7 @@ fn rewind(room: &RoomId, mut effects_builder: EffectsBuilder) -> Result<Effects,
     let ended = ended.map(|run| runs::put(run, &mut effects_builder)).collect();
     for message in &facts.messages_from_target {
         effects_builder.change(Change::DeleteMessage(message.id.clone()));
-        effects_builder.tell(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
+        effects_builder.publish(Event::MessageDeleted { room: room.clone(), message: message.id.clone() });
     }
     let rewound = RewindResult {
         message,
@@ -281,7 +284,7 @@ fn mark_all_read(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal
         };
         let room = membership.room.id.clone();
         effects_builder.change(Change::MarkRead { room: room.clone(), user: user.id.clone(), through, at });
-        effects_builder.tell(Event::RoomRead {
+        effects_builder.publish(Event::RoomRead {
             room,
             user: user.id.clone(),
             username: user.username.clone(),
@@ -304,7 +307,7 @@ mod tests {
         RoomId::stored("a")
     }
 
-    fn said(number: usize) -> Arc<Message> {
+    fn message(number: usize) -> Arc<Message> {
         let (message, _) = mail(&format!("m{number}"), "coder", DeliveryState::Pending, 0);
         Arc::new(Message { destination: Destination::Room(room()), ..Message::clone(&message) })
     }
@@ -330,15 +333,15 @@ mod tests {
         }
     }
 
-    fn given(later: usize, able: &[bool]) -> Facts {
-        let agents = able.iter().map(|able| {
+    fn given(later: usize, can_rewind: &[bool]) -> Facts {
+        let agents = can_rewind.iter().map(|can_rewind| {
             let mut agent = agent("coder");
-            agent.host.capabilities.extend(able.then(|| CAPABILITY.into()));
+            agent.host.capabilities.extend(can_rewind.then(|| REWIND_CAPABILITY.into()));
             agent
         });
         Facts {
-            message: Some(said(0)),
-            messages_from_target: (0..later).map(said).collect(),
+            message: Some(message(0)),
+            messages_from_target: (0..later).map(message).collect(),
             open_runs: vec![run("1", RunState::Running), run("2", RunState::Queued)],
             agents: agents.collect(),
             ..facts()
@@ -346,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_end_and_everything_from_the_message_on_is_erased() {
+    fn a_rewind_ends_runs_and_deletes_everything_from_the_message_on() {
         let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
         let plan = decide_with(&rewind, &given(2, &[true, true])).unwrap();
         let events: Vec<String> = plan
@@ -354,11 +357,11 @@ mod tests {
             .iter()
             .map(|logged_event| match &logged_event.event {
                 Event::RunChanged(run) => format!("{} {:?}", run.id, run.state),
-                Event::MessageDeleted { message, .. } => format!("{message} is gone"),
+                Event::MessageDeleted { message, .. } => format!("{message} deleted"),
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert_eq!(events, ["1 Ended(Cancelled)", "2 Ended(Cancelled)", "m0 is gone", "m1 is gone"]);
+        assert_eq!(events, ["1 Ended(Cancelled)", "2 Ended(Cancelled)", "m0 deleted", "m1 deleted"]);
         let Receipt::Rewound(rewound) = plan.receipt else { panic!("not rewound") };
         assert_eq!(rewound.removed, ["m0", "m1"].map(MessageId::stored));
         assert_eq!((rewound.ended.len(), rewound.agents.len()), (2, 2));
@@ -366,14 +369,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_back_that_an_agent_would_remember_or_that_is_too_much() {
+    fn a_rewind_is_refused_if_an_agent_lacks_the_capability_or_it_is_too_long() {
         let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
         let field = |facts: &Facts| match decide_with(&rewind, facts) {
-            Err(Refusal::Invalid(flaws)) => flaws[0].field,
+            Err(Refusal::Invalid(errors)) => errors[0].field,
             other => panic!("{other:?}"),
         };
         assert_eq!(field(&given(2, &[true, false])), "roomId");
-        assert_eq!(field(&given(MOST_REWOUND + 1, &[true])), "messageId");
-        assert!(decide_with(&rewind, &given(MOST_REWOUND, &[])).is_ok());
+        assert_eq!(field(&given(MAX_REWOUND_MESSAGES + 1, &[true])), "messageId");
+        assert!(decide_with(&rewind, &given(MAX_REWOUND_MESSAGES, &[])).is_ok());
     }
 }

@@ -1,7 +1,7 @@
-//! What agents are to pursue by themselves, and what is said to them when they are idle.
+//! Decides missions: goals that agents pursue on their own, and the prompts that idle agents receive.
 //!
-//! Owns: one mission at a time in a realm, told in all rooms of it; who is prompted and that they were is one transaction, so that nobody is
-//! prompted twice, whatever happens in between.
+//! Owns: at most one active mission per mission scope, published to all rooms of the scope. A prompt and its
+//! record are one transaction, so that no agent is prompted twice after a crash.
 
 use super::{Change, Effects, EffectsBuilder, messages, runs};
 use parlor_model::mission::SOURCE;
@@ -17,41 +17,44 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::SetMission { text, agents, .. } => set(text, agents, effects_builder),
         Command::EndMission { .. } => {
             let mut effects_builder = effects_builder;
-            let mission = running(&effects_builder).ok_or(Refusal::NotFound(EntityKind::Mission))?;
+            let mission = active_mission(&effects_builder).ok_or(Refusal::NotFound(EntityKind::Mission))?;
             end(&mission, &mut effects_builder);
-            tell(&mut effects_builder);
+            publish_rooms(&mut effects_builder);
             effects_builder.done(Receipt::Done)
         }
         Command::SetIdlePrompt { agent, room, idle } => {
             set_idle(agent, room.is_some(), idle.as_ref(), effects_builder)
         }
         Command::PromptIdle { agent, .. } => prompt(agent, effects_builder),
-        _ => unreachable!("the dispatcher sends only missions here"),
+        _ => unreachable!("the dispatcher sends only mission commands here"),
     }
 }
 
-fn the_room(effects_builder: &EffectsBuilder) -> Result<Arc<Room>, Refusal> {
+fn require_room(effects_builder: &EffectsBuilder) -> Result<Arc<Room>, Refusal> {
     effects_builder.facts.room.clone().ok_or(Refusal::NotFound(EntityKind::Room))
 }
 
-/// The one that is on, among those of the realm.
-fn running(effects_builder: &EffectsBuilder) -> Option<Mission> {
+/// The active mission of the scope, if any.
+fn active_mission(effects_builder: &EffectsBuilder) -> Option<Mission> {
     effects_builder.facts.mission.clone().filter(Mission::is_on)
 }
 
-/// It is part of what each room of the realm is.
-fn tell(effects_builder: &mut EffectsBuilder) {
+/// Publishes a change of every room in the scope: the mission is part of what clients see of a room.
+fn publish_rooms(effects_builder: &mut EffectsBuilder) {
     let facts = effects_builder.facts;
-    facts.realm.iter().for_each(|room| effects_builder.tell(Event::RoomChanged(room.clone())));
+    facts.realm.iter().for_each(|room| effects_builder.publish(Event::RoomChanged(room.clone())));
 }
 
-/// A room leaves its realm. The mission that prompts there ends with that, and the others of the realm are told.
-pub fn leave_realm(room: &RoomId, effects_builder: &mut EffectsBuilder) {
-    let Some(mission) = running(effects_builder).filter(|mission| mission.room == *room) else { return };
+/// A room leaves its mission scope. Ends the active mission if it was set in this room, and publishes that to
+/// the other rooms of the scope.
+pub fn leave_mission_scope(room: &RoomId, effects_builder: &mut EffectsBuilder) {
+    let Some(mission) = active_mission(effects_builder).filter(|mission| mission.room == *room) else {
+        return;
+    };
     end(&mission, effects_builder);
     let facts = effects_builder.facts;
     let others = facts.realm.iter().filter(|other| other.id != *room);
-    others.for_each(|other| effects_builder.tell(Event::RoomChanged(other.clone())));
+    others.for_each(|other| effects_builder.publish(Event::RoomChanged(other.clone())));
 }
 
 fn end(mission: &Mission, effects_builder: &mut EffectsBuilder) {
@@ -64,8 +67,8 @@ fn set(
     agents: &[(AgentId, IdlePrompt)],
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let (room, actor) = (the_room(&effects_builder)?, effects_builder.actor()?);
-    if let Some(before) = running(&effects_builder) {
+    let (room, actor) = (require_room(&effects_builder)?, effects_builder.actor()?);
+    if let Some(before) = active_mission(&effects_builder) {
         end(&before, &mut effects_builder);
     }
     let named = |(agent, idle): &(AgentId, IdlePrompt)| MissionAgent {
@@ -89,7 +92,7 @@ fn set(
     };
     let mission = Arc::new(mission);
     effects_builder.change(Change::PutMission(mission.clone()));
-    tell(&mut effects_builder);
+    publish_rooms(&mut effects_builder);
     effects_builder.done(Receipt::Mission(mission))
 }
 
@@ -103,50 +106,50 @@ fn set_idle(
         return Err(Refusal::NotFound(EntityKind::Override));
     }
     let mission_scope =
-        if in_room { MissionScope::of(&*the_room(&effects_builder)?) } else { MissionScope::Global };
+        if in_room { MissionScope::of(&*require_room(&effects_builder)?) } else { MissionScope::Global };
     effects_builder.change(Change::PutIdlePrompt {
         mission_scope,
         agent: agent.clone(),
         idle: idle.cloned(),
     });
     match (in_room, &effects_builder.facts.agent) {
-        (true, _) => tell(&mut effects_builder),
-        // What it says of itself is part of what an agent is.
+        (true, _) => publish_rooms(&mut effects_builder),
+        // An agent's own idle prompt is part of what clients see of the agent.
         (false, Some(agent)) => {
-            let event_audience = EventAudience::of(agent, effects_builder.facts.rooms.clone()).into();
-            effects_builder
-                .tell(Event::AgentChanged { agent: Arc::new(agent.clone()), circle: event_audience });
+            let audience = EventAudience::of(agent, effects_builder.facts.rooms.clone()).into();
+            effects_builder.publish(Event::AgentChanged { agent: Arc::new(agent.clone()), audience });
         }
         (false, None) => {}
     }
     effects_builder.done(Receipt::Done)
 }
 
-/// Says to an idle agent what it is to do, in the name of who set the mission, if all of it still holds.
+/// Posts the idle prompt to an agent in the name of the user who set the mission, if all conditions still
+/// hold.
 fn prompt(agent: &AgentId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
-    let gone = Refusal::NotFound(EntityKind::Mission);
-    let mission = running(&effects_builder).ok_or(gone.clone())?;
+    let no_mission = Refusal::NotFound(EntityKind::Mission);
+    let mission = active_mission(&effects_builder).ok_or(no_mission.clone())?;
     let room = facts
         .room
         .clone()
         .filter(|room| MissionScope::of(room) == mission.mission_scope)
-        .ok_or(gone.clone())?;
-    let still = facts.membership.as_ref().filter(|own| own.role >= RoomRole::Admin);
-    let (Some(by), Some(_)) = (&facts.user, still) else { return Err(gone) };
+        .ok_or(no_mission.clone())?;
+    let is_admin = facts.membership.as_ref().filter(|own| own.role >= RoomRole::Admin);
+    let (Some(by), Some(_)) = (&facts.user, is_admin) else { return Err(no_mission) };
     let candidate = facts.addressed.iter().find(|candidate| candidate.agent.id == *agent).cloned();
     let candidate =
         candidate.filter(|_| facts.target.is_some()).ok_or(Refusal::NotFound(EntityKind::Agent))?;
     let idle = mission.idle(agent, facts.overridden.as_ref(), facts.own_idle.as_ref());
     let idle = idle.ok_or(Refusal::NotFound(EntityKind::Override))?;
-    let waits_for =
+    let prompt_after =
         mission.agent(agent).and_then(|known| known.prompted_at).map(|at| at.plus(idle.idle_timeout()));
-    let too_soon = waits_for.is_some_and(|until| facts.now < until);
-    let enough = mission.prompts >= Mission::MOST_PROMPTS;
-    // What would be refused is not said either: nobody would read it.
+    let too_soon = prompt_after.is_some_and(|until| facts.now < until);
+    let limit_reached = mission.prompts >= Mission::MAX_PROMPTS;
+    // A prompt whose run would be refused is not posted at all.
     if facts.busy
         || too_soon
-        || enough
+        || limit_reached
         || runs::refusal_reason(&room, &candidate, None, &effects_builder).is_some()
     {
         return Err(Refusal::Forbidden);

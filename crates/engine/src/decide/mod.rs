@@ -1,6 +1,8 @@
-//! The rules: from a command and the facts to what changes, what is told, and the receipt.
+//! Business rules: turns a command and its facts into effects (row changes, events, routing changes) and a
+//! receipt.
 //!
-//! Pure: time and ids come in, nothing goes out but the plan. Every file is one family of commands.
+//! Pure: time and ids come in through the facts and the context, and nothing is read or sent. Each file holds
+//! one family of commands.
 
 mod accounts;
 mod agent_plans;
@@ -26,9 +28,9 @@ mod test_fixtures;
 mod uploads;
 mod welcome;
 
-pub use mail::MOST_ATTEMPTS;
-pub use messages::MOST_REWOUND;
-pub use uploads::MOST_WAITING_UPLOADS;
+pub use mail::MAX_DELIVERY_ATTEMPTS;
+pub use messages::MAX_REWOUND_MESSAGES;
+pub use uploads::MAX_UNATTACHED_UPLOADS;
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
 use crate::Limits;
@@ -46,7 +48,7 @@ use parlor_model::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What a decided command does.
+/// Everything that a decided command changes, publishes and returns.
 #[derive(Debug, Clone)]
 pub struct Effects {
     pub changes: Vec<Change>,
@@ -55,15 +57,15 @@ pub struct Effects {
     pub receipt: Receipt,
 }
 
-/// One step for the store's tables.
+/// One change to the tables of the store.
 #[derive(Debug, Clone)]
 pub enum Change {
     OfferSetup(Option<(SecretHash, Time)>),
     PutUser(Arc<User>),
-    /// With sign-ins, keys, routers, bookmarks, second factor, gateways, agents and their mail, pictures, and uploads on no message; messages stay, with
-    /// what is on them, and keep the sender's name.
+    /// Also removes the user's sign-ins, keys, routers, bookmarks, second factor, gateways, agents and their
+    /// mail, avatars and unattached uploads. Messages stay, with attachments and the sender's name.
     RemoveUser(UserId),
-    /// With a new refresh token of its generation.
+    /// Stores a sign-in with a new refresh token of its current generation.
     PutSignIn(Arc<SignIn>, SecretHash),
     EndSignIn(SignInId),
     EndSignInsOf(UserId),
@@ -71,32 +73,32 @@ pub enum Change {
     RemoveKey(KeyId),
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
-    /// In the place of the one that this person had on offer.
+    /// Replaces the pairing that this user had on offer.
     PutPairing(Pairing, SecretHash),
     RemovePairing(UserId),
     RemoveInvitation(InvitationId),
     PutRouter(Arc<Router>),
-    /// Rooms that had it have none.
+    /// Rooms that used the router have none afterwards.
     RemoveRouter(RouterId),
-    /// Removed with its agent.
+    /// Stores a service; removing its agent removes it too.
     PutService(Arc<Service>),
     AppendAudit(Arc<NewAuditEntry>),
-    /// The same once more.
+    /// Counts a repetition of an existing audit record instead of adding a new one.
     RepeatAudit {
         id: u64,
         at: Time,
         address: Option<IpAddr>,
     },
-    /// In the place of all that were changed before.
+    /// Replaces all settings that were changed before.
     PutSettings(Arc<HubSettings>),
     PutSecondFactor(Arc<SecondFactor>),
-    /// In the place of those that are left.
+    /// Replaces all remaining backup codes of the user.
     PutBackupCodes(UserId, Vec<SecretHash>),
     SpendBackupCode(UserId, SecretHash),
-    /// With its backup codes.
+    /// Also removes the user's backup codes.
     RemoveSecondFactor(UserId),
     PutRoom(Arc<Room>),
-    /// With members, tasks, messages and everything that hangs on these.
+    /// Also removes members, tasks and messages, with all data that belongs to these.
     RemoveRoom(RoomId),
     PutMember(Arc<Member>),
     RemoveMember(RoomId, MemberId),
@@ -105,7 +107,7 @@ pub enum Change {
         message: Arc<Message>,
         previous: Revision,
     },
-    /// With everything that hangs on it.
+    /// Also removes all data that belongs to the message.
     DeleteMessage(MessageId),
     PutReactions {
         message: MessageId,
@@ -122,19 +124,19 @@ pub enum Change {
         at: Time,
     },
     PutUpload(Arc<Upload>),
-    /// Puts an upload on a message.
+    /// Attaches an upload to a message.
     Attach {
         upload: UploadId,
         message: MessageId,
     },
     RemoveUpload(UploadId),
-    /// These contents are somebody's to remove now.
+    /// Removes contents from the list of released ones: the caller of the command deletes them now.
     ForgetReleased(Vec<BlobDigest>),
     PutAgent(Arc<Agent>),
-    /// With sessions, subscriptions, memberships and mail.
+    /// Also removes the agent's sessions, subscriptions, memberships and mail.
     RemoveAgent(AgentId),
     PutGateway(Arc<Gateway>),
-    /// Its agents stay, as hosted by nothing that is known.
+    /// The gateway's agents stay, without a known host.
     RemoveGateway(GatewayId),
     PutTask(Arc<Task>),
     RemoveTask(TaskId),
@@ -149,13 +151,13 @@ pub enum Change {
         mailbox: Mailbox,
         messages: Vec<MessageId>,
     },
-    /// Hands mail out until then, once more.
+    /// Leases mail until `until` and counts a delivery attempt.
     Lease {
         mailbox: Mailbox,
         messages: Vec<MessageId>,
         until: Time,
     },
-    /// Gives mail up that nobody acknowledged.
+    /// Turns mail that was not acknowledged into a dead letter.
     DeadLetterDelivery {
         mailbox: Mailbox,
         message: Arc<Message>,
@@ -163,12 +165,12 @@ pub enum Change {
     },
     PutRun(Arc<Run>),
     PutApproval(Arc<Approval>),
-    /// In the place of one for the same.
+    /// Replaces a rule for the same room, agent and tool.
     PutApprovalRule(ApprovalRule),
     PutPlan(Arc<CurrentPlan>),
-    /// With what it has of agents.
+    /// Stores a mission with its state per agent.
     PutMission(Arc<Mission>),
-    /// `None` takes it away.
+    /// `None` removes the idle prompt.
     PutIdlePrompt {
         mission_scope: MissionScope,
         agent: AgentId,
@@ -188,7 +190,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether people, rooms and members are as they were before it.
+    /// Whether the change leaves users, rooms and members untouched, so that cached lookups stay valid.
     pub fn is_about_a_message(&self) -> bool {
         matches!(
             self,
@@ -203,7 +205,7 @@ impl Change {
         )
     }
 
-    /// Whether it may leave the content of files behind that nothing refers to.
+    /// Whether the change may leave blobs without a referring upload.
     pub fn may_release_files(&self) -> bool {
         matches!(
             self,
@@ -212,7 +214,7 @@ impl Change {
     }
 }
 
-/// What plans make new things with, and how many there may be.
+/// Source of new ids, and the limits that decisions obey.
 pub struct DecideContext<'a> {
     pub ids: &'a dyn IdGenerator,
     pub limits: &'a Limits,
@@ -243,7 +245,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
             let mut effects_builder = effects_builder;
             effects_builder.change(Change::PutSettings(settings.clone()));
             if *settings != facts.settings {
-                effects_builder.tell(Event::SettingsChanged);
+                effects_builder.publish(Event::SettingsChanged);
             }
             effects_builder.done(Receipt::Settings(settings))
         }
@@ -325,7 +327,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
     }
 }
 
-/// A plan in the making.
+/// Collects the effects while a command is decided.
 struct EffectsBuilder<'a> {
     facts: &'a Facts,
     decide_context: &'a DecideContext<'a>,
@@ -339,7 +341,7 @@ impl<'a> EffectsBuilder<'a> {
         Self { facts, decide_context, changes: Vec::new(), events: Vec::new(), routes: Vec::new() }
     }
 
-    /// The `Seq` that the next event told will have.
+    /// The `Seq` that the next published event will have.
     fn next_seq(&self) -> Seq {
         Seq(self.facts.head.0 + self.events.len() as u64 + 1)
     }
@@ -352,7 +354,7 @@ impl<'a> EffectsBuilder<'a> {
         self.changes.push(change);
     }
 
-    fn tell(&mut self, event: Event) {
+    fn publish(&mut self, event: Event) {
         self.events.push(LoggedEvent { seq: self.next_seq(), at: self.facts.now, event });
     }
 
@@ -360,7 +362,7 @@ impl<'a> EffectsBuilder<'a> {
         Ok(Effects { changes: self.changes, events: self.events, routes: self.routes, receipt })
     }
 
-    /// The account the caller acts for; `authorise` has made sure that there is one.
+    /// The account that the caller acts for; `authorise` has verified that there is one.
     fn actor(&self) -> Result<&'a User, Refusal> {
         self.facts.standing.as_ref().map(|standing| &standing.user).ok_or(Refusal::NotSignedIn)
     }

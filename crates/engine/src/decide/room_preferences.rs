@@ -1,4 +1,4 @@
-//! How one member keeps a room for themselves.
+//! Decides changes of a member's own room preferences: pin, archive, clear, notifications.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::{
@@ -28,7 +28,7 @@ pub fn decide(
     let member = Arc::new(Member { room_preferences: new, ..own });
     if new != old {
         effects_builder.change(Change::PutMember(member.clone()));
-        effects_builder.tell(match how {
+        effects_builder.publish(match how {
             RoomPreferenceChange::Clear => {
                 Event::RoomCleared { room: room.clone(), user: effects_builder.actor()?.id.clone(), at: now }
             }

@@ -1,4 +1,4 @@
-//! Rooms and their members.
+//! Decides commands on rooms and their members.
 
 use super::{Change, Effects, EffectsBuilder, approvals, missions};
 use crate::facts::{MAX_MEMBERS_IN_EVENT, Membership, NameAndHandle};
@@ -55,27 +55,31 @@ fn create(
     let room = Arc::new(room);
     let own = NameAndHandle { name: actor.display_name.clone(), handle: actor.username.clone() };
     let mut members = vec![member(&room, MemberId::User(actor.id.clone()), RoomRole::Owner, &own, now)];
-    for wanted in invited {
-        if members.iter().any(|member| member.member == *wanted) {
+    for requested in invited {
+        if members.iter().any(|member| member.member == *requested) {
             continue;
         }
         let name = effects_builder
             .facts
             .users
             .iter()
-            .find(|(id, _)| id == wanted)
+            .find(|(id, _)| id == requested)
             .and_then(|(_, names)| names.as_ref());
         let name = name.ok_or(Refusal::NotFound(EntityKind::User))?;
-        members.push(member(&room, wanted.clone(), RoomRole::Member, name, now));
+        members.push(member(&room, requested.clone(), RoomRole::Member, name, now));
     }
     effects_builder.change(Change::PutRoom(room.clone()));
     for member in &members {
         effects_builder.change(Change::PutMember(Arc::new(member.clone())));
     }
-    let told: Arc<[Member]> = members_for_event(&members);
+    let event_members: Arc<[Member]> = members_for_event(&members);
     for member in members {
         let change = MemberChange::Added(member.member);
-        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.publish(Event::MembersChanged {
+            room: room.clone(),
+            change,
+            members: event_members.clone(),
+        });
     }
     effects_builder.done(Receipt::Room(room))
 }
@@ -125,7 +129,8 @@ pub fn member(
     }
 }
 
-/// A change of members carries all of them while they are few; a large room is read by pages.
+/// Members as included in a `MembersChanged` event: all of them in a small room, none in a large one, whose
+/// members clients read page by page.
 pub fn members_for_event(members: &[Member]) -> Arc<[Member]> {
     if members.len() > MAX_MEMBERS_IN_EVENT {
         return Arc::new([]);
@@ -137,41 +142,41 @@ fn people(members: &[Member]) -> Arc<[UserId]> {
     members.iter().filter_map(|member| member.member.user().cloned()).collect()
 }
 
-fn the_room(effects_builder: &EffectsBuilder) -> Result<Room, Refusal> {
+fn require_room(effects_builder: &EffectsBuilder) -> Result<Room, Refusal> {
     effects_builder.facts.room.as_deref().cloned().ok_or(Refusal::NotFound(EntityKind::Room))
 }
 
 fn change(changes: &RoomChanges, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&effects_builder)?;
+    let mut room = require_room(&effects_builder)?;
     apply(changes, &mut room);
     room.updated_at = effects_builder.facts.now;
     let room = Arc::new(room);
     effects_builder.change(Change::PutRoom(room.clone()));
-    effects_builder.tell(Event::RoomChanged(room.clone()));
+    effects_builder.publish(Event::RoomChanged(room.clone()));
     effects_builder.done(Receipt::Room(room))
 }
 
-/// What is frozen already stays so by whom and since when it is.
-fn freeze(wanted: bool, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&effects_builder)?;
-    if room.is_frozen() != wanted {
+/// Freezes or thaws a room. A room that is already frozen keeps its original user and time.
+fn freeze(frozen: bool, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+    let mut room = require_room(&effects_builder)?;
+    if room.is_frozen() != frozen {
         let by = effects_builder.facts.standing.as_ref().map(|standing| standing.user.id.clone());
-        room.frozen = wanted.then_some(Frozen { by, at: effects_builder.facts.now });
+        room.frozen = frozen.then_some(Frozen { by, at: effects_builder.facts.now });
         room.updated_at = effects_builder.facts.now;
         effects_builder.change(Change::PutRoom(Arc::new(room.clone())));
-        effects_builder.tell(Event::RoomChanged(Arc::new(room.clone())));
+        effects_builder.publish(Event::RoomChanged(Arc::new(room.clone())));
     }
     effects_builder.done(Receipt::Room(Arc::new(room)))
 }
 
 fn set_root(root: Option<&str>, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let mut room = the_room(&effects_builder)?;
+    let mut room = require_room(&effects_builder)?;
     if room.project_root.as_deref() != root {
-        missions::leave_realm(&room.id, &mut effects_builder);
+        missions::leave_mission_scope(&room.id, &mut effects_builder);
         room.project_root = root.map(Into::into);
         room.updated_at = effects_builder.facts.now;
         effects_builder.change(Change::PutRoom(Arc::new(room.clone())));
-        effects_builder.tell(Event::RoomChanged(Arc::new(room.clone())));
+        effects_builder.publish(Event::RoomChanged(Arc::new(room.clone())));
     }
     effects_builder.done(Receipt::Room(Arc::new(room)))
 }
@@ -179,31 +184,31 @@ fn set_root(root: Option<&str>, mut effects_builder: EffectsBuilder) -> Result<E
 fn delete(room: &RoomId, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let people = people(&effects_builder.facts.members);
     approvals::withdraw(&mut effects_builder);
-    missions::leave_realm(room, &mut effects_builder);
+    missions::leave_mission_scope(room, &mut effects_builder);
     effects_builder.change(Change::RemoveRoom(room.clone()));
-    effects_builder.tell(Event::RoomRemoved { room: room.clone(), people });
+    effects_builder.publish(Event::RoomRemoved { room: room.clone(), people });
     effects_builder.done(Receipt::Done)
 }
 
 fn add(
-    wanted: &MemberId,
+    requested: &MemberId,
     role: RoomRole,
     description: Option<Box<str>>,
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let room = the_room(&effects_builder)?;
+    let room = require_room(&effects_builder)?;
     if effects_builder.facts.target.is_some() {
         return Err(Refusal::AlreadyExists(EntityKind::Member));
     }
-    let thing = if wanted.user().is_some() { EntityKind::User } else { EntityKind::Agent };
+    let kind = if requested.user().is_some() { EntityKind::User } else { EntityKind::Agent };
     let name = effects_builder
         .facts
         .users
         .first()
         .and_then(|(_, names)| names.as_ref())
-        .ok_or(Refusal::NotFound(thing))?;
-    let mut new = member(&room, wanted.clone(), role, name, effects_builder.facts.now);
-    // What was said before they came is history to them, not unread.
+        .ok_or(Refusal::NotFound(kind))?;
+    let mut new = member(&room, requested.clone(), role, name, effects_builder.facts.now);
+    // Earlier messages count as read for a new member.
     new.read_through = effects_builder.facts.head;
     new.role_description = description;
     let room = Arc::new(room);
@@ -211,8 +216,8 @@ fn add(
     members.push(new.clone());
     let new = Arc::new(new);
     effects_builder.change(Change::PutMember(new.clone()));
-    let change = MemberChange::Added(wanted.clone());
-    effects_builder.tell(Event::MembersChanged { room, change, members: members_for_event(&members) });
+    let change = MemberChange::Added(requested.clone());
+    effects_builder.publish(Event::MembersChanged { room, change, members: members_for_event(&members) });
     effects_builder.done(Receipt::Member(new))
 }
 
@@ -221,7 +226,7 @@ fn change_member(
     description: Option<&Option<Box<str>>>,
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
-    let room = Arc::new(the_room(&effects_builder)?);
+    let room = Arc::new(require_room(&effects_builder)?);
     let target = effects_builder.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let mut changed = vec![Member {
         role: role.unwrap_or(target.role),
@@ -229,7 +234,7 @@ fn change_member(
         ..target
     }];
     if role == Some(RoomRole::Owner) {
-        // A room has one owner: who gives the room away stays as an admin.
+        // A room has one owner: the previous owner becomes an admin.
         let giver = effects_builder
             .facts
             .membership
@@ -245,17 +250,21 @@ fn change_member(
         }
         effects_builder.change(Change::PutMember(Arc::new(member.clone())));
     }
-    let told = members_for_event(&members);
+    let event_members = members_for_event(&members);
     for member in &changed {
         let change = MemberChange::Changed(member.member.clone());
-        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.publish(Event::MembersChanged {
+            room: room.clone(),
+            change,
+            members: event_members.clone(),
+        });
     }
     effects_builder.done(Receipt::Member(Arc::new(changed.swap_remove(0))))
 }
 
-/// Takes somebody out. A person's agents go with them: nobody listens on in a room they are no longer in.
+/// Removes a member. A user's agents leave the room with the user, so that they cannot follow it any longer.
 fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let room = Arc::new(the_room(&effects_builder)?);
+    let room = Arc::new(require_room(&effects_builder)?);
     let target = effects_builder.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let own: HashSet<&AgentId> = effects_builder.facts.agents.iter().map(|agent| &agent.id).collect();
     let is_own = |member: &MemberId| member.agent().is_some_and(|agent| own.contains(agent));
@@ -263,17 +272,21 @@ fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     leaving.extend(effects_builder.facts.members.iter().map(|member| member.member.clone()).filter(is_own));
     let mut members = effects_builder.facts.members.to_vec();
     members.retain(|member| member.member != target.member && !is_own(&member.member));
-    let told = members_for_event(&members);
+    let event_members = members_for_event(&members);
     for member in leaving {
         effects_builder.change(Change::RemoveMember(room.id.clone(), member.clone()));
         let change = MemberChange::Removed(member);
-        effects_builder.tell(Event::MembersChanged { room: room.clone(), change, members: told.clone() });
+        effects_builder.publish(Event::MembersChanged {
+            room: room.clone(),
+            change,
+            members: event_members.clone(),
+        });
     }
     effects_builder.done(Receipt::Done)
 }
 
-/// Takes a person whose account ends, and their agents, out of every room. An owned room passes to the
-/// highest-ranking person who stays, the oldest among equals; a room without people ends.
+/// Removes a deleted user, and the user's agents, from every room. Ownership of a room passes to the
+/// remaining user with the highest role, by time of joining among equals; a room without users is removed.
 pub fn leave_all(effects_builder: &mut EffectsBuilder) {
     let facts = effects_builder.facts;
     approvals::withdraw(effects_builder);
@@ -285,35 +298,35 @@ pub fn leave_all(effects_builder: &mut EffectsBuilder) {
         }
         let mut staying: Vec<Member> =
             everyone.iter().filter(|other| !leaving.contains(&other.member)).cloned().collect();
-        let heir = staying
+        let successor = staying
             .iter()
             .enumerate()
             .filter(|(_, member)| member.member.user().is_some())
             .max_by_key(|(index, member)| (member.role, std::cmp::Reverse(*index)))
             .map(|(index, _)| index);
-        let Some(heir) = heir else {
+        let Some(successor) = successor else {
             ended.insert(&room.id);
             effects_builder.change(Change::RemoveRoom(room.id.clone()));
-            effects_builder.tell(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
+            effects_builder.publish(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
             continue;
         };
-        let mut gone = everyone.iter().filter(|other| leaving.contains(&other.member));
-        if gone.any(|gone| gone.role == RoomRole::Owner) {
-            staying[heir].role = RoomRole::Owner;
+        let mut departing = everyone.iter().filter(|other| leaving.contains(&other.member));
+        if departing.any(|departing| departing.role == RoomRole::Owner) {
+            staying[successor].role = RoomRole::Owner;
         }
         let room = Arc::new(room.clone());
         effects_builder.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
         if member.role == RoomRole::Owner {
-            let heir = staying[heir].clone();
-            let change = MemberChange::Changed(heir.member.clone());
-            effects_builder.change(Change::PutMember(Arc::new(heir)));
-            effects_builder.tell(Event::MembersChanged {
+            let successor = staying[successor].clone();
+            let change = MemberChange::Changed(successor.member.clone());
+            effects_builder.change(Change::PutMember(Arc::new(successor)));
+            effects_builder.publish(Event::MembersChanged {
                 room: room.clone(),
                 change,
                 members: members_for_event(&staying),
             });
         }
         let change = MemberChange::Removed(member.member.clone());
-        effects_builder.tell(Event::MembersChanged { room, change, members: members_for_event(&staying) });
+        effects_builder.publish(Event::MembersChanged { room, change, members: members_for_event(&staying) });
     }
 }

@@ -1,12 +1,12 @@
-//! Models that pick which agents answer.
+//! Decides commands on routers: models that choose which agents answer.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::command::{NewRouter, RouterChanges};
 use parlor_model::{Command, EntityKind, Receipt, Refusal, Router, RouterId};
 use std::sync::Arc;
 
-/// Of one person.
-const MOST: usize = 50;
+/// Maximum number of routers of one user.
+const MAX_ROUTERS: usize = 50;
 
 pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -16,13 +16,13 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
             effects_builder.change(Change::RemoveRouter(router.clone()));
             effects_builder.done(Receipt::Done)
         }
-        _ => unreachable!("the dispatcher sends only routers here"),
+        _ => unreachable!("the dispatcher sends only router commands here"),
     }
 }
 
 fn create(new: &NewRouter, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    if effects_builder.facts.routers >= MOST {
-        return Err(Refusal::invalid("name", "so many routers one person cannot have"));
+    if effects_builder.facts.routers >= MAX_ROUTERS {
+        return Err(Refusal::invalid("name", "exceeds the limit of 50 routers per user"));
     }
     let now = effects_builder.facts.now;
     let router = Router {

@@ -17,17 +17,18 @@ pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effe
         Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
         None => (Sender::Source(route.from.clone()), route.from.clone()),
     };
-    // From an agent a wildcard is a broadcast, and those are to agents; from a source it is plain text.
+    // A wildcard in a path from an agent is a broadcast, which is allowed only to agents. From a source it is
+    // plain text.
     let to_agents = route.path.segments().next() == Some("agent");
     if effects_builder.facts.agent.is_some() && route.path.has_wildcard() && !to_agents {
         return Err(Refusal::invalid("path", "may contain wildcards only below agent/"));
     }
-    let place = match route.path.strip_domain("room").map(RoomId::parse) {
+    let destination = match route.path.strip_domain("room").map(RoomId::parse) {
         Some(Ok(room)) if effects_builder.facts.room.is_some() => Destination::Room(room),
         _ => Destination::Path(route.path.clone()),
     };
-    let to_room = place.room().is_some();
-    // On a path the payload is all that is shown; kept twice it would only be written twice.
+    let to_room = destination.room().is_some();
+    // Messages on a path show only the payload, so the text is not stored a second time.
     let text: Arc<str> = match (&route.text, to_room) {
         (Some(text), true) => text.clone(),
         (None, true) => return Err(Refusal::invalid("payload", "a message to a room needs payload.text")),
@@ -37,7 +38,7 @@ pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effe
         id: MessageId::stored(effects_builder.decide_context.ids.next()),
         seq: effects_builder.next_seq(),
         at: effects_builder.facts.now,
-        destination: place,
+        destination,
         sender,
         sender_name,
         kind: if to_room { MessageKind::AgentResponse } else { MessageKind::Text },
@@ -66,8 +67,8 @@ pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effe
     effects_builder.done(Receipt::Posted(posted))
 }
 
-/// The mailboxes a message reaches: sessions first, then each agent once, its copy naming the
-/// sessions that took the message. In a room, mentioned agents are reached too.
+/// The mailboxes that a message reaches: sessions first, then each agent once; the agent's copy names the
+/// sessions that received the message. In a room, mentioned agents are included.
 pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[Delivery]> {
     let mut sessions: Vec<SessionRef> = Vec::new();
     let mut agents: Vec<AgentId> = Vec::with_capacity(effects_builder.facts.recipients.len());
@@ -82,7 +83,7 @@ pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[D
         agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
     }
     exclude_sender(message, &mut sessions, &mut agents);
-    // Each once, in a fixed order.
+    // Removes duplicates and fixes the order.
     sessions.sort_unstable();
     sessions.dedup();
     agents.sort_unstable();
@@ -94,18 +95,18 @@ pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[D
         attempts: 0,
         handled_by,
     };
-    let of_sessions = sessions.iter().map(|taker| {
-        let mailbox = Mailbox { agent: taker.agent.clone(), session: Some(taker.session.clone()) };
+    let of_sessions = sessions.iter().map(|session| {
+        let mailbox = Mailbox { agent: session.agent.clone(), session: Some(session.session.clone()) };
         delivery(mailbox, Vec::new())
     });
     let of_agents = agents.iter().map(|agent| {
-        let handled_by = sessions.iter().filter(|taker| taker.agent == *agent).cloned().collect();
+        let handled_by = sessions.iter().filter(|session| session.agent == *agent).cloned().collect();
         delivery(Mailbox::of(agent.clone()), handled_by)
     });
     of_sessions.chain(of_agents).collect()
 }
 
-/// An agent does not hear its own broadcasts, nor itself in a room; it may write to itself.
+/// An agent does not receive its own broadcasts or room messages; it may send mail to itself.
 fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mut Vec<AgentId>) {
     let Sender::Agent(sender) = &message.sender else { return };
     let path = message.destination.path();
@@ -115,7 +116,7 @@ fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mu
     };
     if excluded {
         agents.retain(|agent| agent != sender);
-        sessions.retain(|taker| taker.agent != *sender);
+        sessions.retain(|session| session.agent != *sender);
     }
 }
 
@@ -138,7 +139,8 @@ mod tests {
         })
     }
 
-    /// Whether an agent of the caller's sends, or a source; and whom the index found.
+    /// Facts for a message from the caller's agent, or from a source, with the recipients from the routing
+    /// index.
     fn given(from_agent: bool, from: &str, found: &[&str]) -> Facts {
         let mut facts = facts();
         facts.agent = from_agent.then(|| agent(from));
@@ -146,14 +148,15 @@ mod tests {
         facts
     }
 
-    /// Who gets a copy, in their order, each agent with the sessions that took it.
+    /// The recipients in order, each agent with the sessions that received the message.
     fn reached(facts: &Facts, command: &Command) -> Vec<String> {
         let Receipt::Posted(posted) = decide_with(command, facts).unwrap().receipt else {
             panic!("not posted")
         };
         let copies = posted.deliveries.iter().map(|copy| {
             assert_eq!((copy.state, copy.attempts), (DeliveryState::Pending, 0));
-            let takers = copy.handled_by.iter().map(|taker| format!("{}:{}", taker.agent, taker.session));
+            let takers =
+                copy.handled_by.iter().map(|session| format!("{}:{}", session.agent, session.session));
             let takers: Vec<String> = takers.collect();
             match &takers[..] {
                 [] => name(&copy.mailbox),
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_told_of_its_own_sessions_only_and_sessions_come_first() {
+    fn an_agents_copy_names_its_own_sessions_only_and_sessions_come_first() {
         check(
             "bridge",
             "slack/team",
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_an_agent_nor_its_sessions_hear_its_own_broadcast() {
+    fn neither_an_agent_nor_its_sessions_receive_its_own_broadcast() {
         check(
             "coder",
             "agent/**",
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_does_not_overhear_what_it_sends_to_another() {
+    fn an_agent_does_not_receive_its_messages_to_another_agent() {
         check("coder", "agent/writer", &["writer", "coder", "coder:main"], &["writer"]);
     }
 
@@ -223,22 +226,22 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_agents_and_rooms_a_sender_who_listens_hears_itself() {
+    fn outside_of_agents_and_rooms_a_subscribed_sender_receives_its_own_message() {
         check("coder", "slack/team", &["coder", "coder:main"], &["coder:main", "coder by coder:main"]);
     }
 
     #[test]
-    fn in_a_room_neither_an_agent_nor_its_sessions_hear_themselves() {
+    fn in_a_room_neither_an_agent_nor_its_sessions_receive_its_own_message() {
         let mut facts = given(true, "coder", &["coder", "coder:main", "writer"]);
         facts.room = Some(Arc::new(room()));
         facts.members = [member("coder"), member("zed")].into();
         let Command::Route(plain) = route("coder", "room/lobby") else { unreachable!() };
         let mention = Command::Route(Route { text: Some("@coder and @zed".into()), ..plain });
-        assert_eq!(reached(&facts, &mention), ["writer", "zed"], "also not by naming itself");
+        assert_eq!(reached(&facts, &mention), ["writer", "zed"], "also not by mentioning itself");
     }
 
     #[test]
-    fn an_agent_uses_wildcards_only_among_agents() {
+    fn an_agent_may_use_wildcards_only_below_agent() {
         for path in ["**", "slack/**", "*/coder", "room/*", "email/*/x"] {
             let facts = given(true, "coder", &["writer"]);
             let refused = decide_with(&route("coder", path), &facts).map(|plan| plan.receipt);
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_nobody_is_a_dead_letter_unless_it_was_said_in_a_room() {
+    fn a_message_without_recipients_is_a_dead_letter_unless_it_is_in_a_room() {
         let letters = |facts: &Facts, path: &str| {
             let plan = decide_with(&route("coder", path), facts).unwrap();
             let reasons = plan.changes.into_iter().filter_map(|change| match change {
@@ -272,7 +275,11 @@ mod tests {
             reasons.collect::<Vec<_>>()
         };
         assert_eq!(letters(&given(true, "coder", &[]), "slack/team"), ["no_subscribers"]);
-        assert_eq!(letters(&given(true, "coder", &["coder"]), "agent/**"), ["no_subscribers"], "but itself");
+        assert_eq!(
+            letters(&given(true, "coder", &["coder"]), "agent/**"),
+            ["no_subscribers"],
+            "the sender is its only subscriber"
+        );
         assert_eq!(letters(&given(true, "coder", &["writer"]), "slack/team"), [""; 0]);
         let mut in_room = given(true, "coder", &[]);
         in_room.room = Some(Arc::new(room()));

@@ -1,6 +1,8 @@
-//! Turns of agents: who is asked, who is not and why, how turns begin and end.
+//! Decides runs of agents: which agents a message triggers, which are refused and why, and how runs start and
+//! end.
 //!
-//! Owns: every agent that a message addresses gets a turn or a reason why not, in the transaction of the message.
+//! Owns: every agent that a message addresses gets a run or a reason for its refusal, in the transaction of
+//! the message.
 
 use super::{Change, Effects, EffectsBuilder, approvals, messages};
 use crate::facts::Candidate;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
         Command::StartRun { .. } => start(effects_builder),
-        Command::MergeRun { .. } => join(effects_builder),
+        Command::MergeRun { .. } => merge(effects_builder),
         Command::StartUnpromptedRun { agent, room } => {
             let mut effects_builder = effects_builder;
             let run = unprompted_run(agent, room, &effects_builder)
@@ -28,12 +30,12 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
             post_late_reply(agent, room, said, effects_builder)
         }
         Command::ReportUsage { usage, .. } => report(*usage, effects_builder),
-        _ => unreachable!("the dispatcher sends only turns here"),
+        _ => unreachable!("the dispatcher sends only run commands here"),
     }
 }
 
-/// Gives every agent that a message addresses its turn, or the reason why it gets none. `during` is the turn in
-/// which the message was said.
+/// Creates a run, queued or refused with a reason, for every agent that a message addresses. `during` is the
+/// lineage of the run in which the message was posted.
 pub fn create_runs(
     message: &Message,
     during: Option<&Lineage>,
@@ -46,22 +48,25 @@ pub fn create_runs(
         Sender::User(_) | Sender::Source(_) => None,
     };
     let conversation = || ConversationId::stored(effects_builder.decide_context.ids.next());
-    // What agents say by themselves begins with them.
-    let began = match (during, by_agent) {
+    // A message that an agent posts on its own starts a new lineage with that agent.
+    let origin = match (during, by_agent) {
         (Some(lineage), _) => Some(lineage.clone()),
         (None, Some(agent)) => Some(Lineage::start(conversation(), agent.clone())),
         (None, None) => None,
     };
-    let common = began.is_none().then(conversation);
+    let shared_conversation = origin.is_none().then(conversation);
     for candidate in &effects_builder.facts.addressed {
         let agent = &candidate.agent;
         if by_agent == Some(&agent.id) {
             continue;
         }
-        let deepest = effects_builder.decide_context.limits.chain_depth;
-        let passed = match &began {
-            Some(lineage) => lineage.extend_to(&agent.id, deepest).map_err(|broken| (lineage, broken)),
-            None => Ok(Lineage::start(common.clone().unwrap_or_else(&conversation), agent.id.clone())),
+        let max_depth = effects_builder.decide_context.limits.chain_depth;
+        let passed = match &origin {
+            Some(lineage) => lineage.extend_to(&agent.id, max_depth).map_err(|broken| (lineage, broken)),
+            None => Ok(Lineage::start(
+                shared_conversation.clone().unwrap_or_else(&conversation),
+                agent.id.clone(),
+            )),
         };
         let (lineage, refused) = match passed {
             Ok(lineage) => (lineage, refusal_reason(&room, candidate, by_agent, effects_builder)),
@@ -97,7 +102,7 @@ pub fn create_runs(
     }
 }
 
-/// Gives an agent the turn that a task asks for, or the reason why it gets none.
+/// Creates the run for a task that is assigned to an agent, queued or refused with a reason.
 pub fn assign(task: &Task, effects_builder: &mut EffectsBuilder) {
     let (Some(room), Some(agent)) =
         (effects_builder.facts.room.clone(), task.assignee.as_ref().and_then(MemberId::agent))
@@ -133,7 +138,7 @@ pub fn assign(task: &Task, effects_builder: &mut EffectsBuilder) {
     }
 }
 
-/// Has an agent greet somebody who came.
+/// Queues a run in which an agent greets a new user.
 pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, effects_builder: &mut EffectsBuilder) {
     let lineage =
         Lineage::start(ConversationId::stored(effects_builder.decide_context.ids.next()), agent.clone());
@@ -147,7 +152,7 @@ pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, effects_builder: &m
     put(run, effects_builder);
 }
 
-/// Why an agent gets no turn, if it gets none.
+/// The reason why an agent gets no run, if any.
 pub fn refusal_reason(
     room: &Room,
     candidate: &Candidate,
@@ -172,23 +177,23 @@ pub fn refusal_reason(
         (candidate.spent.turns >= limits.room_turns, "the turns of this day are used up"),
         (candidate.spent.tokens >= limits.room_tokens, "the tokens of this day are used up"),
     ];
-    reasons.into_iter().find(|(holds, _)| *holds).map(|(_, reason)| reason)
+    reasons.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
 }
 
 pub fn put(run: Run, effects_builder: &mut EffectsBuilder) -> Arc<Run> {
     let run = Arc::new(run);
     effects_builder.change(Change::PutRun(run.clone()));
-    effects_builder.tell(Event::RunChanged(run.clone()));
+    effects_builder.publish(Event::RunChanged(run.clone()));
     run
 }
 
-fn the_run(effects_builder: &EffectsBuilder) -> Result<Run, Refusal> {
+fn require_run(effects_builder: &EffectsBuilder) -> Result<Run, Refusal> {
     effects_builder.facts.run.clone().ok_or(Refusal::NotFound(EntityKind::Run))
 }
 
-/// A turn begins, or is refused because things changed since it was asked for.
+/// Starts a queued run, or refuses it because its conditions have changed since it was queued.
 fn start(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let (run, now) = (the_run(&effects_builder)?, effects_builder.facts.now);
+    let (run, now) = (require_run(&effects_builder)?, effects_builder.facts.now);
     let open = effects_builder.facts.room.clone().filter(|_| effects_builder.facts.target.is_some());
     let arrival = effects_builder
         .facts
@@ -196,11 +201,11 @@ fn start(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
         .as_ref()
         .map(|user| RunTrigger::Arrival { name: user.display_name.clone() });
     let task = effects_builder.facts.task.clone().map(|task| RunTrigger::Task(Arc::new(task)));
-    let asked = effects_builder.facts.message.clone().map(RunTrigger::Message).or(task).or(arrival);
-    let begun = match (open, asked) {
+    let trigger = effects_builder.facts.message.clone().map(RunTrigger::Message).or(task).or(arrival);
+    let begun = match (open, trigger) {
         (Some(room), _) if room.is_frozen() => Err("the room is frozen"),
         (Some(room), Some(prompt)) => Ok((room, prompt)),
-        (Some(_), None) => Err("what it was asked is gone"),
+        (Some(_), None) => Err("the message or task that started the run no longer exists"),
         (None, _) => Err("the agent is no longer in the room"),
     };
     let (room, prompt) = match begun {
@@ -217,15 +222,15 @@ fn start(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     effects_builder.done(Receipt::Started(Box::new(StartedRun { run, prompt, room, members })))
 }
 
-/// A turn that waits became part of another, which is told of it as of any end.
-fn join(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+/// Merges a queued run into a running one. The merged run is published as ended.
+fn merge(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let into = effects_builder.facts.running.clone().ok_or(Refusal::NotFound(EntityKind::Run))?;
-    let joined = the_run(&effects_builder)?.joined(&into, effects_builder.facts.now);
+    let joined = require_run(&effects_builder)?.joined(&into, effects_builder.facts.now);
     let run = put(joined.map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?, &mut effects_builder);
     effects_builder.done(Receipt::Run(run))
 }
 
-/// A turn that nobody asked for and that runs from the beginning.
+/// A run without a trigger, which is running from the start.
 fn unprompted_run(agent: &AgentId, room: &RoomId, effects_builder: &EffectsBuilder) -> Result<Run, ()> {
     if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
         return Err(());
@@ -257,11 +262,12 @@ fn running(agent: &AgentId, room: &RoomId, lineage: Lineage, effects_builder: &E
 }
 
 fn finish(finished: &RunFinish, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let run = the_run(&effects_builder)?;
-    // One who left meanwhile is not heard any more; the turn ends all the same.
-    let heard = effects_builder.facts.target.is_some() && run.state == RunState::Running;
-    let said = finished.said.as_ref().filter(|said| heard && !said.is_empty());
-    // What was on its way when the room was frozen has been said by then, but nobody is to go on from it.
+    let run = require_run(&effects_builder)?;
+    // A reply of an agent that has left the room is dropped; the run ends all the same.
+    let is_accepted = effects_builder.facts.target.is_some() && run.state == RunState::Running;
+    let said = finished.said.as_ref().filter(|said| is_accepted && !said.is_empty());
+    // A reply that was already streamed when the room was frozen is posted, but as cancelled, so that no
+    // further agent answers it.
     let frozen = effects_builder.facts.room.as_ref().is_some_and(|room| room.is_frozen());
     let outcome = match &finished.outcome {
         RunOutcome::Complete if frozen => &RunOutcome::Cancelled,
@@ -271,7 +277,7 @@ fn finish(finished: &RunFinish, mut effects_builder: EffectsBuilder) -> Result<E
     effects_builder.done(Receipt::Run(run))
 }
 
-/// Says what was said, ends the turn, and asks whoever is mentioned.
+/// Posts the reply, ends the run, and creates runs for the agents that the reply mentions.
 fn end(
     run: Run,
     outcome: &RunOutcome,
@@ -279,7 +285,8 @@ fn end(
     effects_builder: &mut EffectsBuilder,
 ) -> Result<Arc<Run>, Refusal> {
     let now = effects_builder.facts.now;
-    // First: the message takes the place that is the next one now.
+    // Must come first: each published event takes the next `Seq`, and the message is created with the one
+    // after these.
     approvals::withdraw(effects_builder);
     let message = match said {
         Some(said) => Some(message(&run, outcome, said, effects_builder)?),
@@ -289,8 +296,8 @@ fn end(
     let ended =
         run.ended(outcome.clone(), reply, now).map_err(|_| Refusal::AlreadyExists(EntityKind::Run))?;
     let posted = message.map(|message| messages::post(message, effects_builder));
-    let claimed = said.map_or(0, |said| said.claimed_depth);
-    let (lineage, parent) = (ended.lineage.clone().at_least(claimed), ended.id.clone());
+    let claimed_depth = said.map_or(0, |said| said.claimed_depth);
+    let (lineage, parent) = (ended.lineage.clone().at_least(claimed_depth), ended.id.clone());
     let ended = put(ended, effects_builder);
     if let Some(message) = posted.and_then(|posted| posted.message) {
         create_runs(&message, Some(&lineage), Some(&parent), effects_builder);
@@ -305,7 +312,7 @@ fn message(
     effects_builder: &EffectsBuilder,
 ) -> Result<Message, Refusal> {
     let agent: &Agent = effects_builder.facts.agent.as_ref().ok_or(Refusal::NotFound(EntityKind::Agent))?;
-    // An id that is taken belongs to what was said under it.
+    // A message id that is already taken belongs to another message.
     if let Some(id) = said.message.as_ref().filter(|_| effects_builder.facts.id_taken) {
         return Err(Refusal::Conflict { first: id.clone() });
     }
@@ -335,7 +342,7 @@ fn message(
         run_output: Some(Arc::new(RunOutput {
             run: run.id.clone(),
             outcome: match outcome {
-                // Why is told of the run alone: once.
+                // The reason of a failure is stored with the run only.
                 RunOutcome::Failed(_) => RunOutcome::Failed(Box::default()),
                 outcome => outcome.clone(),
             },
@@ -344,7 +351,8 @@ fn message(
     })
 }
 
-/// What comes after its turn was given up is said once more and whole, unless it was said already.
+/// Posts the complete reply of a run that was given up as interrupted, as a new message. Ignored if the reply
+/// has already been posted.
 fn post_late_reply(
     agent: &AgentId,
     room: &RoomId,
@@ -358,20 +366,20 @@ fn post_late_reply(
     let own = |message: &Message| {
         message.sender == Sender::Agent(agent.clone()) && message.destination.room() == Some(room)
     };
-    // An id that is taken belongs to what was said under it.
+    // A message id that is already taken belongs to another message.
     if let Some(taken) = before.filter(|message| !own(message)) {
         return Err(Refusal::Conflict { first: taken.id.clone() });
     }
-    let given_up = before.is_some_and(|message| {
-        message.run_output.as_ref().is_some_and(|turn| turn.outcome == RunOutcome::Interrupted)
+    let was_interrupted = before.is_some_and(|message| {
+        message.run_output.as_ref().is_some_and(|output| output.outcome == RunOutcome::Interrupted)
             && message.text != said.text
     });
-    // One that had said nothing when it was given up.
-    let unheard = effects_builder.facts.run.as_ref().is_some_and(|run| {
+    // The run had no reply yet when it was given up.
+    let had_no_reply = effects_builder.facts.run.as_ref().is_some_and(|run| {
         let own = run.agent == *agent && run.room == *room && before.is_none();
         own && run.state == RunState::Ended(RunOutcome::Interrupted) && run.reply.is_none()
     });
-    if !(given_up || unheard) || said.is_empty() {
+    if !(was_interrupted || had_no_reply) || said.is_empty() {
         return effects_builder.done(Receipt::Done);
     }
     let Ok(run) = unprompted_run(agent, room, &effects_builder) else {
@@ -385,7 +393,7 @@ fn post_late_reply(
 }
 
 fn report(usage: Usage, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let run = Run { usage, ..the_run(&effects_builder)? };
+    let run = Run { usage, ..require_run(&effects_builder)? };
     if run.has_ended() && effects_builder.facts.run.as_ref().is_some_and(|before| before.usage == usage) {
         return effects_builder.done(Receipt::Done);
     }

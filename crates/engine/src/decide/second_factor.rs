@@ -1,4 +1,4 @@
-//! Turning a second factor on and off, and what it asks of a sign-in.
+//! Decides enabling and disabling of a second factor, and spends its codes at sign-in.
 
 use super::{Change, Effects, EffectsBuilder, accounts};
 use parlor_model::{Command, EntityKind, Receipt, Refusal, SecondFactor, SecondProof, SecretHash, User};
@@ -22,19 +22,19 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
         Command::ConfirmSecondFactor { sealed, step, backup_codes } => {
             confirm(sealed, *step, backup_codes, effects_builder)
         }
-        Command::DropSecondFactor { verified_password_hash: proven, .. } => {
+        Command::DropSecondFactor { verified_password_hash: verified_hash, .. } => {
             let user = effects_builder.facts.user.clone().ok_or(Refusal::NotFound(EntityKind::User))?;
             let by_person = effects_builder.facts.standing.is_some();
-            if by_person && proven.as_ref() != Some(&user.password_hash) {
+            if by_person && verified_hash.as_ref() != Some(&user.password_hash) {
                 return Err(Refusal::WrongCredentials);
             }
             if effects_builder.facts.second_factor.is_none() {
                 return Err(Refusal::NotFound(EntityKind::SecondFactor));
             }
             effects_builder.change(Change::RemoveSecondFactor(user.id.clone()));
-            turn(user, false, effects_builder)
+            set_enabled(user, false, effects_builder)
         }
-        _ => unreachable!("the dispatcher sends only second factors here"),
+        _ => unreachable!("the dispatcher sends only second-factor commands here"),
     }
 }
 
@@ -49,34 +49,35 @@ fn confirm(
     if factor.confirmed {
         return Err(Refusal::AlreadyExists(EntityKind::SecondFactor));
     }
-    // Offered anew meanwhile: the code is of a secret that is no more.
+    // A new secret was offered since, so the code belongs to a discarded one.
     if *factor.sealed != *sealed {
         return Err(Refusal::WrongCredentials);
     }
     let confirmed = SecondFactor { confirmed: true, last_step: step, ..factor.clone() };
     effects_builder.change(Change::PutSecondFactor(Arc::new(confirmed)));
     effects_builder.change(Change::PutBackupCodes(user.id.clone(), backup_codes.to_vec()));
-    turn(user, true, effects_builder)
+    set_enabled(user, true, effects_builder)
 }
 
-fn turn(user: User, on: bool, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+fn set_enabled(user: User, on: bool, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let user = Arc::new(User { second_factor: on, updated_at: effects_builder.facts.now, ..user });
     effects_builder.change(Change::PutUser(user.clone()));
-    accounts::tell(&user, [], &mut effects_builder);
+    accounts::publish_user(&user, [], &mut effects_builder);
     effects_builder.done(Receipt::User(user))
 }
 
-/// Takes what was shown besides the password, once: a code is spent here, where no other sign-in can be between.
+/// Accepts the second proof of a sign-in and marks it as used. This happens in the deciding transaction, so
+/// that no concurrent sign-in can use the same code.
 pub fn spend(
     user: &User,
-    shown: Option<&SecondProof>,
+    proof: Option<&SecondProof>,
     effects_builder: &mut EffectsBuilder,
 ) -> Result<(), Refusal> {
     let facts = effects_builder.facts;
-    let (Some(factor), Some(shown)) = (&facts.second_factor, shown) else {
+    let (Some(factor), Some(proof)) = (&facts.second_factor, proof) else {
         return Err(Refusal::WrongCredentials);
     };
-    match shown {
+    match proof {
         SecondProof::Code { sealed, step } if *sealed == factor.sealed && *step > factor.last_step => {
             let spent = SecondFactor { last_step: *step, ..factor.clone() };
             effects_builder.change(Change::PutSecondFactor(Arc::new(spent)));

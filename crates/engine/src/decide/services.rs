@@ -1,4 +1,4 @@
-//! Models that answer as agents from within the hub.
+//! Decides commands on services: agents that the hub itself hosts, backed by a model.
 
 use super::{Change, Effects, EffectsBuilder, HUB, agents};
 use parlor_model::command::{NewService, ServiceChanges};
@@ -7,7 +7,7 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-/// As gateways call it.
+/// The agent kind, with the same name as in gateways.
 const KIND: &str = "model";
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
@@ -15,7 +15,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::CreateService(new) => create(new, effects_builder),
         Command::ChangeService { changes, .. } => change(changes, effects_builder),
         Command::RemoveService { .. } => agents::remove(effects_builder),
-        _ => unreachable!("the dispatcher sends only service agents here"),
+        _ => unreachable!("the dispatcher sends only service commands here"),
     }
 }
 
@@ -25,7 +25,7 @@ fn create(new: &NewService, mut effects_builder: EffectsBuilder) -> Result<Effec
     let agent = Agent {
         description: new.description.clone(),
         host: hosted(&new.model.model, &effects_builder),
-        // Everybody brings it into their rooms.
+        // Visible to all users, so that every user can add it to a room.
         visibility: Visibility::All,
         ..agents::new(&id, new.name.trim(), &effects_builder)?
     };
@@ -68,7 +68,7 @@ fn change(changes: &ServiceChanges, mut effects_builder: EffectsBuilder) -> Resu
     agent.host = hosted(&service.model.model, &effects_builder);
     let agent = Arc::new(agent);
     effects_builder.change(Change::PutAgent(agent.clone()));
-    agents::tell(&agent, &mut effects_builder);
+    agents::publish_agent(&agent, &mut effects_builder);
     put(agent, service, effects_builder)
 }
 

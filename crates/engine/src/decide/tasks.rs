@@ -1,12 +1,12 @@
-//! Tasks of a room.
+//! Decides commands on the tasks of a room.
 
 use super::{Change, Effects, EffectsBuilder, runs};
 use parlor_model::command::{NewTask, TaskChanges};
 use parlor_model::{Command, EntityKind, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus};
 use std::sync::Arc;
 
-/// How many one room keeps.
-const MOST_TASKS: usize = 1000;
+/// Maximum number of tasks in one room.
+const MAX_TASKS: usize = 1000;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -22,8 +22,8 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
 }
 
 fn create(new: &NewTask, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    if effects_builder.facts.tasks >= MOST_TASKS {
-        return Err(Refusal::invalid("title", "one more than the 1000 tasks that a room keeps"));
+    if effects_builder.facts.tasks >= MAX_TASKS {
+        return Err(Refusal::invalid("title", "exceeds the limit of 1000 tasks per room"));
     }
     let now = effects_builder.facts.now;
     let task = Task {
@@ -50,31 +50,31 @@ fn create(new: &NewTask, mut effects_builder: EffectsBuilder) -> Result<Effects,
 }
 
 fn assignee(
-    wanted: Option<&MemberId>,
+    requested: Option<&MemberId>,
     effects_builder: &EffectsBuilder,
 ) -> Result<Option<MemberId>, Refusal> {
-    match wanted {
+    match requested {
         Some(_) if !effects_builder.facts.assignable => {
             Err(Refusal::invalid("assigneeId", "must be a member of the room"))
         }
-        wanted => Ok(wanted.cloned()),
+        requested => Ok(requested.cloned()),
     }
 }
 
 fn put(task: Task, effects_builder: &mut EffectsBuilder) -> Receipt {
     let task = Arc::new(task);
     effects_builder.change(Change::PutTask(task.clone()));
-    effects_builder.tell(Event::TaskChanged(task.clone()));
+    effects_builder.publish(Event::TaskChanged(task.clone()));
     Receipt::Task(task)
 }
 
-fn the_task(effects_builder: &EffectsBuilder) -> Result<Task, Refusal> {
+fn require_task(effects_builder: &EffectsBuilder) -> Result<Task, Refusal> {
     effects_builder.facts.task.clone().ok_or(Refusal::NotFound(EntityKind::Task))
 }
 
-/// What changes nothing is told to nobody.
+/// A change without effect publishes no event.
 fn change(changes: &TaskChanges, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let before = the_task(&effects_builder)?;
+    let before = require_task(&effects_builder)?;
     let mut task = before.clone();
     if let Some(status) = changes.status {
         if !task.status.may_become(status) {
@@ -94,25 +94,25 @@ fn change(changes: &TaskChanges, mut effects_builder: EffectsBuilder) -> Result<
     if let Some(due_at) = changes.due_at {
         task.due_at = due_at;
     }
-    if let Some(wanted) = &changes.assignee {
-        task.assignee = assignee(wanted.as_ref(), &effects_builder)?;
+    if let Some(requested) = &changes.assignee {
+        task.assignee = assignee(requested.as_ref(), &effects_builder)?;
     }
     if task == before {
         return effects_builder.done(Receipt::Task(Arc::new(task)));
     }
     task.updated_at = effects_builder.facts.now;
-    let given = task.assignee != before.assignee;
+    let reassigned = task.assignee != before.assignee;
     let receipt = put(task, &mut effects_builder);
-    if let (Receipt::Task(task), true) = (&receipt, given) {
+    if let (Receipt::Task(task), true) = (&receipt, reassigned) {
         runs::assign(task, &mut effects_builder);
     }
     effects_builder.done(receipt)
 }
 
 fn remove(mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    let Task { id, room, .. } = the_task(&effects_builder)?;
+    let Task { id, room, .. } = require_task(&effects_builder)?;
     effects_builder.change(Change::RemoveTask(id.clone()));
-    effects_builder.tell(Event::TaskRemoved { room, task: id });
+    effects_builder.publish(Event::TaskRemoved { room, task: id });
     effects_builder.done(Receipt::Done)
 }
 
@@ -139,24 +139,24 @@ mod tests {
         }
     }
 
-    fn change(changes: TaskChanges, given: Facts) -> Result<Effects, Refusal> {
-        decide_with(&Command::ChangeTask { task: TaskId::stored("task"), changes }, &given)
+    fn change(changes: TaskChanges, facts: Facts) -> Result<Effects, Refusal> {
+        decide_with(&Command::ChangeTask { task: TaskId::stored("task"), changes }, &facts)
     }
 
     #[test]
-    fn what_is_over_is_opened_before_it_goes_on() {
+    fn an_ended_task_is_reopened_before_it_is_in_progress() {
         for before in TaskStatus::ALL {
             for after in TaskStatus::ALL {
-                let given = Facts { task: Some(task(before)), ..facts() };
+                let loaded = Facts { task: Some(task(before)), ..facts() };
                 let changes = TaskChanges { status: Some(after), ..TaskChanges::default() };
-                let over = matches!(before, TaskStatus::Completed | TaskStatus::Cancelled);
-                match change(changes, given) {
+                let has_ended = matches!(before, TaskStatus::Completed | TaskStatus::Cancelled);
+                match change(changes, loaded) {
                     Err(refusal) => {
                         assert_eq!(refusal, Refusal::HasEnded(EntityKind::Task));
-                        assert!(over && after == TaskStatus::InProgress, "{before:?} to {after:?}");
+                        assert!(has_ended && after == TaskStatus::InProgress, "{before:?} to {after:?}");
                     }
                     Ok(plan) => {
-                        assert!(!over || after != TaskStatus::InProgress, "{before:?} to {after:?}");
+                        assert!(!has_ended || after != TaskStatus::InProgress, "{before:?} to {after:?}");
                         let expected = if before == after { 0 } else { 1 };
                         assert_eq!((plan.changes.len(), plan.events.len()), (expected, expected));
                     }
@@ -166,16 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_given_to_members_only() {
+    fn a_task_is_assigned_to_members_only() {
         let ann = Some(MemberId::User(UserId::stored("ann")));
-        let wanted = TaskChanges { assignee: Some(ann.clone()), ..TaskChanges::default() };
-        let given = Facts { task: Some(task(TaskStatus::Pending)), ..facts() };
-        let refused = change(wanted.clone(), given.clone()).map(|plan| plan.receipt);
+        let requested = TaskChanges { assignee: Some(ann.clone()), ..TaskChanges::default() };
+        let loaded = Facts { task: Some(task(TaskStatus::Pending)), ..facts() };
+        let refused = change(requested.clone(), loaded.clone()).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::invalid("assigneeId", "must be a member of the room")));
-        let plan = change(wanted, Facts { assignable: true, ..given.clone() }).unwrap();
+        let plan = change(requested, Facts { assignable: true, ..loaded.clone() }).unwrap();
         let changed = Task { assignee: ann, updated_at: NOW, ..task(TaskStatus::Pending) };
         assert_eq!(plan.receipt, Receipt::Task(Arc::new(changed)));
-        let nobody = TaskChanges { assignee: Some(None), ..TaskChanges::default() };
-        assert!(change(nobody, given).is_ok());
+        let unassigned = TaskChanges { assignee: Some(None), ..TaskChanges::default() };
+        assert!(change(unassigned, loaded).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the rules are given: facts to decide on, and ids to make things with.
+//! Fixtures for the tests of the rules: facts, ids and small entities.
 
 use super::{DecideContext, Effects, decide};
 use crate::Limits;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 pub const NOW: Time = Time(1_000_000);
 
-struct TheId;
+struct FixedId;
 
-impl IdGenerator for TheId {
+impl IdGenerator for FixedId {
     fn next(&self) -> String {
         "new".into()
     }
 }
 
 pub fn decide_with(command: &Command, facts: &Facts) -> Result<Effects, Refusal> {
-    decide(command, facts, &DecideContext { ids: &TheId, limits: &Limits::default() })
+    decide(command, facts, &DecideContext { ids: &FixedId, limits: &Limits::default() })
 }
 
-/// Ann asks; nothing is known besides.
+/// Facts in which the user `ann` is the caller, and nothing else is loaded.
 pub fn facts() -> Facts {
     let mut facts = Facts::empty(NOW, Epoch(1), Seq(10));
     facts.standing = Some(Arc::new(AuthContext { user: user("ann"), scopes: None }));
@@ -63,7 +63,7 @@ pub fn agent(id: &str) -> Agent {
     }
 }
 
-/// `coder`, or `coder:main` for a session.
+/// Parses `coder`, or `coder:main` for a session.
 pub fn mailbox(text: &str) -> Mailbox {
     match text.split_once(':') {
         Some((agent, session)) => {
@@ -93,7 +93,7 @@ pub fn subscription(of: &str, text: &str) -> Subscription {
     Subscription { agent, session, pattern: pattern(text), added_at: Time(1) }
 }
 
-/// A message and its copy in a mailbox.
+/// A message and its delivery to a mailbox.
 pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Message>, Delivery) {
     let message = Message {
         id: MessageId::stored(id),

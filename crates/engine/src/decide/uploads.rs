@@ -1,4 +1,4 @@
-//! Files: sent, put on messages, and taken away.
+//! Decides uploads: stores them, attaches them to messages, and removes avatars and unreferenced blobs.
 
 use super::{Change, Effects, EffectsBuilder};
 use parlor_model::command::NewUpload;
@@ -8,8 +8,9 @@ use parlor_model::{
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How many uploads of one person may wait for a message, so that nobody fills the disk with what nobody sees.
-pub const MOST_WAITING_UPLOADS: usize = 50;
+/// Maximum number of a user's uploads that are not attached to a message, so that invisible files cannot fill
+/// the disk.
+pub const MAX_UNATTACHED_UPLOADS: usize = 50;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
@@ -22,7 +23,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
             }
             effects_builder.done(Receipt::Released(released))
         }
-        _ => unreachable!("the dispatcher sends only commands about files here"),
+        _ => unreachable!("the dispatcher sends only upload commands here"),
     }
 }
 
@@ -32,11 +33,11 @@ fn add(new: &NewUpload, mut effects_builder: EffectsBuilder) -> Result<Effects, 
         if !new.file.media.is_image() {
             return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
         }
-        // The one that is shown stays: whether the new one takes its place is said afterwards.
+        // The current avatar stays: the profile switches to the new one with a later command.
         let shown = effects_builder.actor()?.avatar_url.as_deref();
         forget_avatars(shown, &mut effects_builder);
-    } else if effects_builder.facts.uploads_waiting >= MOST_WAITING_UPLOADS {
-        return Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+    } else if effects_builder.facts.uploads_waiting >= MAX_UNATTACHED_UPLOADS {
+        return Err(Refusal::TooManyUploads { limit: MAX_UNATTACHED_UPLOADS });
     }
     let purpose = if new.avatar { UploadPurpose::Avatar } else { UploadPurpose::Unattached };
     let upload = put(owner, &new.file, new.digest, purpose, &mut effects_builder);
@@ -62,21 +63,21 @@ fn put(
     upload
 }
 
-/// What is shown is a picture that the actor sent, or what was shown before.
+/// The avatar of a profile must be an image that the actor uploaded, or the current one.
 pub fn is_own_avatar(shown: Option<&str>, effects_builder: &EffectsBuilder) -> Result<(), Refusal> {
     let Some(url) = shown else { return Ok(()) };
     let known = effects_builder.facts.avatars.iter().any(|avatar| is_at(avatar, url));
     if known || effects_builder.actor()?.avatar_url.as_deref() == shown {
         return Ok(());
     }
-    Err(Refusal::invalid("avatarUrl", "must name a picture that you sent to /api/upload/avatar"))
+    Err(Refusal::invalid("avatarUrl", "must be an image that you uploaded to /api/upload/avatar"))
 }
 
 fn is_at(upload: &Upload, url: &str) -> bool {
     url.split('/').nth(2) == Some(upload.id.as_str())
 }
 
-/// Removes the actor's pictures, but for the one at the address that their profile shows.
+/// Removes the actor's avatar uploads, except the one at the URL in the profile.
 pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder) {
     for avatar in &effects_builder.facts.avatars {
         let is_shown = shown.is_some_and(|url| is_at(avatar, url));
@@ -86,7 +87,8 @@ pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder)
     }
 }
 
-/// What was on a message that is passed on, as files of who passes it on: they outlast the first.
+/// Copies of a forwarded message's attachments, owned by the user who forwards it: they survive the deletion
+/// of the original.
 pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
     let owner = &effects_builder.actor()?.id;
     let copied = effects_builder.facts.uploads.iter().map(|first| {
@@ -96,16 +98,16 @@ pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, R
     Ok(copied.collect())
 }
 
-/// What a message brings along: uploads of its sender that are on no message yet. What is somebody else's, on
-/// another message or not there at all is refused alike.
+/// The attachments of a message: unattached uploads of its sender. Uploads of other users, attached ones and
+/// missing ones yield the same refusal.
 pub fn attachments(post: &Post, effects_builder: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
     let actor = effects_builder.actor()?;
     let mut named = HashSet::new();
-    let attached = post.attachments.iter().map(|wanted| {
-        if !named.insert(wanted) {
+    let attached = post.attachments.iter().map(|requested| {
+        if !named.insert(requested) {
             return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
         }
-        let found = effects_builder.facts.uploads.iter().find(|upload| upload.id.as_str() == &**wanted);
+        let found = effects_builder.facts.uploads.iter().find(|upload| upload.id.as_str() == &**requested);
         let own =
             found.filter(|upload| upload.owner == actor.id && upload.purpose == UploadPurpose::Unattached);
         own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
@@ -142,17 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn so_many_files_may_wait_and_not_one_more() {
+    fn unattached_uploads_are_limited() {
         let mut facts = facts();
-        facts.uploads_waiting = MOST_WAITING_UPLOADS - 1;
+        facts.uploads_waiting = MAX_UNATTACHED_UPLOADS - 1;
         assert!(decide_with(&send(MediaType::Zip, false), &facts).is_ok());
-        facts.uploads_waiting = MOST_WAITING_UPLOADS;
-        let refused = Err(Refusal::TooManyUploads { limit: MOST_WAITING_UPLOADS });
+        facts.uploads_waiting = MAX_UNATTACHED_UPLOADS;
+        let refused = Err(Refusal::TooManyUploads { limit: MAX_UNATTACHED_UPLOADS });
         assert_eq!(decide_with(&send(MediaType::Zip, false), &facts).map(|plan| plan.receipt), refused);
     }
 
     #[test]
-    fn an_avatar_is_an_image_and_the_one_that_is_shown_stays_until_another_is() {
+    fn an_avatar_is_an_image_and_the_current_one_stays_until_the_profile_changes() {
         let mut facts = facts();
         assert!(decide_with(&send(MediaType::Pdf, true), &facts).is_err());
         facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", UploadPurpose::Avatar)).into();
@@ -180,11 +182,14 @@ mod tests {
             );
         }
         facts.avatars = Vec::new();
-        assert!(decide_with(&show(Some(Some("/uploads/b"))), &facts).is_ok(), "as before");
+        assert!(
+            decide_with(&show(Some(Some("/uploads/b"))), &facts).is_ok(),
+            "the current avatar stays valid"
+        );
     }
 
     #[track_caller]
-    fn check(wanted: &[&str], expected: Result<usize, &'static str>) {
+    fn check(requested: &[&str], expected: Result<usize, &'static str>) {
         let mut facts = facts();
         facts.uploads = vec![
             upload("mine", "ann", UploadPurpose::Unattached),
@@ -198,16 +203,20 @@ mod tests {
             text: "look".into(),
             mentions: Vec::new(),
             reply_to: None,
-            attachments: wanted.iter().map(|id| (*id).into()).collect(),
+            attachments: requested.iter().map(|id| (*id).into()).collect(),
             client_message_id: None,
         };
         let attached = decide_with(&Command::Post(post), &facts)
             .map(|plan| plan.changes.iter().filter(|change| matches!(change, Change::Attach { .. })).count());
-        assert_eq!(attached, expected.map_err(|rule| Refusal::invalid("attachmentIds", rule)), "{wanted:?}");
+        assert_eq!(
+            attached,
+            expected.map_err(|rule| Refusal::invalid("attachmentIds", rule)),
+            "{requested:?}"
+        );
     }
 
     #[test]
-    fn only_ones_own_uploads_that_are_on_no_message_can_be_put_on_one() {
+    fn only_own_unattached_uploads_can_be_attached() {
         check(&[], Ok(0));
         check(&["mine", "other"], Ok(2));
         for foreign in ["bound", "face", "bobs", "none", "../mine", ""] {

@@ -1,4 +1,4 @@
-//! The first room of a hub, and the guide in it: whoever is new finds somebody to talk to.
+//! The welcome room and its guide: created for the first admin, and joined by every new user.
 
 use super::{Change, EffectsBuilder, agents, rooms, runs};
 use crate::facts::NameAndHandle;
@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 pub const ROOM: &str = "welcome";
 pub const GUIDE: &str = "guide";
-/// What hosts the agents that live in the hub itself.
+/// Id of the gateway that stands for the hub itself, which hosts built-in agents.
 pub const HUB: &str = "hub";
 
-/// Brings somebody new into the first room, which is made for the first admin, and has the guide greet them.
+/// Adds a new user to the welcome room, which is created for the first admin, and queues a greeting by the
+/// guide.
 pub fn welcome(user: &User, effects_builder: &mut EffectsBuilder) -> Result<(), Refusal> {
     if !effects_builder.decide_context.limits.welcome {
         return Ok(());
@@ -21,8 +22,8 @@ pub fn welcome(user: &User, effects_builder: &mut EffectsBuilder) -> Result<(), 
     let first = effects_builder.facts.admins == 0 && user.role == SiteRole::Admin;
     let room = match &effects_builder.facts.room {
         Some(room) => room.clone(),
-        None if first && effects_builder.facts.agent.is_none() => found(user, effects_builder)?,
-        // Whoever removed it did not want it.
+        None if first && effects_builder.facts.agent.is_none() => create_room(user, effects_builder)?,
+        // The room was removed on purpose; it is not created again.
         None => return Ok(()),
     };
     let names = NameAndHandle { name: user.display_name.clone(), handle: user.username.clone() };
@@ -33,20 +34,20 @@ pub fn welcome(user: &User, effects_builder: &mut EffectsBuilder) -> Result<(), 
     let mut members = effects_builder.facts.members.to_vec();
     members.push(member.clone());
     effects_builder.change(Change::PutMember(Arc::new(member)));
-    let told = rooms::members_for_event(&members);
-    effects_builder.tell(Event::MembersChanged {
+    let event_members = rooms::members_for_event(&members);
+    effects_builder.publish(Event::MembersChanged {
         room: room.clone(),
         change: MemberChange::Added(new),
-        members: told,
+        members: event_members,
     });
-    let guide_is_there = first || effects_builder.facts.target.is_some();
-    if guide_is_there {
+    let has_guide = first || effects_builder.facts.target.is_some();
+    if has_guide {
         runs::greet(&AgentId::stored(GUIDE), &room, &user.id, effects_builder);
     }
     Ok(())
 }
 
-fn found(owner: &User, effects_builder: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal> {
+fn create_room(owner: &User, effects_builder: &mut EffectsBuilder) -> Result<Arc<Room>, Refusal> {
     let now = effects_builder.facts.now;
     let guide = Agent {
         id: AgentId::stored(GUIDE),
@@ -80,7 +81,7 @@ fn found(owner: &User, effects_builder: &mut EffectsBuilder) -> Result<Arc<Room>
     let membership = rooms::member(&room, member.clone(), RoomRole::Member, &names, now);
     let members = rooms::members_for_event(std::slice::from_ref(&membership));
     effects_builder.change(Change::PutMember(Arc::new(membership)));
-    effects_builder.tell(Event::MembersChanged {
+    effects_builder.publish(Event::MembersChanged {
         room: room.clone(),
         change: MemberChange::Added(member),
         members,

@@ -1,4 +1,4 @@
-//! What agents and gateways are decided on.
+//! Facts for commands and queries about agents and gateways.
 
 use super::{Facts, LookupCache};
 use crate::Fault;
@@ -7,7 +7,8 @@ use crate::routing_index::RoutingIndex;
 use parlor_model::{AgentId, Caller, GatewayId, MemberId, RoomId, UserId};
 
 impl Facts {
-    /// An agent that is to be made, unless it is there.
+    /// Loads the agent with the id of a new agent, if it exists, its ancestors and descendants, and the
+    /// caller's agents.
     pub(super) fn about_new_agent(
         &mut self,
         caller: &Caller,
@@ -31,7 +32,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Of the agent that the command is about.
+    /// Loads the rooms of the agent in `agent`.
     pub(super) fn rooms_of_agent(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         match &self.agent {
             Some(agent) => self.rooms_of(&MemberId::Agent(agent.id.clone()), store),
@@ -39,7 +40,7 @@ impl Facts {
         }
     }
 
-    /// For those who hear that somebody changed.
+    /// Loads the rooms of a member. A change of the member is published in them.
     pub(super) fn rooms_of(
         &mut self,
         member: &MemberId,
@@ -59,7 +60,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The agent that the command is about with those below it, and the rooms that they are in.
+    /// Loads the agent in `agent` with its descendants, and their memberships.
     pub(super) fn agents_from(
         &mut self,
         id: &AgentId,
@@ -84,8 +85,9 @@ impl Facts {
         Ok(())
     }
 
-    /// In a room, or in any that the caller shares with it.
-    pub(super) fn about_asked_agent(
+    /// Loads the agent that an inquiry addresses and whether the caller shares a room with it: the given one,
+    /// or any.
+    pub(super) fn about_inquired_agent(
         &mut self,
         caller: &Caller,
         id: &AgentId,
@@ -108,7 +110,7 @@ impl Facts {
         Ok(())
     }
 
-    /// With the agents it hosts.
+    /// Loads a gateway and the agents that it hosts.
     pub(super) fn about_gateway(
         &mut self,
         id: &GatewayId,
@@ -125,7 +127,7 @@ impl Facts {
     pub(super) fn memberships_of_agents(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         for agent in self.agents.clone() {
             self.approvals.extend(store.open_approvals(OpenApprovalsOf::Agent(&agent.id))?);
-            self.whole_memberships(&MemberId::Agent(agent.id), store)?;
+            self.memberships_with_members(&MemberId::Agent(agent.id), store)?;
         }
         Ok(())
     }

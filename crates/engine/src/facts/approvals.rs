@@ -1,4 +1,4 @@
-//! What the questions of agents rest on.
+//! Facts for approvals and approval rules.
 
 use super::{Facts, LookupCache};
 use crate::Fault;
@@ -8,7 +8,7 @@ use parlor_model::command::NewApproval;
 use parlor_model::{AgentId, ApprovalId, ApprovalKind, Caller, MemberId, RoomId};
 
 impl Facts {
-    pub(super) fn about_asking(
+    pub(super) fn about_new_approval(
         &mut self,
         new: &NewApproval,
         store: &mut (impl Lookup + ?Sized),
@@ -16,21 +16,21 @@ impl Facts {
         self.run = store.run(&new.run)?;
         let Some(run) = self.run.clone() else { return Ok(()) };
         self.about_speaker(&run.agent, &run.room, store)?;
-        let mut known = store.approvals_called(&new.gateway, &new.request)?;
-        // Its own question under that name, or one of another turn that is open still.
-        known.retain(|known| known.run == run.id || known.decision.is_none());
-        known.sort_by_key(|known| known.run != run.id);
-        self.approval = known.into_iter().next();
+        let mut existing = store.approvals_called(&new.gateway, &new.request)?;
+        // An approval of the same run with this request id, or an open one of another run.
+        existing.retain(|approval| approval.run == run.id || approval.decision.is_none());
+        existing.sort_by_key(|approval| approval.run != run.id);
+        self.approval = existing.into_iter().next();
         self.approvals = store.open_approvals(OpenApprovalsOf::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
         if new.kind == ApprovalKind::Questions {
-            // Nobody has answered these before.
+            // Approval rules cover tools only, not question sets.
             return Ok(());
         }
         self.about_rule(&run.room, &run.agent, &new.tool, store)?;
         if let (Some(rule), Some(room)) = (&self.rule, &self.room) {
             let maker = store.member(&run.room, &MemberId::User(rule.by.clone()))?;
-            // Who may no longer answer has not answered for always either.
+            // A rule no longer applies once the user who created it may not approve in this room.
             if !maker.is_some_and(|maker| may_approve(room, &maker)) {
                 self.rule = None;
             }
@@ -38,7 +38,7 @@ impl Facts {
         Ok(())
     }
 
-    /// A question, its room, and who the caller is in there.
+    /// Loads an approval, its room, and the caller's membership in the room.
     pub(super) fn about_approval(
         &mut self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What one group of commands looks up only once.
+//! Cache of the lookups of one batch of commands.
 
 use super::AuthContext;
 use crate::Fault;
@@ -7,12 +7,12 @@ use foldhash::HashMap;
 use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, User, UserId};
 use std::sync::Arc;
 
-/// What was already looked up within one open transaction. Nobody else can write meanwhile, so it stays true
-/// until the transaction itself changes something other than messages; then it is emptied. It never holds more than a
-/// group asks for, so its quick hashing can be fooled into little.
+/// Lookup results of one open transaction. There is only one writer, so entries stay valid until the
+/// transaction changes something other than messages; then the cache is cleared. It holds no more than one
+/// batch looks up, so an attacker gains little from collisions in its fast hash function.
 #[derive(Default)]
 pub struct LookupCache {
-    pub(super) standings: HashMap<Caller, Option<Arc<AuthContext>>>,
+    pub(super) auth_contexts: HashMap<Caller, Option<Arc<AuthContext>>>,
     pub(super) rooms: HashMap<RoomId, Option<Arc<Room>>>,
     pub(super) memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
     pub(super) members: HashMap<RoomId, Arc<[Member]>>,
@@ -20,7 +20,7 @@ pub struct LookupCache {
     pub(super) agents: HashMap<AgentId, Option<Arc<Agent>>>,
     owners: HashMap<UserId, Option<Arc<User>>>,
     pub(super) visible_agents: HashMap<(UserId, AgentId), bool>,
-    /// The person whom a source's name would be taken for.
+    /// User whose id or name equals the name of a source.
     users_by_source_name: HashMap<Box<str>, Option<User>>,
 }
 
@@ -30,36 +30,36 @@ impl LookupCache {
         id: &AgentId,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<Option<Arc<Agent>>, Fault> {
-        if let Some(known) = self.agents.get(id) {
-            return Ok(known.clone());
+        if let Some(cached) = self.agents.get(id) {
+            return Ok(cached.clone());
         }
         let found = store.agent(id)?.map(Arc::new);
         self.agents.insert(id.clone(), found.clone());
         Ok(found)
     }
 
-    /// The agents among the members of a room.
+    /// Returns the agents that are members of a room.
     pub(super) fn agents_in(
         &mut self,
         room: &RoomId,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<Arc<[AgentId]>, Fault> {
-        if let Some(known) = self.agents_in.get(room) {
-            return Ok(known.clone());
+        if let Some(cached) = self.agents_in.get(room) {
+            return Ok(cached.clone());
         }
         let found: Arc<[AgentId]> = store.agents_in(room)?.into();
         self.agents_in.insert(room.clone(), found.clone());
         Ok(found)
     }
 
-    /// The person with this id or this name.
-    pub(super) fn namesake(
+    /// Returns the user with this id or user name.
+    pub(super) fn user_named_like_source(
         &mut self,
         name: &str,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<Option<User>, Fault> {
-        if let Some(known) = self.users_by_source_name.get(name) {
-            return Ok(known.clone());
+        if let Some(cached) = self.users_by_source_name.get(name) {
+            return Ok(cached.clone());
         }
         let mut found = match UserId::parse(name) {
             Ok(id) => store.user(&id)?,
@@ -72,22 +72,22 @@ impl LookupCache {
         Ok(found)
     }
 
-    /// The person who answers for an agent.
+    /// Returns the user who owns an agent.
     pub(super) fn owner(
         &mut self,
         agent: &Agent,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<Option<Arc<User>>, Fault> {
-        if let Some(known) = self.owners.get(&agent.owner) {
-            return Ok(known.clone());
+        if let Some(cached) = self.owners.get(&agent.owner) {
+            return Ok(cached.clone());
         }
         let found = store.user(&agent.owner)?.map(Arc::new);
         self.owners.insert(agent.owner.clone(), found.clone());
         Ok(found)
     }
 
-    /// An agent reaches those its owner may know of: the owner's own, those shared with them, and those in a
-    /// common room.
+    /// Whether an agent may send to another: to agents of its owner, agents shared with its owner, and agents
+    /// that share a room with its owner.
     pub(super) fn may_reach(
         &mut self,
         sender: &Agent,
@@ -98,12 +98,12 @@ impl LookupCache {
             return Ok(true);
         }
         let key = (sender.owner.clone(), target.id.clone());
-        if let Some(known) = self.visible_agents.get(&key) {
-            return Ok(*known);
+        if let Some(cached) = self.visible_agents.get(&key) {
+            return Ok(*cached);
         }
         let (owner, agent) = (MemberId::User(sender.owner.clone()), MemberId::Agent(target.id.clone()));
-        let acquainted = store.share_a_room(&owner, &agent)?;
-        self.visible_agents.insert(key, acquainted);
-        Ok(acquainted)
+        let shares_room = store.share_a_room(&owner, &agent)?;
+        self.visible_agents.insert(key, shares_room);
+        Ok(shares_room)
     }
 }

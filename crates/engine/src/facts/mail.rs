@@ -1,8 +1,8 @@
-//! What waits in a mailbox.
+//! Facts for receiving mail from a mailbox.
 
 use super::Facts;
 use crate::Fault;
-use crate::decide::MOST_ATTEMPTS;
+use crate::decide::MAX_DELIVERY_ATTEMPTS;
 use crate::hub::count_within_budget;
 use crate::ports::Lookup;
 use parlor_model::{Delivery, Mailbox};
@@ -18,35 +18,36 @@ impl Facts {
         self.agent = store.agent(&mailbox.agent)?;
         self.mail = store.pending(mailbox, self.now, limit)?;
         if leased {
-            self.past_what_is_given_up(mailbox, limit, store)?;
+            self.skip_exhausted_deliveries(mailbox, limit, store)?;
         }
-        // What does not fit into one answer waits for the next; what is given up is in none.
-        let goes_out = |delivery: &Delivery| !leased || delivery.attempts < MOST_ATTEMPTS;
-        let lengths = self.mail.iter().filter(|(_, delivery)| goes_out(delivery));
+        // Mail beyond the size budget of one response stays for the next. Mail that has used up its attempts
+        // is dead-lettered instead of returned, so it does not count.
+        let is_deliverable = |delivery: &Delivery| !leased || delivery.attempts < MAX_DELIVERY_ATTEMPTS;
+        let lengths = self.mail.iter().filter(|(_, delivery)| is_deliverable(delivery));
         let fits = count_within_budget(lengths.map(|(message, _)| message.length()));
-        let mut out = 0;
+        let mut deliverable = 0;
         self.mail.retain(|(_, delivery)| {
-            out += usize::from(goes_out(delivery));
-            out <= fits
+            deliverable += usize::from(is_deliverable(delivery));
+            deliverable <= fits
         });
         Ok(())
     }
 
-    /// A page of nothing but mail that will be given up must not hide what waits behind it: whoever gets an
-    /// empty answer takes the mailbox for empty.
-    fn past_what_is_given_up(
+    /// Doubles the page size until the page contains mail that can be delivered. If all of it had used up its
+    /// attempts, the response would be empty, and the client would take the mailbox for empty.
+    fn skip_exhausted_deliveries(
         &mut self,
         mailbox: &Mailbox,
         limit: usize,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let mut asked = limit;
-        while asked > 0
-            && self.mail.len() == asked
-            && self.mail.iter().all(|(_, delivery)| delivery.attempts >= MOST_ATTEMPTS)
+        let mut requested = limit;
+        while requested > 0
+            && self.mail.len() == requested
+            && self.mail.iter().all(|(_, delivery)| delivery.attempts >= MAX_DELIVERY_ATTEMPTS)
         {
-            asked = asked.saturating_mul(2);
-            self.mail = store.pending(mailbox, self.now, asked)?;
+            requested = requested.saturating_mul(2);
+            self.mail = store.pending(mailbox, self.now, requested)?;
         }
         Ok(())
     }

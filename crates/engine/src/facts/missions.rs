@@ -1,4 +1,4 @@
-//! What missions and idle agents rest on.
+//! Facts for missions and idle prompts.
 
 use super::{Facts, LookupCache};
 use crate::ports::Lookup;
@@ -8,7 +8,7 @@ use parlor_model::{AddressedBy, AgentId, Caller, MemberId, MissionId, MissionSco
 use std::sync::Arc;
 
 impl Facts {
-    /// A room, the latest mission of its realm, and all rooms of it.
+    /// Loads a room, the newest mission of its mission scope, and all rooms in that scope.
     pub(super) fn about_mission(
         &mut self,
         caller: &Caller,
@@ -20,7 +20,7 @@ impl Facts {
         self.about_realm(store)
     }
 
-    /// The latest mission of the realm of the room, and all rooms of it.
+    /// Loads the newest mission in the mission scope of `room`, and all rooms in that scope.
     fn about_realm(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         let Some(room) = &self.room else { return Ok(()) };
         self.mission = store.missions(&MissionScope::of(room), 1)?.pop();
@@ -31,7 +31,7 @@ impl Facts {
         Ok(())
     }
 
-    /// How an agent is prompted: in the realm of a room, or anywhere.
+    /// Loads the idle prompt of an agent: in the mission scope of a room, or globally.
     pub(super) fn about_idle(
         &mut self,
         caller: &Caller,
@@ -59,7 +59,7 @@ impl Facts {
         Ok(())
     }
 
-    /// A mission, who set it, and an agent that may be prompted for it.
+    /// Loads a mission, the user who created it, and an agent to prompt for it.
     pub(super) fn about_prompt(
         &mut self,
         mission: &MissionId,

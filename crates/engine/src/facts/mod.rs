@@ -1,4 +1,7 @@
-//! What is true when a command is decided: looked up inside the transaction that will make it happen.
+//! Facts: everything a decision reads, loaded inside the transaction that decides and commits the command.
+//!
+//! `load_for_command` and `load_for_query` select the lookups; the files of this folder hold them by topic.
+//! Facts are data only: `authorise` and `decide` draw the conclusions.
 
 mod agents;
 mod approvals;
@@ -33,9 +36,11 @@ use parlor_model::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many members a change of members is told with.
+/// Maximum number of members listed in the event of a membership change.
 pub const MAX_MEMBERS_IN_EVENT: usize = 100;
 
+/// Everything that authorising and deciding one command, or answering one query, may read. Fields that the
+/// command or query does not need stay empty.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub now: Time,
@@ -43,14 +48,14 @@ pub struct Facts {
     pub head: Seq,
     pub standing: Option<Arc<AuthContext>>,
     pub room: Option<Arc<Room>>,
-    /// The caller's own membership in that room.
+    /// The caller's membership in `room`.
     pub membership: Option<Arc<Member>>,
-    /// The membership of whom the command is about.
+    /// Membership of the user or agent that the command concerns.
     pub target: Option<Member>,
     pub members: Arc<[Member]>,
-    /// The rooms the command touches with the person it removes, or the memberships it reads through.
+    /// Memberships that the command removes or reads, with their rooms.
     pub memberships: Vec<Membership>,
-    /// The account the command is about.
+    /// User account that the command concerns.
     pub user: Option<User>,
     pub users: Vec<(MemberId, Option<NameAndHandle>)>,
     pub name_taken: bool,
@@ -61,108 +66,112 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
-    /// Whether the folder that the command names is one that rooms may be about.
+    /// Whether the folder of the command exists and `project_roots` allows it.
     pub root_allowed: bool,
-    /// What makes the agent that the command is about answer from within the hub.
+    /// Service that answers for the agent in `agent` from inside the hub.
     pub service: Option<Service>,
-    /// The router that the command is about, or that it gives a room.
+    /// Router that the command concerns or assigns to a room.
     pub router: Option<Router>,
-    /// How many the caller made.
+    /// Number of routers created by the caller.
     pub routers: usize,
     pub settings: HubSettings,
-    /// The last time that a sign-in failed so.
+    /// Newest audit record of a failed sign-in for the same user, or for an unknown user name.
     pub failed_before: Option<AuditRecord>,
     pub second_factor: Option<SecondFactor>,
-    /// Whether the backup code shown is one.
+    /// Whether the given backup code of the second factor is valid.
     pub backup_code: bool,
     pub message: Option<Arc<Message>>,
-    /// Whether something was said under the id that a reply claims, be it deleted since.
+    /// Whether the id of a reply is used by another message, including deleted ones.
     pub id_taken: bool,
     pub reply: Option<Arc<Message>>,
-    /// The caller's own membership where that message is, when `room` is another.
+    /// The caller's membership in the room of a forwarded message; `membership` is that in the target room.
     pub source: Option<Arc<Member>>,
     pub batch: Vec<MessageWithMembership>,
-    /// That message and what was said after it in the room, the oldest first; one more than can be taken back, at most.
+    /// The message to rewind to and those after it in the room, oldest first. Holds at most one more than the
+    /// maximum that a rewind may delete.
     pub messages_from_target: Vec<Arc<Message>>,
-    /// The turns that wait or run in the room.
+    /// Queued and active runs in the room.
     pub open_runs: Vec<Run>,
     pub pin: Option<Pin>,
-    /// How many the room has.
+    /// Number of pins in the room.
     pub pins: usize,
     pub bookmark: Option<Bookmark>,
-    /// How many the caller has.
+    /// Number of bookmarks of the caller.
     pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
-    /// The rooms that the agent or the person is in whom the command changes.
+    /// Rooms of the user or agent that the command changes.
     pub rooms: Vec<RoomId>,
-    /// Whether the caller shares a room with that agent, or, where that is enough, its owner shares it with them.
+    /// Whether the caller shares a room with the agent or, for queries about the agent, its owner has shared
+    /// it with the caller.
     pub agent_visible: bool,
     pub task: Option<Task>,
-    /// How many the room has.
+    /// Number of tasks in the room.
     pub tasks: usize,
-    /// Whether who is to be given the task is a member of the room.
+    /// Whether the assignee of the task is a member of the room.
     pub assignable: bool,
     pub gateway: Option<Gateway>,
-    /// The caller's own.
+    /// Gateways of the caller.
     pub gateways: Vec<Gateway>,
-    /// The agents that go along with what the command is about: a person's own, or those above and below an id.
+    /// Agents that the command affects or counts: those of a user, of a gateway or of a room, or an agent
+    /// with its descendants.
     pub agents: Vec<Agent>,
-    /// The agents above and below an id that is to be given.
+    /// Existing agents whose ids are ancestors or descendants of the id of a new agent.
     pub relatives: Vec<Agent>,
     pub subscriptions: Vec<Subscription>,
     pub sessions: Vec<Session>,
     pub deliveries: Vec<Delivery>,
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
-    /// How many patterns with a gap the caller's agents have together.
+    /// Number of patterns with `**` before the last segment that the caller's agents have in total.
     pub globstar_patterns: usize,
-    /// The uploads that the command names, in that order, or the one that is asked for.
+    /// Uploads named by the command, in that order, or the upload to read.
     pub uploads: Vec<Upload>,
     pub uploads_waiting: usize,
     pub avatars: Vec<Upload>,
     pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
-    /// The turn that it becomes part of.
+    /// Active run that `run` is merged into.
     pub running: Option<Run>,
-    /// The question that the command is about, or that was asked under its name before.
+    /// Approval that the command concerns, or an earlier one with the same request id.
     pub approval: Option<Approval>,
-    /// What is open in the room, or goes with what ends.
+    /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
     pub approvals: Vec<Approval>,
-    /// How many are open in all.
+    /// Number of open approvals on the whole hub.
     pub open_approvals: usize,
-    /// The one that the command is about, or the latest of the realm.
+    /// Mission that the command concerns, or the newest one of the mission scope.
     pub mission: Option<Mission>,
-    /// The rooms of that realm.
+    /// Rooms in the mission scope.
     pub realm: Vec<Arc<Room>>,
-    /// Whether the agent has a turn that waits or runs, in whatever room.
+    /// Whether the agent has a queued or active run in any room.
     pub busy: bool,
-    /// How the agent is prompted in the realm that is meant, and what it says of itself.
+    /// Idle prompt of the agent in the mission scope of the command.
     pub overridden: Option<IdlePrompt>,
+    /// Idle prompt of the agent that applies to all rooms.
     pub own_idle: Option<IdlePrompt>,
-    /// Of the agent in the room.
+    /// Current plan of the agent in the room.
     pub plan: Option<CurrentPlan>,
     pub rule: Option<ApprovalRule>,
-    /// The agents that a message addresses.
+    /// Agents that the message addresses and that may get a run.
     pub addressed: Vec<Candidate>,
-    /// How often the agent that speaks did so in the last minute.
+    /// Number of replies of the sending agent in the last minute.
     pub replies_last_minute: u64,
 }
 
-/// One of several messages, and the caller's own membership where it is.
+/// One of several messages, with the caller's membership in its room.
 pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
 
-/// Who the caller is, as the store has it now.
+/// Auth context: account and scopes of the caller, as stored now.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
     pub user: User,
-    /// `None` for a person, who may do all that the account may.
+    /// `None` for a user session, which has all scopes of the account.
     pub scopes: Option<Vec<Scope>>,
 }
 
 impl AuthContext {
-    /// A key gives no more than its owner has by now.
+    /// Whether the caller has a scope. An API key never exceeds the current role of its owner.
     pub fn has(&self, scope: Scope) -> bool {
         let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
         given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
@@ -173,7 +182,7 @@ impl AuthContext {
     }
 }
 
-/// How somebody is shown, and what else they can be mentioned by.
+/// Display name of a user or agent, and the handle that mentions may use instead.
 #[derive(Debug, Clone)]
 pub struct NameAndHandle {
     pub name: Box<str>,
@@ -184,12 +193,12 @@ pub struct NameAndHandle {
 pub struct Membership {
     pub room: Room,
     pub member: Member,
-    /// Everyone in the room, where the command may take somebody out of it.
+    /// All members of the room; loaded only for commands that may remove members.
     pub everyone: Arc<[Member]>,
     pub newest: Option<Seq>,
 }
 
-/// A key given to make a retry harmless, the body's digest, and its first use if there was one.
+/// Idempotency key of a request, the digest of its body, and the first request with this key, if any.
 #[derive(Debug, Clone)]
 pub struct IdempotencyCheck {
     pub key: IdempotencyKey,
@@ -279,7 +288,7 @@ impl Facts {
         }
     }
 
-    /// Looks up what the decision about `command` rests on.
+    /// Loads the facts for authorising and deciding `command`.
     pub fn load_for_command(
         &mut self,
         caller: &Caller,
@@ -289,7 +298,7 @@ impl Facts {
         lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.who(caller, store, lookup_cache)?;
+        self.load_auth_context(caller, store, lookup_cache)?;
         match command {
             Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
@@ -312,7 +321,7 @@ impl Facts {
             Command::RemoveUser { user } => {
                 self.user = store.user(user)?;
                 self.admins = store.admins()?;
-                self.whole_memberships(&MemberId::User(user.clone()), store)?;
+                self.memberships_with_members(&MemberId::User(user.clone()), store)?;
                 self.agents = store.agents_of(user)?;
                 self.memberships_of_agents(store)?;
             }
@@ -373,15 +382,15 @@ impl Facts {
             }
             Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
             Command::Register { token, account } => {
-                self.invited(token, store)?;
+                self.about_invitation(token, store)?;
                 self.admins = store.admins()?;
                 self.name_taken = store.user_named(&account.username)?.is_some();
                 self.about_welcome(store)?;
             }
             Command::CreateRouter(_) => {
                 if let Some(user) = caller.user() {
-                    let known = store.routers(user)?;
-                    self.routers = known.iter().filter(|router| router.created_by == *user).count();
+                    let routers = store.routers(user)?;
+                    self.routers = routers.iter().filter(|router| router.created_by == *user).count();
                 }
             }
             Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
@@ -401,14 +410,14 @@ impl Facts {
                 self.agents_from(agent, store)?;
             }
             Command::CreateRoom { members, changes } => {
-                self.given_router(changes, store)?;
+                self.about_room_router(changes, store)?;
                 for member in members {
                     let name = self.name_of(member, store)?;
                     self.users.push((member.clone(), name));
                 }
             }
             Command::ChangeRoom { room, changes } => {
-                self.given_router(changes, store)?;
+                self.about_room_router(changes, store)?;
                 self.in_room(caller, room, store, lookup_cache)?;
             }
             Command::ChangeRoomPreferences { room, .. }
@@ -487,7 +496,7 @@ impl Facts {
             Command::Forward { message, room, client_message_id } => {
                 self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
                 let digest = || digest_of_forward(message, room);
-                self.by_client(caller, client_message_id.as_deref(), digest, store)?;
+                self.check_client_message_id(caller, client_message_id.as_deref(), digest, store)?;
             }
             Command::Pin { message } | Command::Unpin { message } => {
                 let room = self.about_message(caller, message, store, lookup_cache)?;
@@ -564,13 +573,13 @@ impl Facts {
             }
             Command::Acknowledge { mailbox, messages } => {
                 self.agent = store.agent(&mailbox.agent)?;
-                // One that is named twice is one.
+                // A message that is named twice counts once.
                 for message in messages.iter().collect::<BTreeSet<_>>() {
                     self.deliveries.extend(store.delivery(mailbox, message)?);
                 }
             }
             Command::ClearDeadLetters => {}
-            Command::StartRun { run } => self.about_starting(run, store)?,
+            Command::StartRun { run } => self.about_start(run, store)?,
             Command::MergeRun { run, into } => {
                 self.run = store.run(run)?;
                 self.running = store.run(into)?;
@@ -582,7 +591,7 @@ impl Facts {
                 if let Some(Run { agent, room, .. }) = self.run.clone() {
                     self.about_speaker(&agent, &room, store)?;
                     let said = finished.said.as_ref();
-                    self.about_said(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
+                    self.about_reply(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
                 }
             }
             Command::PostLateReply { agent, room, said, run } => {
@@ -590,17 +599,17 @@ impl Facts {
                 if let Some(run) = run {
                     self.run = store.run(run)?;
                 }
-                self.about_said(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
+                self.about_reply(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
                 if let Some(id) = &said.message {
                     let key = IdempotencyKey {
                         kind: IdempotencyKind::Late,
                         owner: agent.as_str().into(),
                         key: id.as_str().into(),
                     };
-                    self.only_once(key, digest(&[&said.text]), store)?;
+                    self.check_idempotency(key, digest(&[&said.text]), store)?;
                 }
             }
-            Command::AskApproval(new) => self.about_asking(new, store)?,
+            Command::AskApproval(new) => self.about_new_approval(new, store)?,
             Command::DecideApproval(approval_decision) => {
                 self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
             }
@@ -640,7 +649,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Looks up what the decision about `query` rests on.
+    /// Loads the facts for authorising and answering `query`.
     pub fn load_for_query(
         &mut self,
         caller: &Caller,
@@ -648,7 +657,7 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
         let lookup_cache = &mut LookupCache::default();
-        self.who(caller, store, lookup_cache)?;
+        self.load_auth_context(caller, store, lookup_cache)?;
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
@@ -697,7 +706,7 @@ impl Facts {
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MayInquire { agent, room, .. } => {
-                self.about_asked_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
+                self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
             }
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
@@ -709,7 +718,7 @@ impl Facts {
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
-            Query::MayRegister { token } => self.invited(token, store)?,
+            Query::MayRegister { token } => self.about_invitation(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;
             }
@@ -740,7 +749,7 @@ impl Facts {
         Ok(())
     }
 
-    fn given_router(
+    fn about_room_router(
         &mut self,
         changes: &RoomChanges,
         store: &mut (impl Lookup + ?Sized),

@@ -1,4 +1,4 @@
-//! Who the caller is, and who is in a room.
+//! Facts about the caller and about the members of rooms.
 
 use super::{AuthContext, Facts, LookupCache, Membership, NameAndHandle};
 use crate::Fault;
@@ -7,15 +7,16 @@ use parlor_model::{Caller, MemberId, Principal, RoomId, SecretHash};
 use std::sync::Arc;
 
 impl Facts {
-    /// The account, and the sign-in or key, must still be there: a token alone proves only the past.
-    pub(super) fn who(
+    /// Loads the auth context of the caller. The account and the sign-in or API key must still exist: a valid
+    /// token only proves that they once did.
+    pub(super) fn load_auth_context(
         &mut self,
         caller: &Caller,
         store: &mut (impl Lookup + ?Sized),
         lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = lookup_cache.standings.get(caller) {
-            self.standing = known.clone();
+        if let Some(cached) = lookup_cache.auth_contexts.get(caller) {
+            self.standing = cached.clone();
             return Ok(());
         }
         let standing = match &caller.principal {
@@ -34,12 +35,12 @@ impl Facts {
             },
         };
         self.standing = standing.map(Arc::new);
-        lookup_cache.standings.insert(caller.clone(), self.standing.clone());
+        lookup_cache.auth_contexts.insert(caller.clone(), self.standing.clone());
         Ok(())
     }
 
-    /// The invitation behind a link, and who made it.
-    pub(super) fn invited(
+    /// Loads the invitation with this token and the user who created it.
+    pub(super) fn about_invitation(
         &mut self,
         token: &SecretHash,
         store: &mut (impl Lookup + ?Sized),
@@ -60,16 +61,16 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = lookup_cache.rooms.get(room) {
-            self.room = known.clone();
+        if let Some(cached) = lookup_cache.rooms.get(room) {
+            self.room = cached.clone();
         } else {
             self.room = store.room(room)?.map(Arc::new);
             lookup_cache.rooms.insert(room.clone(), self.room.clone());
         }
         let (Some(_), Some(user)) = (&self.room, caller.user()) else { return Ok(()) };
         let key = (room.clone(), user.clone());
-        if let Some(known) = lookup_cache.memberships.get(&key) {
-            self.membership = known.clone();
+        if let Some(cached) = lookup_cache.memberships.get(&key) {
+            self.membership = cached.clone();
         } else {
             self.membership = store.member(room, &MemberId::User(user.clone()))?.map(Arc::new);
             lookup_cache.memberships.insert(key, self.membership.clone());
@@ -77,7 +78,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Everyone in a room that the caller is in: nobody else has it read for them.
+    /// Loads all members of a room if the caller is a member. Callers that will be refused cause no read.
     pub(super) fn everyone(
         &mut self,
         room: &RoomId,
@@ -93,8 +94,8 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        if let Some(known) = lookup_cache.members.get(room) {
-            self.members = known.clone();
+        if let Some(cached) = lookup_cache.members.get(room) {
+            self.members = cached.clone();
             return Ok(());
         }
         self.members = store.members(room, usize::MAX, 0)?.into();
@@ -131,16 +132,16 @@ impl Facts {
         Ok(())
     }
 
-    pub(super) fn whole_memberships(
+    pub(super) fn memberships_with_members(
         &mut self,
         member: &MemberId,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let known = self.memberships.len();
+        let existing = self.memberships.len();
         self.memberships(member, store)?;
-        let (before, new) = self.memberships.split_at_mut(known);
+        let (before, new) = self.memberships.split_at_mut(existing);
         for membership in new {
-            // Somebody's agents are often in the same rooms: each is read once.
+            // A user's agents are often in the same rooms: the members of a room are loaded once.
             let same = before.iter().find(|other| other.room.id == membership.room.id);
             membership.everyone = match same {
                 Some(other) => other.everyone.clone(),

@@ -1,4 +1,4 @@
-//! What a message to a room or a path rests on.
+//! Facts for messages that are posted to a room or routed to a path.
 
 use super::{Facts, IdempotencyCheck, LookupCache};
 use crate::authorise::may_receive_from_source;
@@ -30,11 +30,16 @@ impl Facts {
         }
         self.room_recipients(&post.room, None, store, routing_index, lookup_cache)?;
         self.about_addressed(&post.text, &post.mentions, None, store, lookup_cache, limits)?;
-        self.by_client(caller, post.client_message_id.as_deref(), || digest_of_post(post), store)
+        self.check_client_message_id(
+            caller,
+            post.client_message_id.as_deref(),
+            || digest_of_post(post),
+            store,
+        )
     }
 
-    /// Known by the id that its client gave it, if it gave one.
-    pub(super) fn by_client(
+    /// Checks the idempotency key of a message: the id that its client chose, if any.
+    pub(super) fn check_client_message_id(
         &mut self,
         caller: &Caller,
         id: Option<&str>,
@@ -47,10 +52,10 @@ impl Facts {
             owner: user.as_str().into(),
             key: id.into(),
         };
-        self.only_once(key, digest(), store)
+        self.check_idempotency(key, digest(), store)
     }
 
-    /// Says in which room the message is.
+    /// Loads a message and returns its room.
     pub(super) fn about_message(
         &mut self,
         caller: &Caller,
@@ -73,7 +78,7 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
         lookup_cache: &mut LookupCache,
     ) -> Result<(), Fault> {
-        // One that is named twice is one.
+        // A message that is named twice counts once.
         for message in messages.iter().collect::<BTreeSet<_>>() {
             self.about_message(caller, message, store, lookup_cache)?;
             self.batch.push((self.message.take(), self.membership.take()));
@@ -110,15 +115,17 @@ impl Facts {
             self.agent = lookup_cache.agent(&from, store)?.as_deref().cloned();
         }
         if self.agent.is_none() {
-            self.user = lookup_cache.namesake(&route.from, store)?;
+            self.user = lookup_cache.user_named_like_source(&route.from, store)?;
         }
         if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
-            // A source is what the caller says it is: one caller's claims must not shut out another's.
+            // Callers choose the source name, so the key belongs to the caller: it cannot block another
+            // caller's messages.
             let body = digest_of_route(route);
-            // Several messages of one thread may share an id: only the same message under it is a retry.
+            // Messages of one external thread may share an id, so only the same message with the same id is a
+            // retry.
             let key = hex(&digest(&[&route.source, id, &hex(&body)])).into();
             let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
-            self.only_once(key, body, store)?;
+            self.check_idempotency(key, body, store)?;
         }
         if let Some(room) = route.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
             self.in_room(caller, &room, store, lookup_cache)?;
@@ -149,8 +156,8 @@ impl Facts {
         };
         for recipient in found {
             let Some(agent) = lookup_cache.agent(&recipient.mailbox.agent, store)? else { continue };
-            let hears = match &addressed {
-                // What is sent to an agent is heard by it, and by others of its owner who listen.
+            let is_recipient = match &addressed {
+                // A message to an agent is delivered to it and to the subscribed agents of the same owner.
                 Some(addressed) => addressed.as_ref().is_some_and(|addressed| addressed.owner == agent.owner),
                 None => match &sender {
                     Some(sender) => lookup_cache.may_reach(sender, &agent, store)?,
@@ -160,14 +167,14 @@ impl Facts {
                     }
                 },
             };
-            if hears {
+            if is_recipient {
                 self.recipients.push(recipient);
             }
         }
         Ok(())
     }
 
-    /// The agent that `agent/{id}` addresses, if the sender may know of it.
+    /// Returns the agent that the path `agent/{id}` addresses, if the sender may reach it.
     pub(super) fn addressed(
         &self,
         id: &str,
@@ -179,14 +186,15 @@ impl Facts {
         let Some(agent) = lookup_cache.agent(&id, store)? else { return Ok(None) };
         let reaches = match sender {
             Some(sender) => lookup_cache.may_reach(sender, &agent, store)?,
-            // A source may write to any agent whose id it knows.
+            // A source may send to any agent whose id it knows.
             None => true,
         };
         Ok(reaches.then_some(agent))
     }
 
-    /// Agents that are members of the room and listen to its path. Asked in this order: anybody's agents may
-    /// listen to every room there is, and must not make a message dearer in rooms they are not in.
+    /// Adds the agents that are members of the room and subscribe to its path. Starts from the members:
+    /// agents of any user may subscribe to all rooms, and must not add cost to messages in rooms they are not
+    /// in.
     pub(super) fn room_recipients(
         &mut self,
         room: &RoomId,
@@ -206,7 +214,7 @@ impl Facts {
         Ok(())
     }
 
-    pub(super) fn only_once(
+    pub(super) fn check_idempotency(
         &mut self,
         key: IdempotencyKey,
         digest: [u8; 16],

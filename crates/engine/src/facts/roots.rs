@@ -1,4 +1,4 @@
-//! The folders that rooms are about.
+//! Facts about rooms with a project root.
 
 use super::{Facts, Membership};
 use crate::Fault;
@@ -7,7 +7,7 @@ use parlor_model::{Caller, MemberId, RoomId};
 use std::sync::Arc;
 
 impl Facts {
-    /// The caller's rooms that are about this folder, or the one that is named.
+    /// Loads the caller's memberships in rooms with this project root, or only in the room `only`.
     pub(super) fn about_root(
         &mut self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What tasks are decided on.
+//! Facts for tasks.
 
 use super::{Facts, LookupCache};
 use crate::ports::Lookup;
@@ -38,7 +38,7 @@ impl Facts {
         self.assignee(&room, assignee, store, lookup_cache, limits)
     }
 
-    /// An agent that acts for itself, and its place in the room that the command is about.
+    /// Loads an agent that acts on its own behalf, and its membership in `room`.
     pub(super) fn agent_in_room(
         &mut self,
         agent: &AgentId,

@@ -1,7 +1,7 @@
-//! What the turns of agents rest on.
+//! Facts for runs of agents: addressed agents, run starts, replies and rewinds.
 
 use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
-use crate::decide::{GUIDE, MOST_REWOUND, WELCOME_ROOM};
+use crate::decide::{GUIDE, MAX_REWOUND_MESSAGES, WELCOME_ROOM};
 use crate::ports::{BudgetUsage, Lookup, OpenApprovalsOf};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
@@ -12,22 +12,24 @@ use parlor_model::{
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How many members an agent is told of when its turn begins.
+/// Maximum number of members sent to an agent in a room context.
 pub const MEMBERS_IN_CONTEXT: usize = 500;
 
-/// An agent that a message addresses.
+/// An agent that a message addresses, with the usage that its limits are checked against.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub agent: Agent,
     pub addressed: AddressedBy,
     pub spent: BudgetUsage,
-    /// How often whoever says it addressed this agent lately, if that is an agent.
+    /// Number of runs that the sending agent triggered for this agent within `pair_window`; 0 if the sender
+    /// is not an agent.
     pub asked: u64,
 }
 
 impl Facts {
-    /// The agents of the room that a text addresses: by name, or all of them where the room wants that and no
-    /// name was said. What agents say addresses only whom it names.
+    /// Adds the agents in the room that a text addresses: those it mentions or, if a user's text mentions no
+    /// member and the answer policy is not `Mention`, all of them. The text of an agent addresses only the
+    /// agents it mentions.
     pub(super) fn about_addressed(
         &mut self,
         text: &str,
@@ -63,7 +65,7 @@ impl Facts {
         Ok(())
     }
 
-    /// An agent that may get a turn in the room, if somebody hosts it.
+    /// Adds an agent that may get a run in the room, if it is hosted.
     pub(super) fn candidate(
         &mut self,
         id: &AgentId,
@@ -87,7 +89,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The first room of the hub, as it is for somebody who comes.
+    /// Loads the welcome room, which new users join, and its guide agent.
     pub(super) fn about_welcome(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         let (room, guide) = (RoomId::stored(WELCOME_ROOM), AgentId::stored(GUIDE));
         self.room = store.room(&room)?.map(Into::into);
@@ -97,7 +99,7 @@ impl Facts {
         Ok(())
     }
 
-    pub(super) fn about_starting(
+    pub(super) fn about_start(
         &mut self,
         run: &RunId,
         store: &mut (impl Lookup + ?Sized),
@@ -118,7 +120,8 @@ impl Facts {
         Ok(())
     }
 
-    /// A message, what follows it in its room, and who is to forget it.
+    /// Loads a message and those after it in its room, the open runs and approvals there, and the agents that
+    /// have to drop the messages from their context.
     pub(super) fn about_rewind(
         &mut self,
         caller: &Caller,
@@ -128,7 +131,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         let Some(room) = self.about_message(caller, message, store, lookup_cache)? else { return Ok(()) };
         if let Some(message) = &self.message {
-            self.messages_from_target = store.said_since(&room, message.seq, MOST_REWOUND + 1)?;
+            self.messages_from_target = store.said_since(&room, message.seq, MAX_REWOUND_MESSAGES + 1)?;
         }
         self.open_runs = store.open_runs_in(&room)?;
         self.approvals = store.open_approvals(OpenApprovalsOf::Room(&room))?;
@@ -138,7 +141,7 @@ impl Facts {
         Ok(())
     }
 
-    /// An agent, a room, and whether the one is in the other.
+    /// Loads an agent, a room, and the agent's membership in it.
     pub(super) fn about_speaker(
         &mut self,
         agent: &AgentId,
@@ -151,26 +154,28 @@ impl Facts {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what was said, and all that facts are looked up with")]
-    pub(super) fn about_said(
+    #[expect(clippy::too_many_arguments, reason = "the reply, and everything that facts are loaded from")]
+    pub(super) fn about_reply(
         &mut self,
         agent: &AgentId,
         room: &RoomId,
-        said: Option<&AgentReply>,
+        reply: Option<&AgentReply>,
         store: &mut (impl Lookup + ?Sized),
         routing_index: &RoutingIndex,
         lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        let Some(said) = said.filter(|_| self.room.is_some() && self.target.is_some()) else { return Ok(()) };
-        if let Some(id) = &said.message {
+        let Some(reply) = reply.filter(|_| self.room.is_some() && self.target.is_some()) else {
+            return Ok(());
+        };
+        if let Some(id) = &reply.message {
             self.message = store.message(id)?;
             self.id_taken = self.message.is_some() || store.was_said(id)?;
         }
-        if said.target.is_some() || said.text.contains('@') {
+        if reply.target.is_some() || reply.text.contains('@') {
             self.all_members(room, store, lookup_cache)?;
         }
         self.room_recipients(room, Some(agent), store, routing_index, lookup_cache)?;
-        self.about_addressed(&said.text, said.target.as_slice(), Some(agent), store, lookup_cache, limits)
+        self.about_addressed(&reply.text, reply.target.as_slice(), Some(agent), store, lookup_cache, limits)
     }
 }

@@ -1,4 +1,4 @@
-//! What a file rests on, as it is sent, put on a message, and read.
+//! Facts for uploading, attaching and reading files.
 
 use super::{Facts, LookupCache};
 use crate::Fault;
@@ -35,7 +35,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The files on a message that is passed on.
+    /// Loads the uploads attached to a forwarded message.
     pub(super) fn about_copies(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
         for attachment in self.message.iter().flat_map(|message| &message.attachments) {
             self.uploads.extend(store.upload(&attachment.id)?);
@@ -43,7 +43,7 @@ impl Facts {
         Ok(())
     }
 
-    /// A file on a message is read by those who see the message.
+    /// Loads an upload and, for an attachment, the room of its message: its members may read the file.
     pub(super) fn about_reading_upload(
         &mut self,
         caller: &Caller,

@@ -1,6 +1,7 @@
-//! What agents are at in their turns, as they say or, where they say nothing of it, as it shows.
+//! Current activities of agents in their runs: reported by the agent or, if it reports none, inferred from
+//! its chunks.
 //!
-//! Owns: what was begun is ended before the next begins, and with its turn at the latest.
+//! Owns: an activity is ended before the next one of the run begins, and at the latest with its run.
 
 use parlor_model::run_event::Activity;
 use parlor_model::{AgentId, Chunk, ChunkKind, Ordinal, RoomId, Run, RunEvent, RunId, RunState, Signal};
@@ -16,11 +17,11 @@ pub struct Activities {
 struct RunActivity {
     room: RoomId,
     agent: AgentId,
-    /// Whether it says by itself what it is at.
-    says: bool,
+    /// Whether the agent reports its activity itself; then nothing is inferred from chunks.
+    reports_status: bool,
     current: Option<CurrentActivity>,
-    /// How many it told of each kind.
-    told: HashMap<Discriminant<RunEvent>, u64>,
+    /// Number of run events published, by kind.
+    revisions: HashMap<Discriminant<RunEvent>, u64>,
 }
 
 #[derive(Clone)]
@@ -33,26 +34,27 @@ struct CurrentActivity {
 }
 
 impl Activities {
-    /// A turn began; `next` is the number that the next signal gets.
+    /// Starts tracking a run with the activity `Working`. `next` is the ordinal of the next signal.
     pub fn begin(&mut self, run: &Run, next: Ordinal) -> Vec<Signal> {
         if run.state != RunState::Running || self.of_run.contains_key(&run.id) {
             return Vec::new();
         }
         let (room, agent) = (run.room.clone(), run.agent.clone());
-        let begun = RunActivity { room, agent, says: false, current: None, told: HashMap::new() };
+        let begun =
+            RunActivity { room, agent, reports_status: false, current: None, revisions: HashMap::new() };
         self.of_run.insert(run.id.clone(), begun);
-        self.turn_to(&run.id, Activity::Working, None, None, next)
+        self.switch_to(&run.id, Activity::Working, None, None, next)
     }
 
-    /// What a turn was at is over, and so is the turn.
+    /// Ends a run and its current activity.
     pub fn end(&mut self, run: &RunId) -> Option<Signal> {
         let mut of_run = self.of_run.remove(run)?;
         of_run.finish(run)
     }
 
-    /// What a piece of a reply shows, where the agent says nothing of it.
-    pub fn shown(&mut self, run: &RunId, chunk: &Chunk, next: Ordinal) -> Vec<Signal> {
-        if self.of_run.get(run).is_none_or(|of_run| of_run.says) {
+    /// Infers the activity from a chunk's kind, unless the agent reports its activity itself.
+    pub fn infer_from_chunk(&mut self, run: &RunId, chunk: &Chunk, next: Ordinal) -> Vec<Signal> {
+        if self.of_run.get(run).is_none_or(|of_run| of_run.reports_status) {
             return Vec::new();
         }
         let activity = match chunk.kind {
@@ -65,35 +67,37 @@ impl Activities {
         if current.is_some_and(|current| current.activity == activity) {
             return Vec::new();
         }
-        self.turn_to(run, activity, None, None, next)
+        self.switch_to(run, activity, None, None, next)
     }
 
-    /// What an agent tells of its turn, as it is passed on; nothing where there is no such turn any more.
-    pub fn told(&mut self, run: &RunId, event: RunEvent, next: Ordinal) -> Vec<Signal> {
+    /// Applies an event that an agent reports about its run and returns the signals to publish; none if the
+    /// run has ended.
+    pub fn apply_run_event(&mut self, run: &RunId, event: RunEvent, next: Ordinal) -> Vec<Signal> {
         let Some(of_run) = self.of_run.get_mut(run) else { return Vec::new() };
         if let RunEvent::Status { activity, detail, subagent } = event {
-            // That its model is on the way, or what another does for it, tells nothing of the rest.
-            of_run.says |= activity != Activity::ModelLoading && subagent.is_none();
-            return self.turn_to(run, activity, detail, subagent, next);
+            // A loading model, or the activity of a subagent, says nothing about the agent's other
+            // activities.
+            of_run.reports_status |= activity != Activity::ModelLoading && subagent.is_none();
+            return self.switch_to(run, activity, detail, subagent, next);
         }
-        let rev = of_run.told.entry(std::mem::discriminant(&event)).or_default();
+        let rev = of_run.revisions.entry(std::mem::discriminant(&event)).or_default();
         *rev += 1;
         let (room, agent) = (of_run.room.clone(), of_run.agent.clone());
         vec![Signal::RunEvent { run: run.clone(), room, agent, event: Arc::new(event), rev: *rev }]
     }
 
-    /// What is done in a room now, for who comes later.
+    /// Signals with the current activities in a room, for late joiners.
     pub fn in_room<'a>(&'a self, room: &'a RoomId) -> impl Iterator<Item = Signal> + 'a {
         let here = self.of_run.iter().filter(move |(_, of_run)| of_run.room == *room);
         here.filter_map(|(run, of_run)| Some(of_run.signal(run, of_run.current.as_ref()?, false)))
     }
 
-    /// Ends what nobody will end any more.
-    pub fn close_where(&mut self, gone: impl Fn(&RoomId, &AgentId) -> bool) {
-        self.of_run.retain(|_, of_run| !gone(&of_run.room, &of_run.agent));
+    /// Drops the activities of removed agents or rooms without publishing their end.
+    pub fn close_where(&mut self, is_removed: impl Fn(&RoomId, &AgentId) -> bool) {
+        self.of_run.retain(|_, of_run| !is_removed(&of_run.room, &of_run.agent));
     }
 
-    fn turn_to(
+    fn switch_to(
         &mut self,
         run: &RunId,
         activity: Activity,
@@ -140,8 +144,8 @@ mod tests {
     use super::super::tests::replies::run;
     use super::*;
 
-    /// What is told, as `activity` or `-activity` where it is over, with its number and revision.
-    fn told(signals: &[Signal]) -> Vec<String> {
+    /// The signals in short form: `activity`, or `-activity` for an ended one, with its ordinal and revision.
+    fn summarise(signals: &[Signal]) -> Vec<String> {
         let word = |signal: &Signal| match signal {
             Signal::Activity { activity, began, rev, done, .. } => {
                 let sign = if *done { "-" } else { "" };
@@ -161,35 +165,46 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_ended_before_the_next_begins_and_with_its_turn() {
+    fn an_activity_ends_before_the_next_begins_and_with_its_run() {
         let (mut activities, id) = (Activities::default(), RunId::stored("1"));
-        assert_eq!(told(&activities.begin(&run("1", RunState::Running), Ordinal(10))), ["working 10 1"]);
-        assert_eq!(told(&activities.begin(&run("1", RunState::Running), Ordinal(11))), [""; 0], "once");
-        let thinking = activities.told(&id, status(Activity::Thinking), Ordinal(11));
-        assert_eq!(told(&thinking), ["-working 10 2", "thinking 12 1"]);
-        let again = activities.told(&id, status(Activity::Thinking), Ordinal(13));
-        assert_eq!(told(&again), ["thinking 12 2"]);
-        assert_eq!(told(&activities.end(&id).into_iter().collect::<Vec<_>>()), ["-thinking 12 3"]);
-        assert!(activities.told(&id, status(Activity::Working), Ordinal(14)).is_empty(), "it is over");
+        assert_eq!(summarise(&activities.begin(&run("1", RunState::Running), Ordinal(10))), ["working 10 1"]);
+        assert_eq!(
+            summarise(&activities.begin(&run("1", RunState::Running), Ordinal(11))),
+            [""; 0],
+            "a run begins only once"
+        );
+        let thinking = activities.apply_run_event(&id, status(Activity::Thinking), Ordinal(11));
+        assert_eq!(summarise(&thinking), ["-working 10 2", "thinking 12 1"]);
+        let again = activities.apply_run_event(&id, status(Activity::Thinking), Ordinal(13));
+        assert_eq!(summarise(&again), ["thinking 12 2"]);
+        assert_eq!(summarise(&activities.end(&id).into_iter().collect::<Vec<_>>()), ["-thinking 12 3"]);
+        assert!(
+            activities.apply_run_event(&id, status(Activity::Working), Ordinal(14)).is_empty(),
+            "the run has ended"
+        );
     }
 
     #[test]
-    fn what_an_agent_does_not_say_is_seen_by_what_it_shows() {
+    fn activities_that_an_agent_does_not_report_are_inferred_from_its_chunks() {
         let (mut activities, id) = (Activities::default(), RunId::stored("1"));
         activities.begin(&run("1", RunState::Running), Ordinal(10));
         let shown = |activities: &mut Activities, kind| {
-            told(&activities.shown(&RunId::stored("1"), &chunk(kind), Ordinal(20)))
+            summarise(&activities.infer_from_chunk(&RunId::stored("1"), &chunk(kind), Ordinal(20)))
         };
-        assert_eq!(shown(&mut activities, ChunkKind::Text), [""; 0], "it works already");
+        assert_eq!(shown(&mut activities, ChunkKind::Text), [""; 0], "it is working already");
         assert_eq!(shown(&mut activities, ChunkKind::ToolUse), ["-working 10 2", "calling_tool 21 1"]);
         assert_eq!(shown(&mut activities, ChunkKind::ToolResult), [""; 0]);
-        activities.told(&id, status(Activity::ModelLoading), Ordinal(30));
+        activities.apply_run_event(&id, status(Activity::ModelLoading), Ordinal(30));
         assert_eq!(
             shown(&mut activities, ChunkKind::Thinking).len(),
             2,
-            "it says nothing of what comes behind it"
+            "a loading model does not stop the inference"
         );
-        activities.told(&id, status(Activity::Working), Ordinal(40));
-        assert_eq!(shown(&mut activities, ChunkKind::Thinking), [""; 0], "it says so itself");
+        activities.apply_run_event(&id, status(Activity::Working), Ordinal(40));
+        assert_eq!(
+            shown(&mut activities, ChunkKind::Thinking),
+            [""; 0],
+            "the agent reports its activity itself"
+        );
     }
 }

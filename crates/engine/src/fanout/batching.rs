@@ -1,4 +1,4 @@
-//! Frames that are made once and go to many.
+//! Batches and caches of encoded frames, so that a frame for many subscribers is encoded once.
 
 use super::{Egress, FanoutState, Outbox, SubscriberId, TopicSubscriber};
 use bytes::{Bytes, BytesMut};
@@ -6,11 +6,12 @@ use parlor_model::{Epoch, Event, LoggedEvent, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Neighbouring messages of a batch: those of one room go to each viewer as one buffer.
+/// Consecutive messages of a batch: those of one room go to each subscriber as one buffer.
 #[derive(Default)]
 pub struct RoomBatches {
     by_room: HashMap<RoomId, Vec<LoggedEvent>>,
-    /// The same for those who hear of all their rooms in one order: only what lies side by side is told together.
+    /// The same messages for subscribers with a total order across rooms: only adjacent messages of one room
+    /// are joined.
     in_order: Vec<(RoomId, Vec<LoggedEvent>)>,
 }
 
@@ -28,22 +29,22 @@ impl RoomBatches {
 
     pub fn flush(&mut self, state: &FanoutState, epoch: Epoch) {
         for (room, events) in self.by_room.drain() {
-            tell(state, epoch, &room, &events, false);
+            publish(state, epoch, &room, &events, false);
         }
         for (room, events) in self.in_order.drain(..) {
-            tell(state, epoch, &room, &events, true);
+            publish(state, epoch, &room, &events, true);
         }
     }
 }
 
-fn tell(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent], in_order: bool) {
+fn publish(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent], in_order: bool) {
     let mut encoded = EncodedByProtocol::default();
-    let others = |seat: &TopicSubscriber| seat.keeps_one_order != in_order;
-    state.rooms.each(room, |seat| {
-        if others(seat) {
+    let is_skipped = |subscriber: &TopicSubscriber| subscriber.is_totally_ordered != in_order;
+    state.rooms.each(room, |subscriber| {
+        if is_skipped(subscriber) {
             return;
         }
-        let bytes = encoded.by(&seat.egress, |egress| {
+        let bytes = encoded.by(&subscriber.egress, |egress| {
             let mut frames = events.iter().filter_map(|logged_event| egress.event(logged_event, epoch));
             let first = frames.next()?;
             let Some(second) = frames.next() else { return Some(first) };
@@ -53,22 +54,22 @@ fn tell(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent]
             Some(joined.freeze())
         });
         if let Some(bytes) = bytes {
-            seat.outbox.push_events(bytes, events.len() as u64);
+            subscriber.outbox.push_events(bytes, events.len() as u64);
         }
     });
 }
 
-/// New mail of a batch: each connection that listens gets it as one buffer, or as a few if it is long.
+/// New mail of a batch: each subscribed connection gets it as one buffer, or as several if it is long.
 #[derive(Default)]
 pub struct MailBatch(foldhash::HashMap<SubscriberId, (Arc<Outbox>, BytesMut)>);
 
-/// How long such a buffer becomes.
+/// Size in bytes from which a mail buffer is sent before the batch ends.
 const MAIL_BATCH_BYTES: usize = 64 * 1024;
 
 impl MailBatch {
-    pub fn add(&mut self, seat: &TopicSubscriber, frame: Bytes) {
+    pub fn add(&mut self, subscriber: &TopicSubscriber, frame: Bytes) {
         let (outbox, frames) =
-            self.0.entry(seat.viewer).or_insert_with(|| (seat.outbox.clone(), BytesMut::new()));
+            self.0.entry(subscriber.id).or_insert_with(|| (subscriber.outbox.clone(), BytesMut::new()));
         frames.extend_from_slice(&frame);
         if frames.len() >= MAIL_BATCH_BYTES {
             outbox.push(frames.split().freeze());
@@ -84,7 +85,8 @@ impl MailBatch {
     }
 }
 
-/// What each door makes of one thing, made once. Doors are few, so a list is the fastest map.
+/// One event's or signal's frame per protocol, each encoded once. There are few protocols, so a list is the
+/// fastest map.
 #[derive(Default)]
 pub struct EncodedByProtocol(Vec<(Arc<dyn Egress>, Option<Bytes>)>);
 
@@ -94,7 +96,7 @@ impl EncodedByProtocol {
         egress: &Arc<dyn Egress>,
         encode: impl FnOnce(&dyn Egress) -> Option<Bytes>,
     ) -> Option<Bytes> {
-        if let Some((_, bytes)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, egress)) {
+        if let Some((_, bytes)) = self.0.iter().find(|(cached, _)| Arc::ptr_eq(cached, egress)) {
             return bytes.clone();
         }
         let bytes = encode(&**egress);
@@ -103,8 +105,8 @@ impl EncodedByProtocol {
     }
 }
 
-/// Something that was told lately, and what doors made of it for those who came back: many come back at once, and
-/// all of them under the lock of the fan-out.
+/// An event in the replay buffer, with its encoded frames: many clients may reconnect at once, all under the
+/// lock of the fan-out.
 pub struct ReplayEvent {
     pub logged_event: LoggedEvent,
     encoded: EncodedByProtocol,
@@ -122,8 +124,8 @@ impl ReplayEvent {
         self.encoded.by(egress, |egress| egress.event(&self.logged_event, epoch))
     }
 
-    /// Its content is gone.
-    pub fn fade(&mut self) {
+    /// Removes the content and its encoded frames.
+    pub fn replace_with_tombstone(&mut self) {
         (self.logged_event.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
     }
 }

@@ -1,8 +1,8 @@
-//! The fan-out: from each committed event to every connection that may see it now.
+//! The fan-out: delivers each committed event to every connection that may see it at that moment.
 //!
-//! Who may see what is kept by the same news, in order: a member removed at `Seq` n is disconnected
-//! from the room while n is told, and so receives nothing after it. A frame for many viewers of one
-//! door is encoded once and shared.
+//! Permissions follow from the same events, in order: a member removed at `Seq` n is unsubscribed from the
+//! room while n is published, and so receives no later events. A frame for many subscribers of one protocol
+//! is encoded once and shared.
 
 mod activities;
 mod batching;
@@ -38,30 +38,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, watch};
 use topic_subscribers::{TopicSubscriber, TopicSubscribers};
 
-/// How a door tells things: complete bytes for its kind of socket, framing included.
+/// Encoder of one protocol: returns complete bytes for its kind of socket, framing included.
 pub trait Egress: Send + Sync {
-    /// `None` where the door has no words for it.
+    /// Returns `None` if this protocol has no frame for the event.
     fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes>;
-    /// What happened before and still stands, shown to who comes later.
+    /// Encodes an earlier event whose state still applies, such as an open approval, for a late joiner.
     fn replay_event(&self, logged_event: &LoggedEvent, epoch: Epoch, _: SignalStamp) -> Option<Bytes> {
         self.event(logged_event, epoch)
     }
-    /// To somebody who just lost the room, by this event.
+    /// Encodes the notice to a user who has just lost access to the room through the event `by`.
     fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes>;
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes>;
     fn signal(&self, signal: &Signal, given: SignalStamp) -> Option<Bytes>;
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes;
-    /// Whether all connections of its door have this one: then what it makes of something is worth keeping.
+    /// Whether all connections of the protocol share this encoder: then its frames are worth caching.
     fn is_shared(&self) -> bool {
         true
     }
-    /// Whether its readers hear of all their rooms in one order. Others do in that of each room.
+    /// Whether subscribers receive the events of all their rooms in one total order. Otherwise only the order
+    /// within each room is kept.
     fn is_totally_ordered(&self) -> bool {
         false
     }
 }
 
-/// Why the hub ends a connection.
+/// Reason why the hub closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisconnectReason {
     TooSlow,
@@ -72,7 +73,7 @@ pub enum DisconnectReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriberId(pub(crate) u64);
 
-/// One authenticated connection.
+/// One authenticated connection. A socket may own several.
 #[derive(Clone)]
 pub struct Subscriber {
     pub id: SubscriberId,
@@ -80,61 +81,64 @@ pub struct Subscriber {
     pub principal: Principal,
     pub egress: Arc<dyn Egress>,
     pub outbox: Arc<Outbox>,
-    /// Whether it makes its person present.
+    /// Whether this connection makes its user count as online.
     pub present: bool,
 }
 
-/// Whether a connection may hear what concerns its person: who may write alone, or only host agents, may not.
+/// Whether a connection may receive events for its user. Keys that may only write, or only host agents, may
+/// not.
 pub struct ReceivesEvents(pub bool);
 
 pub struct Fanout {
-    next_viewer: AtomicU64,
+    next_subscriber: AtomicU64,
     epoch: Epoch,
     clock: Arc<dyn Clock>,
     roots: Arc<RoomRoots>,
-    /// Rung when the numbers for signals run short before the next event.
+    /// Notified when the ordinals for signals before the next event run low.
     ordinals_low: Notify,
     recent_events: usize,
     recent_bytes: usize,
-    /// Where the feed stands, for those who wait for it.
+    /// `Seq` of the newest published event, for tasks that wait for it.
     published: watch::Sender<Seq>,
-    /// Locked by the follower while it tells a batch, and by connections that come and go.
+    /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
     state: Mutex<FanoutState>,
 }
 
 struct FanoutState {
     published_through: Seq,
-    /// The highest number that was given.
+    /// Highest ordinal assigned so far.
     last_ordinal: Ordinal,
-    /// What last happened that people see, in order, for those who come back; what is only for mailboxes is not in it.
+    /// Replay buffer: the newest events visible to users, in order, for reconnecting clients. Events that
+    /// only concern mailboxes are excluded.
     replay_buffer: VecDeque<ReplayEvent>,
-    /// Nothing of that which happened from here on is missing there.
+    /// Low-water mark: oldest `Seq` from which the replay buffer is complete.
     replay_floor: Seq,
-    /// How much was said in these, by its length.
+    /// Bytes of text in the replay buffer.
     recent_bytes: usize,
-    viewers: HashMap<SubscriberId, Subscriber>,
+    subscribers: HashMap<SubscriberId, Subscriber>,
     by_user: HashMap<UserId, Vec<SubscriberId>>,
-    /// Connections whose key may do something, but not hear what concerns its person.
+    /// Connections whose API key may act but may not receive events for its user.
     write_only: HashSet<SubscriberId>,
     rooms: TopicSubscribers<RoomId>,
-    /// Connections that follow the rooms of their person as these come and go.
+    /// Connections that are subscribed to all rooms of their user, including rooms joined later.
     following: HashMap<SubscriberId, RoomFilter>,
     mailboxes: TopicSubscribers<Mailbox>,
-    /// Under the same lock as who is in a room: a piece is in what a newcomer is told first, or told live.
+    /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
+    /// published live.
     replies: Replies,
     activities: Activities,
     open_approvals: OpenApprovals,
 }
 
 impl Fanout {
-    pub fn new(epoch: Epoch, seen: Seq, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(epoch: Epoch, published_through: Seq, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
         let state = FanoutState {
-            published_through: seen,
-            last_ordinal: Ordinal::after(seen),
+            published_through,
+            last_ordinal: Ordinal::after(published_through),
             replay_buffer: VecDeque::new(),
-            replay_floor: seen.next(),
+            replay_floor: published_through.next(),
             recent_bytes: 0,
-            viewers: HashMap::new(),
+            subscribers: HashMap::new(),
             by_user: HashMap::new(),
             write_only: HashSet::new(),
             rooms: TopicSubscribers::default(),
@@ -145,14 +149,14 @@ impl Fanout {
             open_approvals: OpenApprovals::default(),
         };
         Self {
-            next_viewer: AtomicU64::new(1),
+            next_subscriber: AtomicU64::new(1),
             epoch,
             clock,
             roots: Arc::default(),
             ordinals_low: Notify::new(),
             recent_events: limits.recent_events,
             recent_bytes: limits.recent_bytes,
-            published: watch::Sender::new(seen),
+            published: watch::Sender::new(published_through),
             state: Mutex::new(state),
         }
     }
@@ -165,12 +169,12 @@ impl Fanout {
         self.state.lock().published_through
     }
 
-    pub fn viewer_id(&self) -> SubscriberId {
-        SubscriberId(self.next_viewer.fetch_add(1, Ordering::Relaxed))
+    pub fn next_subscriber_id(&self) -> SubscriberId {
+        SubscriberId(self.next_subscriber.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a connection in if `admitted` says so under the lock, and greets it before anything else can
-    /// reach it. Gives what `admitted` gave, and whether its person is newly present.
+    /// Registers a connection if `admitted` allows it under the lock, and queues the greeting as its first
+    /// frame. Returns the value of `admitted` and whether the user has just come online.
     pub fn connect<T>(
         &self,
         mut subscriber: Subscriber,
@@ -178,11 +182,11 @@ impl Fanout {
         admitted: impl FnOnce() -> Result<Result<(T, ReceivesEvents), Refusal>, Fault>,
     ) -> Result<Result<(T, bool), Refusal>, Fault> {
         let mut state = self.state.lock();
-        let (admission, ReceivesEvents(hears)) = match admitted()? {
+        let (admission, ReceivesEvents(receives_events)) = match admitted()? {
             Ok(admission) => admission,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if !hears {
+        if !receives_events {
             subscriber.present = false;
             state.write_only.insert(subscriber.id);
         }
@@ -191,11 +195,11 @@ impl Fanout {
             subscriber.outbox.push(greeting);
         }
         state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
-        state.viewers.insert(subscriber.id, subscriber);
+        state.subscribers.insert(subscriber.id, subscriber);
         Ok(Ok((admission, first)))
     }
 
-    /// Says whether its person is no longer present.
+    /// Removes a connection. Returns whether its user is no longer online.
     pub fn disconnect(&self, id: SubscriberId) -> bool {
         let mut state = self.state.lock();
         let Some(subscriber) = state.remove(id) else { return false };
@@ -207,7 +211,7 @@ impl Fanout {
     }
 
     pub fn connections(&self) -> usize {
-        self.state.lock().viewers.len()
+        self.state.lock().subscribers.len()
     }
 
     pub fn leave(&self, id: SubscriberId, room: &RoomId) {
@@ -218,7 +222,7 @@ impl Fanout {
         self.state.lock().rooms.contains(room, id)
     }
 
-    /// Pushes new mail of a mailbox to a connection; `admitted` as with `join`.
+    /// Pushes new mail of a mailbox to a connection. `admitted` is called under the lock, as in `join`.
     pub fn listen(
         &self,
         id: SubscriberId,
@@ -229,12 +233,13 @@ impl Fanout {
         if !admitted()? {
             return Ok(false);
         }
-        let Some(seat) = state.viewers.get(&id).map(TopicSubscriber::of) else { return Ok(false) };
-        state.mailboxes.add(mailbox, seat);
+        let Some(subscriber) = state.subscribers.get(&id).map(TopicSubscriber::of) else { return Ok(false) };
+        state.mailboxes.add(mailbox, subscriber);
         Ok(true)
     }
 
-    /// Tells a batch of committed events, in order.
+    /// Publishes a batch of committed events, in order. The batch must continue directly after the last
+    /// published event.
     pub fn publish(&self, batch: &[LoggedEvent]) {
         let mut state = self.state.lock();
         let (mut room_batches, mut mail) = (RoomBatches::default(), MailBatch::default());
@@ -242,23 +247,23 @@ impl Fanout {
             debug_assert_eq!(
                 logged_event.seq,
                 state.published_through.next(),
-                "the follower hands over a feed without holes"
+                "the log tailer passes on events without gaps"
             );
             if !matches!(logged_event.event, Event::MessagePosted { .. }) {
                 room_batches.flush(&state, self.epoch);
                 mail.flush();
             }
-            let left = self.roots.follow(&logged_event.event);
+            let left = self.roots.apply_before_publish(&logged_event.event);
             if let Event::RunChanged(run) = &logged_event.event {
                 self.end_activity(&mut state, run);
             }
             state.published_through = logged_event.seq;
             state.last_ordinal = Ordinal::after(logged_event.seq);
-            state.open_approvals.learn(logged_event);
+            state.open_approvals.apply_event(logged_event);
             self.publish_event(&mut state, logged_event, &mut room_batches, &mut mail);
-            self.roots.leave(&logged_event.event);
+            self.roots.apply_after_publish(&logged_event.event);
             if let Some(room) = left {
-                self.tell_signal(&mut state, &room, &Signal::Refresh, None);
+                self.publish_signal(&mut state, &room, &Signal::Refresh, None);
             }
             if let Event::MessageDeleted { message, .. } = &logged_event.event {
                 state.replace_with_tombstone(message);
@@ -278,15 +283,15 @@ impl Fanout {
         self.published.send_replace(state.published_through);
     }
 
-    /// How far everything has been told, as it goes on.
+    /// A receiver for the `Seq` of the newest published event.
     pub fn watch(&self) -> watch::Receiver<Seq> {
         self.published.subscribe()
     }
 
-    /// Waits until everything up to `seq` has been told.
+    /// Waits until all events up to `seq` have been published.
     pub async fn wait_until_published(&self, seq: Seq) {
-        // The sender lives as long as this switchboard, so waiting cannot fail.
-        let _ = self.published.subscribe().wait_for(|told| *told >= seq).await;
+        // The sender lives as long as this value, so waiting cannot fail.
+        let _ = self.published.subscribe().wait_for(|published| *published >= seq).await;
     }
 
     fn publish_event(
@@ -302,9 +307,9 @@ impl Fanout {
                     room_batches.add(logged_event.clone(), !state.following.is_empty());
                 }
                 for delivery in deliveries.iter() {
-                    state.mailboxes.each(&delivery.mailbox, |seat| {
-                        if let Some(bytes) = seat.egress.delivery(message, delivery) {
-                            mail.add(seat, bytes);
+                    state.mailboxes.each(&delivery.mailbox, |subscriber| {
+                        if let Some(bytes) = subscriber.egress.delivery(message, delivery) {
+                            mail.add(subscriber, bytes);
                         }
                     });
                 }
@@ -313,9 +318,11 @@ impl Fanout {
                 self.publish_to_room(state, &room.id, logged_event);
                 match change {
                     MemberChange::Added(member) => {
-                        // A newcomer's connections learn of the room before they have joined it.
-                        let newcomers = member.user().map(|user| state.viewers_of(user)).unwrap_or_default();
-                        for subscriber in newcomers {
+                        // Connections of the added user receive the event although they are not subscribed to
+                        // the room yet.
+                        let connections =
+                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default();
+                        for subscriber in connections {
                             if !state.rooms.contains(&room.id, subscriber.id) {
                                 push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
                                 self.follow_new_room(state, &subscriber, &room.id);
@@ -323,7 +330,8 @@ impl Fanout {
                         }
                     }
                     MemberChange::Removed(member) => {
-                        for subscriber in member.user().map(|user| state.viewers_of(user)).unwrap_or_default()
+                        for subscriber in
+                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default()
                         {
                             push(subscriber.egress.room_lost(&room.id, logged_event), &subscriber);
                             state.rooms.remove(&room.id, subscriber.id);
@@ -337,7 +345,7 @@ impl Fanout {
                 state.replies.close_where(|reply| reply.room == *room);
                 state.activities.close_where(|of, _| of == room);
                 let in_room = state.rooms.clear(room);
-                for subscriber in people.iter().flat_map(|user| state.viewers_of(user)) {
+                for subscriber in people.iter().flat_map(|user| state.subscribers_of(user)) {
                     if !in_room.contains(&subscriber.id) {
                         push(subscriber.egress.room_lost(room, logged_event), &subscriber);
                     }
@@ -351,12 +359,12 @@ impl Fanout {
                 user,
                 |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
             ),
-            // The id may be somebody else's tomorrow: whoever listened to it hears nothing more.
-            Event::AgentRemoved { agent, circle: event_audience } => {
+            // The id may belong to another user later, so all subscriptions to its mailboxes end.
+            Event::AgentRemoved { agent, audience } => {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
                 state.activities.close_where(|_, of| of == agent);
-                self.publish_to_audience(state, event_audience, logged_event);
+                self.publish_to_audience(state, audience, logged_event);
             }
             Event::KeyRevoked { user, key } => {
                 state.end(
@@ -365,22 +373,23 @@ impl Fanout {
                 );
             }
             Event::RoomPreferencesChanged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
-                // Also to connections that have not joined the room: it is in everybody's list of rooms.
+                // Also sent to connections that are not subscribed to the room: its entry in the user's list
+                // of rooms changes.
                 for subscriber in
-                    logged_event.event.only_user().map(|user| state.viewers_of(user)).unwrap_or_default()
+                    logged_event.event.only_user().map(|user| state.subscribers_of(user)).unwrap_or_default()
                 {
                     push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
                 }
             }
             Event::RunChanged(run) => {
-                state.turn(run);
+                state.apply_run(run);
                 self.publish_to_room(state, &run.room, logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
-                self.pass_on(state, &run.room, &begun);
+                self.publish_signals(state, &run.room, &begun);
             }
             Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
-                if let Some(event_audience) = logged_event.event.audience() {
-                    self.publish_to_audience(state, event_audience, logged_event);
+                if let Some(audience) = logged_event.event.audience() {
+                    self.publish_to_audience(state, audience, logged_event);
                 }
             }
             Event::MessageEdited(_)
@@ -405,35 +414,33 @@ impl Fanout {
 
     fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
         let mut encoded = EncodedByProtocol::default();
-        state.rooms.each(room, |seat| {
-            if let Some(bytes) = encoded.by(&seat.egress, |egress| egress.event(logged_event, self.epoch)) {
-                seat.outbox.push(bytes);
+        state.rooms.each(room, |subscriber| {
+            if let Some(bytes) =
+                encoded.by(&subscriber.egress, |egress| egress.event(logged_event, self.epoch))
+            {
+                subscriber.outbox.push(bytes);
             }
         });
     }
 
-    /// To everyone who follows what happens and may know of this, once.
-    fn publish_to_audience(
-        &self,
-        state: &FanoutState,
-        event_audience: &EventAudience,
-        logged_event: &LoggedEvent,
-    ) {
-        let mut told = HashSet::new();
-        if event_audience.everyone {
-            told.extend(state.following.keys().copied());
+    /// Publishes an event without a room, once to every connection that follows all rooms and belongs to the
+    /// audience.
+    fn publish_to_audience(&self, state: &FanoutState, audience: &EventAudience, logged_event: &LoggedEvent) {
+        let mut recipients = HashSet::new();
+        if audience.everyone {
+            recipients.extend(state.following.keys().copied());
         }
-        for user in &event_audience.people {
-            told.extend(state.by_user.get(user).into_iter().flatten().copied());
+        for user in &audience.people {
+            recipients.extend(state.by_user.get(user).into_iter().flatten().copied());
         }
-        for room in &event_audience.rooms {
-            state.rooms.each(room, |seat| {
-                told.insert(seat.viewer);
+        for room in &audience.rooms {
+            state.rooms.each(room, |subscriber| {
+                recipients.insert(subscriber.id);
             });
         }
         let mut encoded = EncodedByProtocol::default();
-        for viewer in told.iter().filter(|id| state.following.contains_key(*id)) {
-            if let Some(subscriber) = state.viewers.get(viewer)
+        for recipient in recipients.iter().filter(|id| state.following.contains_key(*id)) {
+            if let Some(subscriber) = state.subscribers.get(recipient)
                 && let Some(bytes) =
                     encoded.by(&subscriber.egress, |egress| egress.event(logged_event, self.epoch))
             {
@@ -442,23 +449,24 @@ impl Fanout {
         }
     }
 
-    /// A turn is as it was committed: its agent can speak from its start to its end.
-    pub fn turn(&self, run: &Run) {
+    /// Applies the committed state of a run: its agent can publish chunks while the run is running.
+    pub fn apply_run(&self, run: &Run) {
         let mut state = self.state.lock();
-        state.turn(run);
+        state.apply_run(run);
         let next = state.last_ordinal.plus(1);
         state.activities.begin(run, next);
     }
 
-    /// Tells the end of what a turn was at before the end of the turn itself: nothing of it comes after.
+    /// Publishes the end of a run's activity before the end of the run, so that no activity signal follows
+    /// the run's end.
     fn end_activity(&self, state: &mut FanoutState, run: &Run) {
         if run.has_ended() {
             let ended: Vec<Signal> = state.activities.end(&run.id).into_iter().collect();
-            self.pass_on(state, &run.room, &ended);
+            self.publish_signals(state, &run.room, &ended);
         }
     }
 
-    /// An agent says the next piece of its reply, to everyone live in the room.
+    /// Appends a chunk to a run's streaming reply and publishes it to the subscribers of the room.
     pub fn publish_chunk(
         &self,
         run: &RunId,
@@ -470,18 +478,20 @@ impl Fanout {
         let state = &mut *self.state.lock();
         let reply = state.replies.of(run).ok_or(ChunkRejected::Over)?.clone();
         let marks = reply.add(message, agent_name, chunk, bounds)?;
-        let shown = state.activities.shown(run, chunk, state.last_ordinal.plus(1));
-        self.pass_on(state, &reply.room, &shown);
+        let signals = state.activities.infer_from_chunk(run, chunk, state.last_ordinal.plus(1));
+        self.publish_signals(state, &reply.room, &signals);
         if marks.0 < marks.1 {
             let numbers = self.number(state, replies::numbers(chunk.content.len()));
-            state.rooms.each(&reply.room, |seat| seat.outbox.tell(&reply, &seat.egress, marks, numbers));
+            state.rooms.each(&reply.room, |subscriber| {
+                subscriber.outbox.push_reply_update(&reply, &subscriber.egress, marks, numbers)
+            });
         }
         Ok(())
     }
 
-    /// The tools that agents have called in turns that run in a room, in order.
+    /// Tool calls in the streaming replies of a room, in order.
     pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
-        // Nobody waits for the copies.
+        // Copies the list, so that the lock is not held while the calls are collected.
         let replies = self.state.lock().replies.in_room(room).to_vec();
         let calls = |reply: &Arc<StreamingReply>| {
             let agent = reply.agent.clone();
@@ -490,19 +500,19 @@ impl Fanout {
         replies.iter().flat_map(calls).collect()
     }
 
-    /// How much of the reply of a turn was heard: so many whole parts, and so many bytes of the next.
+    /// How much of a run's reply has been published: number of complete parts, and bytes of the next part.
     pub fn published_offset(&self, run: &RunId) -> (usize, usize) {
         self.state.lock().replies.of(run).map_or((0, 0), |reply| reply.end().place())
     }
 
-    /// An agent tells something of its turn beside what it says, unless that is over.
+    /// Publishes an event that an agent reports about its run; ignored once the run has ended.
     pub fn run_event(&self, run: &RunId, room: &RoomId, event: RunEvent) {
         let state = &mut *self.state.lock();
-        let signals = state.activities.told(run, event, state.last_ordinal.plus(1));
-        self.pass_on(state, room, &signals);
+        let signals = state.activities.apply_run_event(run, event, state.last_ordinal.plus(1));
+        self.publish_signals(state, room, &signals);
     }
 
-    /// So many numbers that nothing else has: the first, and the last with the time of now.
+    /// Reserves `count` unique ordinals: returns the first, and the last with the current time.
     fn number(&self, state: &mut FanoutState, count: u64) -> (Ordinal, SignalStamp) {
         let first = state.last_ordinal.plus(1);
         let before = state.last_ordinal.is_half_used();
@@ -513,80 +523,81 @@ impl Fanout {
         (first, SignalStamp { ordinal: state.last_ordinal, at: self.clock.now() })
     }
 
-    /// A number that nothing else has, for what one connection is told alone.
-    pub fn moment(&self) -> SignalStamp {
+    /// A unique stamp for a signal that is sent to a single connection.
+    pub fn next_stamp(&self) -> SignalStamp {
         self.number(&mut self.state.lock(), 1).1
     }
 
-    /// Waits until the numbers run short, once each time they do.
-    pub async fn crowded(&self) {
+    /// Waits until the ordinals for signals run low; completes once for each time they do.
+    pub async fn wait_for_low_ordinals(&self) {
         self.ordinals_low.notified().await;
     }
 
-    fn pass_on(&self, state: &mut FanoutState, room: &RoomId, signals: &[Signal]) {
+    fn publish_signals(&self, state: &mut FanoutState, room: &RoomId, signals: &[Signal]) {
         for signal in signals {
-            self.tell_signal(state, room, signal, None);
+            self.publish_signal(state, room, signal, None);
         }
     }
 
-    fn tell_signal(&self, state: &mut FanoutState, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
+    fn publish_signal(&self, state: &mut FanoutState, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
         let (_, given) = self.number(state, 1);
         let mut encoded = EncodedByProtocol::default();
-        state.rooms.each(room, |seat| {
-            if from != Some(&seat.user)
-                && let Some(bytes) = encoded.by(&seat.egress, |egress| egress.signal(signal, given))
+        state.rooms.each(room, |subscriber| {
+            if from != Some(&subscriber.user)
+                && let Some(bytes) = encoded.by(&subscriber.egress, |egress| egress.signal(signal, given))
             {
-                seat.outbox.push_signal(bytes);
+                subscriber.outbox.push_signal(bytes);
             }
         });
     }
 
-    /// The reply of a turn as it is to be kept, if it goes on; `said` is what the agent says it was.
-    pub fn finish(&self, run: &RunId, said: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
-        self.state.lock().replies.finish(run, said)
+    /// The final reply of a run, if it is still open. `final_text` is the full text as sent by the gateway.
+    pub fn finish(&self, run: &RunId, final_text: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
+        self.state.lock().replies.finish(run, final_text)
     }
 
-    /// What was taken for the reply of a turn is not: it is given back, and the turn has said nothing yet.
+    /// Takes back the streamed text of a run, because it was not its reply, and returns it. The run continues
+    /// with an empty reply.
     pub fn restart_reply(&self, run: &RunId) -> Option<(Arc<str>, Vec<Chunk>)> {
         let mut state = self.state.lock();
-        let heard = state.replies.finish(run, None)?;
-        let reply = state.replies.begin_anew(run)?;
-        state.rooms.each(&reply.room, |seat| seat.outbox.finish_reply(&reply));
-        Some(heard)
+        let text = state.replies.finish(run, None)?;
+        let reply = state.replies.restart(run)?;
+        state.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
+        Some(text)
     }
 
-    /// Tells a signal to whoever is live in a room, except the person it comes from.
+    /// Publishes a signal to the subscribers of a room, except to the user it comes from.
     pub fn signal_room(&self, room: &RoomId, signal: &Signal, from: Option<&UserId>) {
-        self.tell_signal(&mut self.state.lock(), room, signal, from);
+        self.publish_signal(&mut self.state.lock(), room, signal, from);
     }
 
-    /// Tells a signal to every connection of these people.
+    /// Publishes a signal to every connection of these users.
     pub fn signal_people<'a>(&self, people: impl IntoIterator<Item = &'a UserId>, signal: &Signal) {
         let mut state = self.state.lock();
         let (_, given) = self.number(&mut state, 1);
         let mut encoded = EncodedByProtocol::default();
-        for subscriber in people.into_iter().flat_map(|user| state.viewers_of(user)) {
+        for subscriber in people.into_iter().flat_map(|user| state.subscribers_of(user)) {
             if let Some(bytes) = encoded.by(&subscriber.egress, |egress| egress.signal(signal, given)) {
                 subscriber.outbox.push_signal(bytes);
             }
         }
     }
 
-    /// Tells a signal to one connection, if it is there.
-    pub fn signal_viewer(&self, id: SubscriberId, signal: &Signal) {
+    /// Sends a signal to one connection, if it is still registered.
+    pub fn signal_subscriber(&self, id: SubscriberId, signal: &Signal) {
         let mut state = self.state.lock();
         let (_, given) = self.number(&mut state, 1);
-        if let Some(subscriber) = state.viewers.get(&id)
+        if let Some(subscriber) = state.subscribers.get(&id)
             && let Some(bytes) = subscriber.egress.signal(signal, given)
         {
             subscriber.outbox.push_signal(bytes);
         }
     }
 
-    /// Says good-bye to everyone.
+    /// Closes every connection with a shutdown frame.
     pub fn shut_down(&self) {
         let mut state = self.state.lock();
-        let all: Vec<SubscriberId> = state.viewers.keys().copied().collect();
+        let all: Vec<SubscriberId> = state.subscribers.keys().copied().collect();
         for subscriber in all.into_iter().filter_map(|id| state.remove(id)) {
             subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::ShuttingDown));
         }
@@ -594,21 +605,21 @@ impl Fanout {
 }
 
 impl FanoutState {
-    fn turn(&mut self, run: &Run) {
+    fn apply_run(&mut self, run: &Run) {
         match run.state {
             RunState::Queued => {}
             RunState::Running => self.replies.open(run),
             RunState::Ended(_) => {
                 if let Some(reply) = self.replies.close(&run.id) {
-                    self.rooms.each(&reply.room, |seat| seat.outbox.finish_reply(&reply));
+                    self.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
                 }
             }
         }
     }
 
-    /// What was deleted is not told again to those who come back.
+    /// Replaces a deleted message in the replay buffer by a tombstone, so that a resume does not replay it.
     fn replace_with_tombstone(&mut self, deleted: &MessageId) {
-        let mut faded = 0;
+        let mut removed_bytes = 0;
         for kept in &mut self.replay_buffer {
             let about = match &kept.logged_event.event {
                 Event::MessagePosted { message, .. } | Event::MessageEdited(message) => &message.id,
@@ -616,31 +627,31 @@ impl FanoutState {
                 _ => continue,
             };
             if about == deleted {
-                faded += length(&kept.logged_event.event);
-                kept.fade();
+                removed_bytes += length(&kept.logged_event.event);
+                kept.replace_with_tombstone();
             }
         }
-        self.recent_bytes -= faded;
+        self.recent_bytes -= removed_bytes;
     }
 
     fn is_present(&self, user: &UserId) -> bool {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
-        ids.iter().any(|id| self.viewers.get(id).is_some_and(|subscriber| subscriber.present))
+        ids.iter().any(|id| self.subscribers.get(id).is_some_and(|subscriber| subscriber.present))
     }
 
-    /// The connections of a person that may hear what concerns them.
-    fn viewers_of(&self, user: &UserId) -> Vec<Subscriber> {
-        let all = self.all_viewers_of(user);
+    /// The connections of a user that may receive events.
+    fn subscribers_of(&self, user: &UserId) -> Vec<Subscriber> {
+        let all = self.all_subscribers_of(user);
         all.filter(|subscriber| !self.write_only.contains(&subscriber.id)).cloned().collect()
     }
 
-    fn all_viewers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {
+    fn all_subscribers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
-        ids.iter().filter_map(|id| self.viewers.get(id))
+        ids.iter().filter_map(|id| self.subscribers.get(id))
     }
 
     fn remove(&mut self, id: SubscriberId) -> Option<Subscriber> {
-        let subscriber = self.viewers.remove(&id)?;
+        let subscriber = self.subscribers.remove(&id)?;
         if let Some(ids) = self.by_user.get_mut(&subscriber.user) {
             ids.retain(|other| *other != id);
             if ids.is_empty() {
@@ -654,26 +665,29 @@ impl FanoutState {
         Some(subscriber)
     }
 
-    /// Ends the connections of a person whose principal is meant; they see nothing of what follows.
-    fn end(&mut self, user: &UserId, meant: impl Fn(&Principal) -> bool) {
-        let meant: Vec<Subscriber> =
-            self.all_viewers_of(user).filter(|subscriber| meant(&subscriber.principal)).cloned().collect();
-        for subscriber in meant {
+    /// Closes the connections of a user whose principal `matches`; they receive no later events.
+    fn end(&mut self, user: &UserId, matches: impl Fn(&Principal) -> bool) {
+        let matches: Vec<Subscriber> = self
+            .all_subscribers_of(user)
+            .filter(|subscriber| matches(&subscriber.principal))
+            .cloned()
+            .collect();
+        for subscriber in matches {
             self.remove(subscriber.id);
             subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::Revoked));
         }
     }
 }
 
-/// How much somebody said with it.
+/// Bytes that the content of an event occupies in the replay buffer.
 fn length(event: &Event) -> usize {
     match event {
         Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
         Event::PlanChanged(plan) => plan.plan.0.len(),
-        // The agent has the people once more.
-        event => event.audience().map_or(0, |event_audience| 2 * event_audience.length()),
+        // Counted twice: the changed agent contains the user ids of its audience again.
+        event => event.audience().map_or(0, |audience| 2 * audience.length()),
     }
 }
 

@@ -1,25 +1,25 @@
-//! What agents wait for an answer to, so that whoever joins sees it too.
+//! Open approvals by room, so that late joiners receive them too.
 
 use parlor_model::{Event, LoggedEvent, RoomId};
 use std::collections::HashMap;
 
-/// The open questions of each room, as they were told, the oldest first.
+/// The published request events of each room's open approvals, oldest first.
 #[derive(Default)]
 pub struct OpenApprovals {
     by_room: HashMap<RoomId, Vec<LoggedEvent>>,
 }
 
 impl OpenApprovals {
-    pub fn learn(&mut self, logged_event: &LoggedEvent) {
+    pub fn apply_event(&mut self, logged_event: &LoggedEvent) {
         match &logged_event.event {
-            // Read from the log later, it may have been decided.
-            Event::ApprovalAsked(asked) if asked.decision.is_none() => {
-                self.by_room.entry(asked.room.clone()).or_default().push(logged_event.clone());
+            // An event that is read from the log late may already be decided.
+            Event::ApprovalAsked(approval) if approval.decision.is_none() => {
+                self.by_room.entry(approval.room.clone()).or_default().push(logged_event.clone());
             }
             Event::ApprovalDecided(decided) => {
                 let Some(open) = self.by_room.get_mut(&decided.room) else { return };
                 open.retain(|logged_event| match &logged_event.event {
-                    Event::ApprovalAsked(asked) => asked.id != decided.id,
+                    Event::ApprovalAsked(approval) => approval.id != decided.id,
                     _ => false,
                 });
                 if open.is_empty() {

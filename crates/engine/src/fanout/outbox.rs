@@ -1,9 +1,10 @@
-//! What waits to be written to one connection: bounded in bytes and count, shared by every kind of socket.
+//! The outbox: send queue of one connection, bounded in bytes and buffers, used by every kind of socket.
 //!
-//! Full means the reader is too slow: signals are dropped first, and when the cap is reached what waits
-//! is thrown away, the reader is told, and the connection ends. It comes back and resumes by position.
+//! When the subscriber is too slow, signals are dropped first. At the limit the queue is discarded, a last
+//! frame gives the reason, and the connection is closed; the client reconnects and resumes from its position.
 //!
-//! A reply that is being spoken waits as a place in it, which has no weight: see `replies`.
+//! A streaming reply is queued as a cursor into the shared text, which does not count towards the limits: see
+//! `replies`.
 
 use super::Egress;
 use super::replies::StreamingReply;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 
-/// How much of replies one turn of the writer gets.
+/// Maximum bytes of streaming replies taken by one `take`.
 const REPLY_BYTES_PER_DRAIN: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +29,10 @@ pub struct Outbox {
     waiting: Mutex<OutboxQueue>,
     /// Wakes the connection's writer.
     filled: Notify,
-    /// Wakes whoever waits to put more in without overflowing, or for the end.
+    /// Wakes tasks that wait for free space or for the end of the connection.
     changed: Notify,
-    caps: OutboxLimits,
-    /// What a reader that is too slow is told last, encoded for its door.
+    limits: OutboxLimits,
+    /// Last frame for a slow consumer, encoded for its protocol.
     too_slow: Bytes,
 }
 
@@ -40,59 +41,61 @@ struct OutboxQueue {
     queue: VecDeque<Item>,
     bytes: usize,
     closed: bool,
-    /// How many events were thrown away because the reader was too slow.
+    /// Number of events discarded because the subscriber was too slow.
     dropped_events: u64,
 }
 
 enum Item {
     Frame {
         bytes: Bytes,
-        /// How many events are in it.
+        /// Number of events in the buffer.
         events: u64,
     },
-    /// What is new in a reply; it goes on growing until something else comes behind it.
+    /// The unsent part of a reply; it grows until another frame is queued behind it.
     ReplyUpdate(ReplyCursor),
 }
 
-/// What was told of a reply and is still to be read. Weak: a connection that no longer reads keeps no text.
+/// Cursor into a streaming reply: the part that was published and is not sent yet. Weak, so that a stalled
+/// connection does not keep the text in memory.
 struct ReplyCursor {
     reply: Weak<StreamingReply>,
     egress: Arc<dyn Egress>,
     from: ReplyOffset,
-    /// Up to here and no further: who is put out of the room hears nothing of what follows.
+    /// End of the published part: a subscriber that is removed from the room receives no later chunks.
     to: ReplyOffset,
-    /// The numbers that these pieces were given; what is told together has that of its last piece.
+    /// Ordinals reserved for these chunks; merged chunks get the ordinal of the last one.
     next: Ordinal,
     last: SignalStamp,
 }
 
-/// What one turn of the writer gets.
+/// Whether `take` returned the last bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Drained {
     More,
-    /// These are the last bytes; close after them.
+    /// These are the last bytes; close the connection after them.
     Last,
 }
 
 impl Outbox {
-    pub fn new(caps: OutboxLimits, too_slow: Bytes) -> Self {
-        Self { waiting: Mutex::default(), filled: Notify::new(), changed: Notify::new(), caps, too_slow }
+    pub fn new(limits: OutboxLimits, too_slow: Bytes) -> Self {
+        Self { waiting: Mutex::default(), filled: Notify::new(), changed: Notify::new(), limits, too_slow }
     }
 
-    /// Adds what must arrive. `false` when the connection is ending and nothing more goes out.
+    /// Queues a frame that must arrive. Returns `false` if the connection is closing, which discards the
+    /// frame.
     pub fn push(&self, bytes: Bytes) -> bool {
         self.push_events(bytes, 1)
     }
 
-    /// The same with several events in one buffer.
+    /// Like `push`, for several events in one buffer.
     pub fn push_events(&self, bytes: Bytes, events: u64) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return false;
         }
-        // What waits already is the reader's doing; how large the next buffer is, a whole group of messages at
-        // times, is not, and its bytes are shared with the other readers.
-        let over = waiting.bytes >= self.caps.bytes || waiting.queue.len() >= self.caps.buffers;
+        // Compares only the queued bytes, which the subscriber's slowness caused, not the size of the next
+        // buffer: that may be a whole batch of messages, whose bytes are shared with other subscribers.
+        let over = waiting.bytes >= self.limits.bytes || waiting.queue.len() >= self.limits.buffers;
         if over {
             waiting.dropped_events = events + waiting.queue.iter().map(Item::events).sum::<u64>();
             waiting.queue.clear();
@@ -112,25 +115,26 @@ impl Outbox {
         open
     }
 
-    /// How many events were thrown away because the reader was too slow.
+    /// Number of events discarded because the subscriber was too slow.
     pub fn lost(&self) -> u64 {
         self.waiting.lock().dropped_events
     }
 
-    /// Adds what may be lost, while there is plenty of room.
+    /// Queues a frame that may be dropped, if at most half of the capacity is used.
     pub fn push_signal(&self, bytes: Bytes) {
-        let plenty = {
+        let has_space = {
             let waiting = self.waiting.lock();
-            waiting.bytes + bytes.len() <= self.caps.bytes / 2 && waiting.queue.len() < self.caps.buffers / 2
+            waiting.bytes + bytes.len() <= self.limits.bytes / 2
+                && waiting.queue.len() < self.limits.buffers / 2
         };
-        if plenty {
+        if has_space {
             self.push(bytes);
         }
     }
 
-    /// Something was added to a reply of which this connection has been told everything before; `first` and `last`
-    /// are the numbers it was given.
-    pub fn tell(
+    /// Queues an appended part of a reply whose earlier parts have been queued before. `first` and `last` are
+    /// its ordinals.
+    pub fn push_reply_update(
         &self,
         reply: &Arc<StreamingReply>,
         egress: &Arc<dyn Egress>,
@@ -141,11 +145,12 @@ impl Outbox {
         if waiting.closed {
             return;
         }
-        // Nothing overtakes what came before it, but for other replies, behind which it gets in line again.
+        // A part is never sent before a frame queued ahead of it. Among trailing reply updates it moves to
+        // the end.
         let behind = waiting.queue.iter().rposition(|item| matches!(item, Item::Frame { .. }));
         let open = behind.map_or(0, |place| place + 1);
-        let grows = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, egress));
-        let reply_cursor = match grows.and_then(|place| waiting.queue.remove(place)) {
+        let existing = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, egress));
+        let reply_cursor = match existing.and_then(|place| waiting.queue.remove(place)) {
             Some(Item::ReplyUpdate(reply_cursor)) => ReplyCursor { to, last, ..reply_cursor },
             _ => {
                 let (reply, egress) = (Arc::downgrade(reply), egress.clone());
@@ -157,7 +162,7 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// A reply as it stands, from its beginning: also for who has read some of it before.
+    /// Queues a reply from its beginning, even if parts of it have been sent before.
     pub fn push_reply_from_start(
         &self,
         reply: &Arc<StreamingReply>,
@@ -167,12 +172,12 @@ impl Outbox {
         self.waiting.lock().queue.retain(|item| !item.is_by(reply, egress));
         let marks = (ReplyOffset::default(), reply.end());
         if marks.0 < marks.1 {
-            self.tell(reply, egress, marks, numbers);
+            self.push_reply_update(reply, egress, marks, numbers);
         }
     }
 
-    /// The reply is over: what is unread of it becomes frames like any other. If that is too much it is left out,
-    /// since the whole of it follows as a message.
+    /// Ends a reply: turns its unsent part into ordinary frames, or drops it if that would exceed half of the
+    /// capacity, because the complete reply follows as a message.
     pub fn finish_reply(&self, reply: &Arc<StreamingReply>) {
         let waiting = &mut *self.waiting.lock();
         let length = |item: &Item| match item {
@@ -181,7 +186,7 @@ impl Outbox {
             }
             _ => 0,
         };
-        let fits = waiting.bytes + waiting.queue.iter().map(length).sum::<usize>() <= self.caps.bytes / 2;
+        let fits = waiting.bytes + waiting.queue.iter().map(length).sum::<usize>() <= self.limits.bytes / 2;
         let mut added = 0;
         waiting.queue.retain_mut(|item| {
             let Item::ReplyUpdate(reply_cursor) = item else { return true };
@@ -201,7 +206,7 @@ impl Outbox {
         waiting.bytes += added;
     }
 
-    /// Ends the connection after what already waits and these last words.
+    /// Closes the connection after the queued frames and this last one.
     pub fn close(&self, last: Bytes) {
         let mut waiting = self.waiting.lock();
         if !waiting.closed {
@@ -218,17 +223,17 @@ impl Outbox {
         self.waiting.lock().closed
     }
 
-    /// Waits for bytes and moves up to `most` buffers to `out`. What is new in a reply is one buffer for each
-    /// piece that does not flow together with the one before.
-    pub async fn take(&self, out: &mut Vec<Bytes>, most: usize) -> Drained {
+    /// Waits for queued bytes and moves up to `limit` buffers to `out`. A reply update yields one buffer for
+    /// each part that cannot be merged with the previous one.
+    pub async fn take(&self, out: &mut Vec<Bytes>, limit: usize) -> Drained {
         loop {
             {
                 let mut waiting = self.waiting.lock();
                 if !waiting.queue.is_empty() || waiting.closed {
-                    waiting.drain(out, most);
+                    waiting.drain(out, limit);
                     let empty = waiting.queue.is_empty();
                     if empty {
-                        // An idle connection holds no memory for what it once had to say.
+                        // Releases the queue's memory, so that an idle connection holds none.
                         waiting.queue = VecDeque::new();
                     }
                     let last = waiting.closed && empty;
@@ -237,7 +242,7 @@ impl Outbox {
                     match last {
                         true => return Drained::Last,
                         false if !out.is_empty() => return Drained::More,
-                        // What waited was of a reply that is over for this reader.
+                        // Only updates of replies that no longer exist were queued.
                         false => {}
                     }
                 }
@@ -246,26 +251,28 @@ impl Outbox {
         }
     }
 
-    /// Adds what must arrive once half the room is still free afterwards, or nothing else waits. For what
-    /// is long and can wait, such as a replay: it goes as fast as it is read. `false` as with `push`.
+    /// Queues a frame that must arrive, once at most half of the capacity would be used or the queue is
+    /// empty. For long replays, which thereby proceed at the rate of the subscriber. Returns `false` like
+    /// `push`.
     pub async fn push_when_half_empty(&self, bytes: Bytes) -> bool {
         self.until(|waiting| {
-            let plenty = waiting.bytes + bytes.len() <= self.caps.bytes / 2
-                && waiting.queue.len() < self.caps.buffers / 2;
-            plenty || waiting.queue.is_empty() || waiting.closed
+            let has_space = waiting.bytes + bytes.len() <= self.limits.bytes / 2
+                && waiting.queue.len() < self.limits.buffers / 2;
+            has_space || waiting.queue.is_empty() || waiting.closed
         })
         .await;
         self.push(bytes)
     }
 
-    /// Whether all of these could be pushed now.
+    /// Whether all of these buffers could be pushed now.
     pub fn fits(&self, buffers: &[Bytes]) -> bool {
         let waiting = self.waiting.lock();
         let bytes: usize = buffers.iter().map(Bytes::len).sum();
-        waiting.bytes + bytes <= self.caps.bytes && waiting.queue.len() + buffers.len() <= self.caps.buffers
+        waiting.bytes + bytes <= self.limits.bytes
+            && waiting.queue.len() + buffers.len() <= self.limits.buffers
     }
 
-    /// Waits until the connection is ending.
+    /// Waits until the connection is closing.
     pub async fn closed(&self) {
         self.until(|waiting| waiting.closed).await;
     }
@@ -274,7 +281,7 @@ impl Outbox {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // Registered before looking, so that no change in between is missed.
+            // Registers before checking, so that a change in between is not missed.
             changed.as_mut().enable();
             if reached(&self.waiting.lock()) {
                 return;
@@ -285,9 +292,9 @@ impl Outbox {
 }
 
 impl OutboxQueue {
-    fn drain(&mut self, out: &mut Vec<Bytes>, most: usize) {
-        let mut spoken = 0;
-        while out.len() < most {
+    fn drain(&mut self, out: &mut Vec<Bytes>, limit: usize) {
+        let mut reply_bytes = 0;
+        while out.len() < limit {
             match self.queue.pop_front() {
                 None => break,
                 Some(Item::Frame { bytes, .. }) => {
@@ -295,7 +302,7 @@ impl OutboxQueue {
                     out.push(bytes);
                 }
                 Some(Item::ReplyUpdate(mut reply_cursor)) => {
-                    if !reply_cursor.read_into(out, most, &mut spoken) {
+                    if !reply_cursor.read_into(out, limit, &mut reply_bytes) {
                         self.queue.push_front(Item::ReplyUpdate(reply_cursor));
                         break;
                     }
@@ -306,20 +313,20 @@ impl OutboxQueue {
 }
 
 impl ReplyCursor {
-    /// Reads on in a reply; says whether nothing of it is left.
-    fn read_into(&mut self, out: &mut Vec<Bytes>, most: usize, spoken: &mut usize) -> bool {
+    /// Moves frames of the reply to `out`. Returns whether no part of it is left.
+    fn read_into(&mut self, out: &mut Vec<Bytes>, limit: usize, reply_bytes: &mut usize) -> bool {
         while self.from < self.to {
-            if out.len() == most || *spoken >= REPLY_BYTES_PER_DRAIN {
+            if out.len() == limit || *reply_bytes >= REPLY_BYTES_PER_DRAIN {
                 return false;
             }
             let Some(frame) = self.read() else { break };
-            *spoken += frame.as_ref().map_or(0, Bytes::len);
+            *reply_bytes += frame.as_ref().map_or(0, Bytes::len);
             out.extend(frame);
         }
         true
     }
 
-    /// The frame of the next piece, if the door has one for it; `None` when there is no more.
+    /// The next frame, `Some(None)` if the protocol has none for it; `None` at the end.
     fn read(&mut self) -> Option<Option<Bytes>> {
         let reply = self.reply.upgrade()?;
         let (frame, reached) = reply.next(&self.egress, (self.from, self.to), (self.next, self.last))?;
@@ -333,7 +340,7 @@ impl ReplyCursor {
 }
 
 impl Item {
-    /// One connection may hear the same through two doors.
+    /// A connection may follow the same reply through two protocols.
     fn is_by(&self, reply: &Arc<StreamingReply>, egress: &Arc<dyn Egress>) -> bool {
         matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) && Arc::ptr_eq(&reply_cursor.egress, egress))
     }
@@ -365,19 +372,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_too_slow_is_told_and_ended() {
+    async fn a_slow_consumer_gets_a_last_frame_and_is_closed() {
         let outbox = outbox();
         let buffer = Bytes::from(vec![b'x'; 60]);
         assert!(outbox.push(buffer.clone()));
-        assert!(outbox.push(buffer.clone()), "what waits is below the cap");
-        assert!(!outbox.push(buffer.clone()), "what waits is over the cap");
-        assert!(!outbox.push(buffer), "nothing goes out afterwards");
+        assert!(outbox.push(buffer.clone()), "the queue is below the limit");
+        assert!(!outbox.push(buffer.clone()), "the queue is over the limit");
+        assert!(!outbox.push(buffer), "a closed outbox discards frames");
         let (out, taken) = everything(&outbox).await;
         assert_eq!((out, taken), (vec![Bytes::from_static(b"slow")], Drained::Last));
     }
 
     #[tokio::test]
-    async fn signals_are_dropped_while_what_must_arrive_still_fits() {
+    async fn signals_are_dropped_while_events_still_fit() {
         let outbox = outbox();
         outbox.push(Bytes::from(vec![b'x'; 60]));
         outbox.push_signal(Bytes::from_static(b"typing"));
@@ -387,7 +394,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_can_wait_goes_as_fast_as_it_is_read() {
+    async fn a_replay_proceeds_at_the_rate_of_the_subscriber() {
         let outbox = outbox();
         let buffer = Bytes::from(vec![b'x'; 45]);
         assert!(outbox.push_when_half_empty(buffer.clone()).await);
@@ -396,11 +403,11 @@ mod tests {
             tokio::join!(outbox.push_when_half_empty(buffer.clone()), everything(&outbox));
         assert_eq!((second, read.len()), (true, 1), "the second waited until the first was read");
         outbox.close(Bytes::new());
-        assert!(!outbox.push_when_half_empty(buffer).await, "the end is not waited for");
+        assert!(!outbox.push_when_half_empty(buffer).await, "a closed outbox does not wait");
     }
 
     #[tokio::test]
-    async fn last_words_come_after_what_waits() {
+    async fn the_last_frame_follows_the_queued_frames() {
         let outbox = outbox();
         outbox.push(Bytes::from_static(b"a"));
         outbox.close(Bytes::from_static(b"bye"));

@@ -1,9 +1,9 @@
-//! What agents are saying right now, kept once for all who listen.
+//! Streaming replies of running runs, stored once for all subscribers.
 //!
-//! Owns: whoever is in a room is told every piece of a reply once, in order, from its beginning. A connection's
-//! outbox holds no pieces, only up to where it was told and may read on: however slowly it reads it loses nothing
-//! and costs nothing, and what came while its socket was busy goes out together. Dropping pieces like other signals
-//! would leave holes in a text, which somebody has to find and fill; here there are none.
+//! Owns: every subscriber of a room receives each part of a reply once, in order, from its beginning. An
+//! outbox holds no chunks, only a cursor into the shared reply: a slow connection loses nothing and costs no
+//! memory, and chunks that arrive while its socket is busy are sent together. Dropping chunks like other
+//! signals would leave gaps in the text that clients had to detect and fill.
 
 use super::Egress;
 use crate::runs::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
@@ -13,32 +13,33 @@ use parlor_model::{AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunId, Signa
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// How much text one frame holds, so that a long reply reaches a late reader at the pace of its reading.
+/// Maximum bytes of text in one frame, so that a long reply reaches a late joiner at the rate at which it
+/// reads.
 const MAX_CHUNK_BYTES: usize = 32 * 1024;
-/// Frames that are kept for other readers: most of them stand at the same place.
+/// Maximum number of encoded frames cached per reply: most subscribers read at the same offset.
 const MAX_CACHED_FRAMES: usize = 4;
 
-/// Why a piece was not said.
+/// Why a chunk was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkRejected {
-    /// The turn has not begun, or is over.
+    /// The run has not started, or has ended.
     Over,
     TooLong,
 }
 
-/// A reply while it is being spoken.
+/// A reply while it is being generated.
 pub struct StreamingReply {
     pub room: RoomId,
     pub agent: AgentId,
-    so_far: Mutex<ReplyState>,
+    state: Mutex<ReplyState>,
 }
 
 #[derive(Default)]
 struct ReplyState {
-    /// Known with the first piece.
-    voice: Option<ReplyAuthor>,
+    /// Set with the first chunk.
+    author: Option<ReplyAuthor>,
     reply_buffer: ReplyBuffer,
-    encoded: VecDeque<EncodedPiece>,
+    encoded: VecDeque<EncodedChunk>,
 }
 
 struct ReplyAuthor {
@@ -46,8 +47,8 @@ struct ReplyAuthor {
     message: MessageId,
 }
 
-/// What a door makes of the next piece between two marks.
-struct EncodedPiece {
+/// Cached frame of one protocol for the next part between two offsets.
+struct EncodedChunk {
     egress: Arc<dyn Egress>,
     marks: (ReplyOffset, ReplyOffset),
     numbers: (Ordinal, SignalStamp),
@@ -56,7 +57,7 @@ struct EncodedPiece {
 }
 
 impl StreamingReply {
-    /// Adds a piece; gives where it begins and ends.
+    /// Appends a chunk; returns the offsets of its start and end.
     pub fn add(
         &self,
         message: &MessageId,
@@ -64,82 +65,84 @@ impl StreamingReply {
         chunk: &Chunk,
         bounds: ReplyLimits,
     ) -> Result<(ReplyOffset, ReplyOffset), ChunkRejected> {
-        let mut so_far = self.so_far.lock();
-        let from = so_far.reply_buffer.end();
-        so_far.reply_buffer.push(chunk, bounds).map_err(|ReplyTooLong| ChunkRejected::TooLong)?;
-        so_far
-            .voice
+        let mut state = self.state.lock();
+        let from = state.reply_buffer.end();
+        state.reply_buffer.push(chunk, bounds).map_err(|ReplyTooLong| ChunkRejected::TooLong)?;
+        state
+            .author
             .get_or_insert_with(|| ReplyAuthor { agent_name: agent_name.into(), message: message.clone() });
-        Ok((from, so_far.reply_buffer.end()))
+        Ok((from, state.reply_buffer.end()))
     }
 
     pub fn end(&self) -> ReplyOffset {
-        self.so_far.lock().reply_buffer.end()
+        self.state.lock().reply_buffer.end()
     }
 
     pub fn length(&self, from: ReplyOffset, to: ReplyOffset) -> usize {
-        self.so_far.lock().reply_buffer.length(from, to)
+        self.state.lock().reply_buffer.length(from, to)
     }
 
-    /// The frame of the next piece between the marks, and how far it reaches; made once for all readers of a door.
-    /// The last piece gets the last of the numbers, those before it the next one each.
+    /// The frame for the next part between the offsets, and the offset it reaches; encoded once for all
+    /// subscribers of a protocol. The last part gets the last ordinal, each part before it the next one.
     pub fn next(
         &self,
         egress: &Arc<dyn Egress>,
         marks: (ReplyOffset, ReplyOffset),
         numbers: (Ordinal, SignalStamp),
     ) -> Option<(Option<Bytes>, ReplyOffset)> {
-        let mut so_far = self.so_far.lock();
-        let fits = |known: &&EncodedPiece| {
-            (known.marks, known.numbers) == (marks, numbers) && Arc::ptr_eq(&known.egress, egress)
+        let mut state = self.state.lock();
+        let fits = |cached: &&EncodedChunk| {
+            (cached.marks, cached.numbers) == (marks, numbers) && Arc::ptr_eq(&cached.egress, egress)
         };
-        if let Some(known) = so_far.encoded.iter().find(fits) {
-            return Some((known.frame.clone(), known.reached));
+        if let Some(cached) = state.encoded.iter().find(fits) {
+            return Some((cached.frame.clone(), cached.reached));
         }
         let ((from, to), (next, last)) = (marks, numbers);
-        let (chunk, reached) = so_far.reply_buffer.next(from, to, MAX_CHUNK_BYTES)?;
-        let voice = so_far.voice.as_ref()?;
+        let (chunk, reached) = state.reply_buffer.next(from, to, MAX_CHUNK_BYTES)?;
+        let author = state.author.as_ref()?;
         let signal = Signal::Chunk {
             room: self.room.clone(),
             agent: self.agent.clone(),
-            agent_name: voice.agent_name.clone(),
-            message: voice.message.clone(),
+            agent_name: author.agent_name.clone(),
+            message: author.message.clone(),
             chunk,
             first: from == ReplyOffset::default(),
         };
         let ordinal = if reached < to { next } else { last.ordinal };
         let frame = egress.signal(&signal, SignalStamp { ordinal, ..last });
-        if so_far.encoded.len() == MAX_CACHED_FRAMES {
-            so_far.encoded.pop_front();
+        if state.encoded.len() == MAX_CACHED_FRAMES {
+            state.encoded.pop_front();
         }
-        let kept = EncodedPiece { egress: egress.clone(), marks, numbers, frame: frame.clone(), reached };
-        so_far.encoded.push_back(kept);
+        let encoded_chunk =
+            EncodedChunk { egress: egress.clone(), marks, numbers, frame: frame.clone(), reached };
+        state.encoded.push_back(encoded_chunk);
         Some((frame, reached))
     }
 
-    /// How many numbers it takes to tell all of it so far.
+    /// Number of ordinals needed to send the whole reply so far.
     pub fn numbers(&self) -> u64 {
-        let so_far = self.so_far.lock();
-        2 * so_far.reply_buffer.parts() as u64
-            + numbers(so_far.reply_buffer.length(ReplyOffset::default(), so_far.reply_buffer.end()))
+        let state = self.state.lock();
+        2 * state.reply_buffer.parts() as u64
+            + numbers(state.reply_buffer.length(ReplyOffset::default(), state.reply_buffer.end()))
     }
 
-    /// The tools that were called so far.
+    /// Tool calls in the reply so far.
     pub fn tools(&self) -> Vec<Chunk> {
-        self.so_far.lock().reply_buffer.tools()
+        self.state.lock().reply_buffer.tools()
     }
 
-    fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
-        self.so_far.lock().reply_buffer.finish(said)
+    fn finish(&self, final_text: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
+        self.state.lock().reply_buffer.finish(final_text)
     }
 }
 
-/// How many numbers a piece of so many bytes gets: it may have to be cut, at its end and within.
+/// Number of ordinals reserved for a chunk of `length` bytes: it may be split, at its ends and by the maximum
+/// frame size.
 pub fn numbers(length: usize) -> u64 {
     2 + (length / MAX_CHUNK_BYTES) as u64
 }
 
-/// The replies of all turns that have begun and are not over.
+/// Streaming replies of all running runs.
 #[derive(Default)]
 pub struct Replies {
     of_run: HashMap<RunId, Arc<StreamingReply>>,
@@ -154,13 +157,13 @@ impl Replies {
     }
 
     fn put(&mut self, run: &RunId, room: RoomId, agent: AgentId) {
-        let reply = Arc::new(StreamingReply { room: room.clone(), agent, so_far: Mutex::default() });
+        let reply = Arc::new(StreamingReply { room: room.clone(), agent, state: Mutex::default() });
         self.of_run.insert(run.clone(), reply.clone());
         self.in_room.entry(room).or_default().push(reply);
     }
 
-    /// Ends what was said, and lets the turn begin to speak again.
-    pub fn begin_anew(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
+    /// Closes the reply of a run and opens an empty one. Returns the closed reply.
+    pub fn restart(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
         let reply = self.close(run)?;
         self.put(run, reply.room.clone(), reply.agent.clone());
         Some(reply)
@@ -185,17 +188,17 @@ impl Replies {
         Some(reply)
     }
 
-    /// Ends what nobody will end any more: who spoke, or where, is gone.
-    pub fn close_where(&mut self, gone: impl Fn(&StreamingReply) -> bool) {
-        self.of_run.retain(|_, reply| !gone(reply));
+    /// Drops the replies of removed agents or rooms.
+    pub fn close_where(&mut self, is_removed: impl Fn(&StreamingReply) -> bool) {
+        self.of_run.retain(|_, reply| !is_removed(reply));
         self.in_room.retain(|_, replies| {
-            replies.retain(|reply| !gone(reply));
+            replies.retain(|reply| !is_removed(reply));
             !replies.is_empty()
         });
     }
 
-    /// What was said in a turn; see [`ReplyBuffer::finish`].
-    pub fn finish(&self, run: &RunId, said: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
-        Some(self.of(run)?.finish(said))
+    /// The final text and chunks of a run's reply; see [`ReplyBuffer::finish`].
+    pub fn finish(&self, run: &RunId, final_text: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
+        Some(self.of(run)?.finish(final_text))
     }
 }

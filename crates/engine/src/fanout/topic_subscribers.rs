@@ -1,4 +1,4 @@
-//! Who listens to what: from a room or a mailbox to connections, and back when one goes.
+//! Index from topics (rooms or mailboxes) to the subscribed connections, and back for disconnects.
 
 use super::{Egress, Outbox, Subscriber, SubscriberId};
 use parlor_model::UserId;
@@ -6,96 +6,96 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A connection's place in an audience: all that telling it something needs.
+/// A connection's entry in the list of a topic: everything that is needed to send it a frame.
 pub struct TopicSubscriber {
-    pub viewer: SubscriberId,
+    pub id: SubscriberId,
     pub user: UserId,
     pub egress: Arc<dyn Egress>,
     pub outbox: Arc<Outbox>,
-    pub keeps_one_order: bool,
+    pub is_totally_ordered: bool,
 }
 
 impl TopicSubscriber {
     pub fn of(subscriber: &Subscriber) -> Self {
         Self {
-            viewer: subscriber.id,
+            id: subscriber.id,
             user: subscriber.user.clone(),
             egress: subscriber.egress.clone(),
             outbox: subscriber.outbox.clone(),
-            keeps_one_order: subscriber.egress.is_totally_ordered(),
+            is_totally_ordered: subscriber.egress.is_totally_ordered(),
         }
     }
 }
 
 pub struct TopicSubscribers<Topic> {
-    /// A list, because telling everyone happens far more often than coming and going.
-    seats: HashMap<Topic, Vec<TopicSubscriber>>,
+    /// A list, because publishing is far more frequent than subscribing and unsubscribing.
+    by_topic: HashMap<Topic, Vec<TopicSubscriber>>,
     topics: HashMap<SubscriberId, HashSet<Topic>>,
 }
 
 impl<Topic> Default for TopicSubscribers<Topic> {
     fn default() -> Self {
-        Self { seats: HashMap::new(), topics: HashMap::new() }
+        Self { by_topic: HashMap::new(), topics: HashMap::new() }
     }
 }
 
 impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
-    pub fn add(&mut self, topic: Topic, seat: TopicSubscriber) {
-        if self.topics.entry(seat.viewer).or_default().insert(topic.clone()) {
-            self.seats.entry(topic).or_default().push(seat);
+    pub fn add(&mut self, topic: Topic, subscriber: TopicSubscriber) {
+        if self.topics.entry(subscriber.id).or_default().insert(topic.clone()) {
+            self.by_topic.entry(topic).or_default().push(subscriber);
         }
     }
 
-    pub fn contains(&self, topic: &Topic, viewer: SubscriberId) -> bool {
-        self.topics.get(&viewer).is_some_and(|topics| topics.contains(topic))
+    pub fn contains(&self, topic: &Topic, id: SubscriberId) -> bool {
+        self.topics.get(&id).is_some_and(|topics| topics.contains(topic))
     }
 
-    pub fn each(&self, topic: &Topic, mut tell: impl FnMut(&TopicSubscriber)) {
-        for seat in self.seats.get(topic).map(Vec::as_slice).unwrap_or_default() {
-            tell(seat);
+    pub fn each(&self, topic: &Topic, mut publish: impl FnMut(&TopicSubscriber)) {
+        for subscriber in self.by_topic.get(topic).map(Vec::as_slice).unwrap_or_default() {
+            publish(subscriber);
         }
     }
 
-    pub fn remove(&mut self, topic: &Topic, viewer: SubscriberId) {
-        if let Some(topics) = self.topics.get_mut(&viewer) {
+    pub fn remove(&mut self, topic: &Topic, id: SubscriberId) {
+        if let Some(topics) = self.topics.get_mut(&id) {
             topics.remove(topic);
             if topics.is_empty() {
-                self.topics.remove(&viewer);
+                self.topics.remove(&id);
             }
         }
-        self.stand_up(topic, viewer);
+        self.remove_from_topic(topic, id);
     }
 
-    pub fn remove_everywhere(&mut self, viewer: SubscriberId) {
-        for topic in self.topics.remove(&viewer).unwrap_or_default() {
-            self.stand_up(&topic, viewer);
+    pub fn remove_everywhere(&mut self, id: SubscriberId) {
+        for topic in self.topics.remove(&id).unwrap_or_default() {
+            self.remove_from_topic(&topic, id);
         }
     }
 
-    /// Empties a topic and says who was there.
+    /// Removes all subscribers of a topic and returns their ids.
     pub fn clear(&mut self, topic: &Topic) -> HashSet<SubscriberId> {
-        let seats = self.seats.remove(topic).unwrap_or_default();
-        let viewers: HashSet<SubscriberId> = seats.iter().map(|seat| seat.viewer).collect();
-        for viewer in &viewers {
-            self.remove(topic, *viewer);
+        let subscribers = self.by_topic.remove(topic).unwrap_or_default();
+        let ids: HashSet<SubscriberId> = subscribers.iter().map(|subscriber| subscriber.id).collect();
+        for id in &ids {
+            self.remove(topic, *id);
         }
-        viewers
+        ids
     }
 
-    pub fn clear_where(&mut self, meant: impl Fn(&Topic) -> bool) {
-        let topics: Vec<Topic> = self.seats.keys().filter(|topic| meant(topic)).cloned().collect();
+    pub fn clear_where(&mut self, matches: impl Fn(&Topic) -> bool) {
+        let topics: Vec<Topic> = self.by_topic.keys().filter(|topic| matches(topic)).cloned().collect();
         for topic in topics {
             self.clear(&topic);
         }
     }
 
-    fn stand_up(&mut self, topic: &Topic, viewer: SubscriberId) {
-        if let Some(seats) = self.seats.get_mut(topic) {
-            if let Some(index) = seats.iter().position(|seat| seat.viewer == viewer) {
-                seats.swap_remove(index);
+    fn remove_from_topic(&mut self, topic: &Topic, id: SubscriberId) {
+        if let Some(subscribers) = self.by_topic.get_mut(topic) {
+            if let Some(index) = subscribers.iter().position(|subscriber| subscriber.id == id) {
+                subscribers.swap_remove(index);
             }
-            if seats.is_empty() {
-                self.seats.remove(topic);
+            if subscribers.is_empty() {
+                self.by_topic.remove(topic);
             }
         }
     }

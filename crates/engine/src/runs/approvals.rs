@@ -1,4 +1,4 @@
-//! Questions of agents on their way to people, and the answers on their way back.
+//! Approvals: submits the approval requests of agents and the decisions of users.
 
 use super::host::HostCommand;
 use super::scheduler::{GatewayConnectionId, RunForApproval};
@@ -11,15 +11,16 @@ use parlor_model::{
 };
 use std::time::{Duration, Instant};
 
-/// The tools that talk to the hub itself: what they do is decided here anyway.
+/// Prefix of the tools that call the hub itself. They are always allowed, because the hub authorises each
+/// call.
 const OWN_TOOLS: &str = "mcp__agentim__";
 
-/// What an agent asks through its gateway.
+/// An approval request of an agent, as received from its gateway.
 pub struct ApprovalRequest<'a> {
-    pub link: GatewayConnectionId,
+    pub connection: GatewayConnectionId,
     pub agent: &'a AgentId,
     pub room: &'a RoomId,
-    /// What the gateway calls the question.
+    /// Request id chosen by the gateway.
     pub request: &'a str,
     pub tool: &'a str,
     pub kind: ApprovalKind,
@@ -29,16 +30,17 @@ pub struct ApprovalRequest<'a> {
 }
 
 impl Hub {
-    /// An agent asks whether it may use a tool, or what people want. What cannot be asked is denied, so that nobody
-    /// waits in vain.
-    pub async fn request_approval(&self, asking: ApprovalRequest<'_>) -> Result<(), Refusal> {
-        let ApprovalRequest { link, agent, room, request, tool, kind: approval_kind, .. } = asking;
-        let (host, gateway, asks) = {
-            let mut scheduler = self.turns().desk();
-            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            let (host, gateway) = (scheduler.host(link), scheduler.gateway(link).cloned());
-            let asks = scheduler.asks(agent, room);
-            (host, gateway, asks)
+    /// Submits an approval request: permission to use a tool, or a set of questions for users. A request that
+    /// cannot be submitted is denied immediately, so that the agent does not wait for a decision.
+    pub async fn request_approval(&self, approval_request: ApprovalRequest<'_>) -> Result<(), Refusal> {
+        let ApprovalRequest { connection, agent, room, request, tool, kind: approval_kind, .. } =
+            approval_request;
+        let (host, gateway, run_for_approval) = {
+            let mut scheduler = self.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            let (host, gateway) = (scheduler.host(connection), scheduler.gateway(connection).cloned());
+            let run_for_approval = scheduler.run_for_approval(agent, room);
+            (host, gateway, run_for_approval)
         };
         let (Some(host), Some(gateway)) = (host, gateway) else {
             return Err(Refusal::NotFound(EntityKind::Gateway));
@@ -50,12 +52,12 @@ impl Hub {
         if approval_kind == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
             return answer(&Decision::AllowedByRule);
         }
-        let run = match asks {
+        let run = match run_for_approval {
             RunForApproval::In(run) => Ok(run),
             RunForApproval::Stopped => return answer(&Decision::Withdrawn),
-            RunForApproval::NoRun => self.open_turn(agent, room).await,
+            RunForApproval::NoRun => self.open_run(agent, room).await,
         };
-        let asked = match run {
+        let result = match run {
             Ok(run) => {
                 let new = NewApproval {
                     run,
@@ -63,45 +65,47 @@ impl Hub {
                     request: request.into(),
                     tool: tool.into(),
                     kind: approval_kind,
-                    input: asking.input,
-                    digest: asking.digest,
-                    timeout: asking.timeout,
+                    input: approval_request.input,
+                    digest: approval_request.digest,
+                    timeout: approval_request.timeout,
                 };
                 self.execute(&Caller::OPERATOR, Command::AskApproval(new)).await
             }
             Err(refusal) => Err(refusal),
         };
-        match asked {
+        match result {
             Ok(_) => Ok(()),
-            // An answer would be taken for that to the first question of this name.
+            // A decision would be taken for that on the earlier approval with the same request id.
             Err(refusal @ Refusal::AlreadyExists(_)) => Err(refusal),
             Err(refusal) => {
-                tracing::debug!(%agent, ?refusal, "a question could not be asked and was denied");
+                tracing::debug!(%agent, ?refusal, "approval request denied: it could not be submitted");
                 answer(&Decision::Withdrawn)
             }
         }
     }
 
-    /// Somebody answers a question. Whether its time is over is looked at first, by a clock that nobody sets.
+    /// Decides an approval on behalf of a user. Expires it first if its deadline, by the monotonic clock, has
+    /// passed.
     pub async fn decide_approval(
         &self,
         caller: &Caller,
         approval_decision: ApprovalDecision,
     ) -> CommandResult {
-        if self.turns().desk().is_overdue(&approval_decision.approval, Instant::now()) {
+        if self.scheduler().lock().is_overdue(&approval_decision.approval, Instant::now()) {
             self.expire(&approval_decision.approval).await?;
         }
         self.execute(caller, Command::DecideApproval(approval_decision)).await
     }
 
-    /// Somebody says what an agent asked people.
+    /// Answers a question set of an agent. Expires it first if its deadline, by the monotonic clock, has
+    /// passed.
     pub async fn answer_questions(
         &self,
         caller: &Caller,
         approval: ApprovalId,
         answers: Payload,
     ) -> CommandResult {
-        if self.turns().desk().is_overdue(&approval, Instant::now()) {
+        if self.scheduler().lock().is_overdue(&approval, Instant::now()) {
             self.expire(&approval).await?;
         }
         self.execute(caller, Command::AnswerQuestions { approval, answers }).await
@@ -111,7 +115,7 @@ impl Hub {
         let expire = Command::ExpireApproval { approval: approval.clone() };
         match self.execute(&Caller::OPERATOR, expire).await {
             Err(Refusal::NotFound(_)) => {
-                self.turns().desk().forget_question(approval);
+                self.scheduler().lock().forget_approval(approval);
                 Ok(())
             }
             outcome => outcome.map(drop),
@@ -119,7 +123,7 @@ impl Hub {
     }
 }
 
-pub(super) fn tell(host: &dyn super::Host, approval: &Approval) {
+pub(super) fn send_decision(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
         let Approval { agent, request, kind: approval_kind, .. } = approval;
         host.send(&HostCommand::Decided { agent, request, kind: *approval_kind, decision });

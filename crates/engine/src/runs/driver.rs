@@ -1,6 +1,7 @@
-//! Tends the turns behind the fan-out: what is ready begins, what is over ends, who hosts an agent is told.
+//! Scheduler driver: the async loop that starts ready runs, ends finished ones, and sends commands to
+//! gateways.
 //!
-//! An ordinary reader of what was committed, which re-enters by `submit` like anybody else.
+//! Acts on committed events only, and changes state through `Hub::execute` like any other caller.
 
 use super::host::HostCommand;
 use super::hosting::drop_text_only_chunks;
@@ -16,19 +17,19 @@ use parlor_model::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the store is given before it is asked again.
+/// Delay before a command is retried that failed because the store is unavailable.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Messages that an agent is told of beside the one it is to answer.
+/// Maximum number of earlier messages that an agent receives with the trigger of a run.
 const CONTEXT_MESSAGES: usize = 20;
 
 pub async fn run_loop(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
         hub.drive_runs().await;
-        let (scheduler_handle, fanout) = (hub.shared_turns(), hub.shared_switchboard());
-        let deadline = scheduler_handle.desk().next_deadline(hub.limits().gateway_grace, Instant::now());
-        // The hub must be able to end while nothing happens.
+        let (scheduler_handle, fanout) = (hub.shared_scheduler(), hub.shared_fanout());
+        let deadline = scheduler_handle.lock().next_deadline(hub.limits().gateway_grace, Instant::now());
+        // The loop must not keep the hub alive while it waits.
         drop(hub);
         let deadline = async {
             match deadline {
@@ -39,9 +40,9 @@ pub async fn run_loop(weak: WeakHub) {
         tokio::select! {
             () = scheduler_handle.wake_driver.notified() => {}
             () = deadline => {}
-            () = fanout.crowded() => {
+            () = fanout.wait_for_low_ordinals() => {
                 let Some(hub) = weak.upgrade() else { return };
-                // Only signals suffer where the store does not take it.
+                // If the store rejects the event that frees new ordinals, only signals are dropped.
                 let _ = hub.execute(&Caller::OPERATOR, Command::AppendNoop).await;
             }
         }
@@ -50,25 +51,27 @@ pub async fn run_loop(weak: WeakHub) {
 
 impl Hub {
     async fn drive_runs(&self) {
-        // Here alone, so that they are told in the order in which they were made.
-        let queues = self.turns().desk().take_queues(Instant::now());
+        // Only this loop publishes backlogs, so that their revisions are published in order.
+        let queues = self.scheduler().lock().take_queues(Instant::now());
         for (room, signal) in queues {
-            self.switchboard().signal_room(&room, &signal, None);
+            self.fanout().signal_room(&room, &signal, None);
         }
-        let (ready, unwanted, due, stale, changed, removed, stops, overdue, over) = {
-            let (mut scheduler, now) = (self.turns().desk(), Instant::now());
+        let (ready, cancelled, due, stale, changed, removed, stops, overdue, over) = {
+            let (mut scheduler, now) = (self.scheduler().lock(), Instant::now());
             let removed = scheduler.take_removed().into_iter();
-            let removed: Vec<_> =
-                removed.filter_map(|(link, agent)| Some((scheduler.host(link)?, agent))).collect();
-            let stops = self.orders_to_stop(&mut scheduler);
+            let removed: Vec<_> = removed
+                .filter_map(|(connection, agent)| Some((scheduler.host(connection)?, agent)))
+                .collect();
+            let stops = self.take_stop_commands(&mut scheduler);
             let due = scheduler.take_runs_to_finish(self.limits().gateway_grace, now);
             let (stale, changed) = (scheduler.take_stale(), scheduler.take_changed());
             let overdue = scheduler.overdue(now);
-            let over = scheduler.take_over().into_iter();
-            let over: Vec<_> = over.filter_map(|over| Some((scheduler.host(over.link)?, over))).collect();
+            let over = scheduler.take_ended_runs().into_iter();
+            let over: Vec<_> =
+                over.filter_map(|over| Some((scheduler.host(over.connection)?, over))).collect();
             (
                 scheduler.take_ready(now),
-                scheduler.take_unwanted(),
+                scheduler.take_cancelled_before_start(),
                 due,
                 stale,
                 changed,
@@ -90,14 +93,14 @@ impl Hub {
         }
         for approval in overdue {
             let hub = self.clone();
-            // Asked again while it is open.
+            // If this fails, the scheduler returns the approval again while it is open.
             tokio::spawn(async move { hub.expire(&approval).await });
         }
         for due in due {
             let hub = self.clone();
-            tokio::spawn(async move { hub.end_turn(due).await });
+            tokio::spawn(async move { hub.finish_run(due).await });
         }
-        for run in unwanted {
+        for run in cancelled {
             let hub = self.clone();
             tokio::spawn(async move { hub.end_unstarted_run(run, RunOutcome::Cancelled).await });
         }
@@ -109,53 +112,54 @@ impl Hub {
         }
         for run in ready {
             let hub = self.clone();
-            tokio::spawn(async move { hub.start_turn(run).await });
+            tokio::spawn(async move { hub.start_run(run).await });
         }
     }
 
-    /// Ends a turn that waits, or that has begun in this very moment.
+    /// Ends a run that is queued or has just started. Retries while the store is unavailable.
     pub(super) async fn end_unstarted_run(&self, run: RunId, outcome: RunOutcome) {
         let finished = RunFinish { run, outcome, said: None };
         while let Err(Refusal::Unavailable) =
             self.execute(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await
             && !self.is_closing()
         {
-            // The disk is full: there is no news to wait for.
+            // The store is unavailable, for example because the disk is full, and no event reports its
+            // recovery.
             tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 
-    async fn start_turn(&self, run: RunId) {
-        match self.wanted(&run).await {
+    async fn start_run(&self, run: RunId) {
+        match self.triage_decision(&run).await {
             Ok(TriageDecision::Yes) => {}
-            // It waits until there is room for what nobody can decide.
+            // The run stays queued until its triage fallback bucket has a token.
             Ok(TriageDecision::Later) => {
-                self.turns().desk().not_started(&run);
-                return self.turns().wake_driver.notify_one();
+                self.scheduler().lock().retry_start(&run);
+                return self.scheduler().wake_driver.notify_one();
             }
             Ok(TriageDecision::No) => {
                 return self
                     .end_unstarted_run(run, RunOutcome::Refused("it was not for this agent".into()))
                     .await;
             }
-            Err(_) => return self.try_again_later(&run).await,
+            Err(_) => return self.retry_start_later(&run).await,
         }
         match self.execute(&Caller::OPERATOR, Command::StartRun { run: run.clone() }).await {
             Ok(Receipt::Started(started)) => self.dispatch_run(&started).await,
-            Err(Refusal::Unavailable) => self.try_again_later(&run).await,
-            // It was refused, or is no more.
+            Err(Refusal::Unavailable) => self.retry_start_later(&run).await,
+            // The start was refused, or the run no longer exists.
             Ok(_) | Err(_) => {}
         }
     }
 
-    async fn try_again_later(&self, run: &RunId) {
+    async fn retry_start_later(&self, run: &RunId) {
         tokio::time::sleep(RETRY_DELAY).await;
-        self.turns().desk().not_started(run);
-        self.turns().wake_driver.notify_one();
+        self.scheduler().lock().retry_start(run);
+        self.scheduler().wake_driver.notify_one();
     }
 
-    /// Whether an agent that was not called by name should answer.
-    async fn wanted(&self, run: &RunId) -> Result<TriageDecision, Refusal> {
+    /// Returns the triage decision for a run by answer policy. All other runs start without triage.
+    async fn triage_decision(&self, run: &RunId) -> Result<TriageDecision, Refusal> {
         let id = run.clone();
         let run = self.read_snapshot(move |_, store| store.run(&id)).await?;
         let Some(run) = run.filter(|run| run.addressed == AddressedBy::ByPolicy) else {
@@ -166,24 +170,29 @@ impl Hub {
 
     pub(super) async fn dispatch_run(&self, started: &StartedRun) {
         let agent = &started.run.agent;
-        // It is known here before its first piece can come.
+        // The scheduler has to know the run before its first chunk arrives.
         self.wait_until_caught_up().await;
         let _ = self.send_room_context(&started.room.id, Some(agent)).await;
-        let ours = self.turns().desk().is_hosted_by_us(agent);
-        // A turn that knows less is better than none.
-        let earlier = if ours { self.heard_before(started).await.unwrap_or_default() } else { Vec::new() };
-        let scheduler = self.turns().desk();
-        let host = scheduler.online_agent(agent).and_then(|seat| scheduler.host(seat.link));
-        // Told while nobody can stop it: a host that hears of the stop first would do the work after all.
+        let on_parlor_gateway = self.scheduler().lock().is_on_parlor_gateway(agent);
+        // If the earlier messages cannot be read, the run starts without them.
+        let earlier = if on_parlor_gateway {
+            self.load_context_messages(started).await.unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let scheduler = self.scheduler().lock();
+        let host = scheduler.online_agent(agent).and_then(|online| scheduler.host(online.connection));
+        // Sent under the scheduler lock: if a stop reached the gateway first, the run would be executed after
+        // it.
         if let Some(host) = host.filter(|_| scheduler.is_active(&started.run.id)) {
-            // The agent may have moved to another host meanwhile.
-            let earlier = if scheduler.is_hosted_by_us(agent) { &*earlier } else { &[] };
+            // The agent may have moved to another gateway since the messages were loaded.
+            let earlier = if scheduler.is_on_parlor_gateway(agent) { &*earlier } else { &[] };
             host.send(&HostCommand::StartRun { started, earlier });
         }
     }
 
-    /// What the agent may see of what was said before it was asked, the oldest first.
-    async fn heard_before(&self, started: &StartedRun) -> Result<Vec<Arc<Message>>, Refusal> {
+    /// Loads the messages before the trigger that the agent may see, oldest first.
+    async fn load_context_messages(&self, started: &StartedRun) -> Result<Vec<Arc<Message>>, Refusal> {
         let member = MemberId::Agent(started.run.agent.clone());
         let room = started.room.id.clone();
         let before = match &started.prompt {
@@ -192,49 +201,50 @@ impl Hub {
         };
         self.read_snapshot(move |_, store| {
             let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
-            let beyond = member.room_preferences.cleared_through;
-            let mut said = store.history(&room, beyond, Page::Before(before), CONTEXT_MESSAGES)?;
-            said.reverse();
-            Ok(said)
+            let cleared_through = member.room_preferences.cleared_through;
+            let mut messages =
+                store.history(&room, cleared_through, Page::Before(before), CONTEXT_MESSAGES)?;
+            messages.reverse();
+            Ok(messages)
         })
         .await
     }
 
-    async fn end_turn(&self, due: RunToFinish) {
+    async fn finish_run(&self, due: RunToFinish) {
         let RunToFinish { run, reply, ending } = due;
-        let heard = self.switchboard().finish(&run, ending.text.as_deref());
-        let (text, chunks) = match heard {
+        let streamed = self.fanout().finish(&run, ending.text.as_deref());
+        let (text, chunks) = match streamed {
             Some((text, chunks)) if !chunks.is_empty() || ending.chunks.is_empty() => (text, chunks),
             _ => self.buffer_of(&ending.chunks).finish(ending.text.as_deref()),
         };
-        let said = AgentReply {
+        let agent_reply = AgentReply {
             message: reply,
             text,
             chunks: drop_text_only_chunks(chunks),
             target: ending.target,
             claimed_depth: ending.claimed_depth,
         };
-        let finished = RunFinish { run, outcome: ending.outcome, said: Some(said) };
+        let finished = RunFinish { run, outcome: ending.outcome, said: Some(agent_reply) };
         match self.execute(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await {
-            // Somebody said something under its id meanwhile.
+            // Another message has the reply id, so the reply is stored with a new one.
             Err(Refusal::Conflict { .. }) => {
-                let said = finished.said.map(|said| AgentReply { message: None, ..said });
+                let said = finished.said.map(|reply| AgentReply { message: None, ..reply });
                 let finished = RunFinish { said, ..finished };
                 let _ = self.execute(&Caller::OPERATOR, Command::FinishRun(finished)).await;
             }
             Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
-                tracing::warn!(run = %finished.run, "a reply was too long to be kept");
+                tracing::warn!(run = %finished.run, "a reply was too long to store");
                 let finished = RunFinish {
                     said: None,
-                    outcome: RunOutcome::Failed("the reply was too long to be kept".into()),
+                    outcome: RunOutcome::Failed("the reply was too long to store".into()),
                     ..finished
                 };
                 let _ = self.execute(&Caller::OPERATOR, Command::FinishRun(finished)).await;
             }
             Err(Refusal::AlreadyExists(_) | Refusal::NotFound(_)) => {
-                self.turns().desk().is_over(&finished.run)
+                self.scheduler().lock().forget_ended(&finished.run)
             }
-            // Asked again while it is not over.
+            // The scheduler returns the run again while it has not ended.
             Ok(_) | Err(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! How a gateway is told what its agents are to do; a door puts it into words.
+//! Commands from the hub to a gateway, independent of the wire protocol that encodes them.
 
 use parlor_model::{
     Agent, AgentId, AgentStatus, ApprovalKind, Decision, GatewayRequest, Inquiry, Member, Message, MessageId,
@@ -6,21 +6,22 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
+/// A command or notification for a gateway.
 pub enum HostCommand<'a> {
-    /// Where an agent finds itself: the room, its prompt, and who is in it.
+    /// Context of an agent in a room: the room, its system prompt and its members.
     Context {
         agent: &'a AgentId,
         room: &'a Room,
         members: &'a [RoomPeer],
     },
-    /// A turn for an agent.
+    /// Start a run.
     StartRun {
         started: &'a StartedRun,
-        /// What was said in the room before, the oldest first; for hosts of ours only.
+        /// Messages before the trigger, oldest first; empty for third-party gateways.
         earlier: &'a [Arc<Message>],
     },
-    /// Something that was said to an agent while it is at work, for the turn that it is in. `added` is the turn that waits
-    /// for it, and becomes part of that one when the host says that the agent has it.
+    /// Inject a message into the active run `run` of a busy agent. `added` is the queued run of the message;
+    /// it is merged into `run` when the gateway reports that the agent accepted the message.
     Inject {
         agent: &'a AgentId,
         room: &'a RoomId,
@@ -32,28 +33,29 @@ pub enum HostCommand<'a> {
         agent: &'a AgentId,
         room: &'a RoomId,
     },
-    /// The end of a turn is kept.
+    /// The end of a run is committed.
     Ended {
         agent: &'a AgentId,
         room: &'a RoomId,
         run: &'a RunId,
         outcome: &'a RunOutcome,
     },
-    /// A turn that its host came back to goes on from here: so many whole parts, and so many bytes of the next.
+    /// A resumed run continues after `heard`: the number of complete parts of its reply that the hub has, and
+    /// the number of bytes of the next part.
     Resumed {
         agent: &'a AgentId,
         room: &'a RoomId,
         run: &'a RunId,
         heard: (usize, usize),
     },
-    /// The answer to what an agent asked, under the name that its gateway gave the question.
+    /// Decision on an approval, with the request id that the gateway chose.
     Decided {
         agent: &'a AgentId,
         request: &'a str,
         kind: ApprovalKind,
         decision: &'a Decision,
     },
-    /// Somebody asks something of an agent; the answer comes under this name, where it can bear one.
+    /// User request to an agent. The answer carries the id `request` if its frame has a field for it.
     Inquiry {
         agent: &'a AgentId,
         room: Option<&'a RoomId>,
@@ -61,31 +63,33 @@ pub enum HostCommand<'a> {
         request: &'a str,
         inquiry: &'a Inquiry,
     },
-    /// Its owner asks something of the gateway itself.
+    /// Request of the owner to the gateway itself.
     GatewayRequest {
         request: &'a str,
         gateway_request: &'a GatewayRequest,
     },
-    /// What was said in a room from a message on was taken back.
+    /// The messages of a room from `message` on were deleted; the agent has to drop them from its context.
     Rewind {
         agent: &'a AgentId,
         room: &'a RoomId,
         message: &'a MessageId,
     },
-    /// The agent is gone, or somebody else hosts it now.
+    /// The agent was deleted, or another gateway hosts it now.
     Remove {
         agent: &'a AgentId,
     },
 }
 
-/// Somebody who is in a room beside an agent.
+/// A member of a room, as described to the agents in it.
 pub struct RoomPeer {
     pub member: Member,
-    /// If it is an agent: what it is and how it is doing.
+    /// Agent and its status, if the member is an agent.
     pub agent: Option<(Agent, AgentStatus)>,
 }
 
+/// The sending side of a gateway connection.
 pub trait Host: Send + Sync {
-    /// Hands an order over; must not wait. One that cannot be handed over is the end of the link.
-    fn send(&self, order: &HostCommand<'_>);
+    /// Sends a command. Must not block: an implementation that cannot queue the command closes the gateway
+    /// connection.
+    fn send(&self, command: &HostCommand<'_>);
 }

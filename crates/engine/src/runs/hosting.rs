@@ -1,4 +1,5 @@
-//! What gateways tell of their agents, and what people want of them.
+//! `Hub` methods for gateways and their agents: connections, agent status, streamed and completed replies,
+//! run events, plans, tasks, terminal output, stops and room contexts.
 
 use super::host::{Host, HostCommand, RoomPeer};
 use super::injection::INJECT_CAPABILITY;
@@ -20,20 +21,21 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// Gateways that one person may have connected.
-const MOST_GATEWAYS: usize = 20;
+/// Maximum number of gateways that one user may have connected.
+const MAX_GATEWAYS_PER_USER: usize = 20;
 
-/// The turns of all agents: what is known of them, and the bell that wakes whoever tends them.
+/// The shared scheduler, and the notifications that wake the run driver and the idle prompt loop.
 #[derive(Default)]
 pub struct SchedulerHandle {
     scheduler: Mutex<Scheduler>,
     pub(super) wake_driver: Notify,
-    /// Rung where agents may have become idle, or are to be prompted.
+    /// Wakes the idle prompt loop, for example when an agent comes online or a room changes.
     pub(crate) idle: Notify,
 }
 
 impl SchedulerHandle {
-    pub(crate) fn desk(&self) -> MutexGuard<'_, Scheduler> {
+    /// Locks the scheduler.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Scheduler> {
         self.scheduler.lock()
     }
 
@@ -41,43 +43,45 @@ impl SchedulerHandle {
         self.wake_driver.notify_one();
     }
 
-    /// Takes in what was committed, in order.
-    pub fn learn(&self, batch: &[LoggedEvent]) {
-        let mut scheduler = self.desk();
+    /// Applies committed events in log order and wakes the driver.
+    pub fn apply_events(&self, batch: &[LoggedEvent]) {
+        let mut scheduler = self.lock();
         let now = Instant::now();
         for logged_event in batch {
             scheduler.apply_event(&logged_event.event, now);
         }
         drop(scheduler);
-        self.tell_answers();
+        self.send_decisions();
         self.wake_driver.notify_one();
         if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
             self.idle.notify_one();
         }
     }
 
-    /// Takes in a turn that was open when the hub began, and what set it off.
+    /// Restores a run that was open when the hub stopped. `trigger` is the message that started it, for its
+    /// preview.
     pub fn restore(&self, run: Run, trigger: Option<Arc<Message>>) {
-        let (mut scheduler, now) = (self.desk(), Instant::now());
+        let (mut scheduler, now) = (self.lock(), Instant::now());
         if let Some(message) = trigger {
             scheduler.apply_event(&Event::MessagePosted { message, deliveries: Arc::new([]) }, now);
         }
         scheduler.apply_event(&Event::RunChanged(Arc::new(run)), now);
     }
 
-    /// Hands out what was decided, at once: an agent waits for it.
-    pub(super) fn tell_answers(&self) {
-        let answers = self.desk().take_answers();
+    /// Sends decided approvals to their gateways. Does not wait for the driver, because agents are blocked on
+    /// them.
+    pub(super) fn send_decisions(&self) {
+        let answers = self.lock().take_decisions();
         for (host, approval) in answers {
-            super::approvals::tell(&*host, &approval);
+            super::approvals::send_decision(&*host, &approval);
         }
     }
 
-    /// A question that was open when the hub began: its gateway is told when it comes, and where the store did not
-    /// take that, it is asked again.
+    /// Closes an approval that was open when the hub stopped. The decision is sent when its gateway
+    /// reconnects; if the store did not accept the expiry at start-up, it is submitted again.
     pub fn close_question(&self, question: Option<Approval>) {
         let Some(question) = question.map(Arc::new) else { return };
-        let (mut scheduler, now) = (self.desk(), Instant::now());
+        let (mut scheduler, now) = (self.lock(), Instant::now());
         match question.decision {
             Some(_) => scheduler.apply_event(&Event::ApprovalDecided(question), now),
             None => scheduler.close_question(&question, now),
@@ -85,38 +89,39 @@ impl SchedulerHandle {
     }
 }
 
-/// What a gateway says when an agent has finished.
+/// A gateway's report that an agent has completed a reply.
 pub struct RunCompletion {
-    /// As the gateway has it; what was heard counts if this is only its beginning.
+    /// Full text as sent by the gateway; if it is only a prefix of the streamed chunks, the chunks win.
     pub text: Option<Arc<str>>,
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
-    /// To which conversation its side says that it belongs.
+    /// Conversation that the reply belongs to according to the gateway.
     pub conversation: Option<ConversationId>,
     pub outcome: RunOutcome,
 }
 
 impl RunCompletion {
-    fn ending(self) -> PendingEnd {
+    fn into_pending_end(self) -> PendingEnd {
         let Self { text, chunks, target, claimed_depth, outcome, .. } = self;
         PendingEnd { text, chunks, target, claimed_depth, ..PendingEnd::plain(outcome) }
     }
 }
 
-/// Which agent says something, where, and what its side calls the reply.
+/// Identifies a reply: gateway connection, agent, room, and the reply id that the gateway chose.
 #[derive(Clone, Copy)]
 pub struct ReplyRef<'a> {
-    pub link: GatewayConnectionId,
+    pub connection: GatewayConnectionId,
     pub agent: &'a AgentId,
     pub room: &'a RoomId,
     pub reply: &'a MessageId,
-    /// In which turn, where its host knows it by name.
+    /// Run of the reply, if the gateway names it.
     pub run: Option<&'a RunId>,
 }
 
 impl Hub {
-    /// A gateway of a person is there.
+    /// Registers a gateway connection of a user. Refused if the user already has the maximum number of
+    /// gateways connected.
     pub fn gateway_connected(
         &self,
         owner: &UserId,
@@ -124,46 +129,50 @@ impl Hub {
         by_room: bool,
         host: Arc<dyn Host>,
     ) -> Result<GatewayConnectionId, Refusal> {
-        let mut scheduler = self.turns().desk();
-        let known = scheduler.gateways_of(owner);
-        if known.len() >= MOST_GATEWAYS && !known.contains(&gateway) {
+        let mut scheduler = self.scheduler().lock();
+        let connected = scheduler.gateways_of(owner);
+        if connected.len() >= MAX_GATEWAYS_PER_USER && !connected.contains(&gateway) {
             return Err(Refusal::TooManyConnections);
         }
         Ok(scheduler.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), by_room, host }))
     }
 
-    /// An agent that this gateway hosts: for who hosts agents in the hub itself.
+    /// Returns the agent if it exists and this gateway hosts it.
     pub async fn hosted_agent(&self, id: &AgentId, gateway: &GatewayId) -> Result<Option<Agent>, Refusal> {
         let (id, gateway) = (id.clone(), gateway.clone());
         let found = self.read_snapshot(move |_, store| store.agent(&id)).await?;
         Ok(found.filter(|agent| agent.host.gateway.as_ref() == Some(&gateway)))
     }
 
-    /// A gateway is gone, and its agents with it, unless they came back by another way.
-    pub async fn gateway_disconnected(&self, link: GatewayConnectionId) {
-        let agents = self.turns().desk().disconnect_gateway(link, Instant::now());
-        self.turns().wake_driver.notify_one();
+    /// Removes a gateway connection. Its agents go offline, except those that are online through a newer
+    /// connection.
+    pub async fn gateway_disconnected(&self, connection: GatewayConnectionId) {
+        let agents = self.scheduler().lock().disconnect_gateway(connection, Instant::now());
+        self.scheduler().wake_driver.notify_one();
         for agent in agents {
             self.publish_agent_status(&agent).await;
         }
     }
 
     pub fn is_connected(&self, gateway: &GatewayId) -> bool {
-        self.turns().desk().is_linked(gateway)
+        self.scheduler().lock().is_gateway_connected(gateway)
     }
 
-    /// An agent is there, through this link; the hub has it as registered.
-    pub async fn agent_online(&self, link: GatewayConnectionId, agent: &Agent) -> Result<(), Refusal> {
+    /// Marks a registered agent as online through a gateway connection, and sends it its room contexts, its
+    /// pending rewinds and its lost runs. A different gateway that hosted the agent before is told to remove
+    /// it.
+    pub async fn agent_online(&self, connection: GatewayConnectionId, agent: &Agent) -> Result<(), Refusal> {
         let taken_over = {
-            let mut scheduler = self.turns().desk();
-            let before = scheduler.agent_online(&agent.id, link, &agent.name, Instant::now());
-            let able = agent.host.capabilities.iter().any(|ability| &**ability == INJECT_CAPABILITY);
-            scheduler.set_injectable(&agent.id, able);
+            let mut scheduler = self.scheduler().lock();
+            let before = scheduler.agent_online(&agent.id, connection, &agent.name, Instant::now());
+            let injectable =
+                agent.host.capabilities.iter().any(|capability| &**capability == INJECT_CAPABILITY);
+            scheduler.set_injectable(&agent.id, injectable);
             before.and_then(|before| scheduler.host(before))
         };
-        self.turns().tell_answers();
+        self.scheduler().send_decisions();
         if let Some(host) = taken_over {
-            tracing::warn!(agent = %agent.id, "another gateway hosts this agent now");
+            tracing::warn!(agent = %agent.id, "the agent moved to another gateway");
             host.send(&HostCommand::Remove { agent: &agent.id });
         }
         let id = agent.id.clone();
@@ -172,49 +181,49 @@ impl Hub {
         for membership in rooms {
             self.send_room_context(&membership.room, Some(&agent.id)).await?;
         }
-        self.send_pending_rewinds(link, &agent.id);
+        self.send_pending_rewinds(connection, &agent.id);
         self.redispatch_runs(&agent.id).await;
         self.publish_agent_status(&agent.id).await;
-        self.turns().wake_driver.notify_one();
-        self.turns().idle.notify_one();
+        self.scheduler().wake_driver.notify_one();
+        self.scheduler().idle.notify_one();
         Ok(())
     }
 
-    /// The agent that this link presented is no more.
-    pub fn dismiss(&self, link: GatewayConnectionId, agent: &AgentId) {
-        let host = self.turns().desk().host(link);
+    /// Tells a gateway to remove an agent that no longer exists.
+    pub fn dismiss(&self, connection: GatewayConnectionId, agent: &AgentId) {
+        let host = self.scheduler().lock().host(connection);
         if let Some(host) = host {
             host.send(&HostCommand::Remove { agent });
         }
     }
 
-    pub async fn agent_offline(&self, link: GatewayConnectionId, agent: &AgentId) {
-        if self.turns().desk().agent_offline(agent, link, Instant::now()) {
+    pub async fn agent_offline(&self, connection: GatewayConnectionId, agent: &AgentId) {
+        if self.scheduler().lock().agent_offline(agent, connection, Instant::now()) {
             self.publish_agent_status(agent).await;
         }
-        self.turns().wake_driver.notify_one();
+        self.scheduler().wake_driver.notify_one();
     }
 
-    /// How an agent is doing.
+    /// Returns the current status of an agent; `Offline` without a gateway connection.
     pub fn agent_status(&self, agent: &AgentId) -> AgentStatus {
-        self.turns().desk().online_agent(agent).map_or(AgentStatus::Offline, |seat| seat.status)
+        self.scheduler().lock().online_agent(agent).map_or(AgentStatus::Offline, |online| online.status)
     }
 
-    /// Whether a turn has said anything so far.
+    /// Whether an active run has started its reply.
     pub fn has_spoken(&self, run: &RunId) -> bool {
-        self.turns().desk().has_spoken(run)
+        self.scheduler().lock().has_spoken(run)
     }
 
     pub async fn report_status(
         &self,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         agent: &AgentId,
         status: AgentStatus,
         queue_depth: u32,
     ) {
-        let news = {
-            let mut scheduler = self.turns().desk();
-            if scheduler.agent_on_connection(agent, link).is_none() {
+        let changed = {
+            let mut scheduler = self.scheduler().lock();
+            if scheduler.agent_on_connection(agent, connection).is_none() {
                 return;
             }
             if status == AgentStatus::Busy {
@@ -225,73 +234,79 @@ impl Hub {
             }
             scheduler.set_status(agent, status, queue_depth)
         };
-        self.turns().wake_driver.notify_one();
-        if news {
+        self.scheduler().wake_driver.notify_one();
+        if changed {
             self.publish_agent_status(agent).await;
         }
     }
 
-    /// A piece of a reply, on its way to everyone in the room.
-    pub async fn publish_chunk(&self, voice: ReplyRef<'_>, chunk: &Chunk) -> Result<(), Refusal> {
-        let Some((run, name)) = self.bound(voice, false).await? else { return Ok(()) };
-        let limits = self.limits();
-        let bounds = ReplyLimits { chunks: limits.reply_chunks, bytes: limits.reply_bytes };
-        match self.switchboard().publish_chunk(&run, voice.reply, &name, chunk, bounds) {
-            // One that began a moment ago is told of a moment later; its end is told by whoever ends it.
+    /// Publishes a chunk of a reply to the subscribers of the room.
+    pub async fn publish_chunk(&self, reply_ref: ReplyRef<'_>, chunk: &Chunk) -> Result<(), Refusal> {
+        let Some((run, name)) = self.bind_or_open_run(reply_ref, false).await? else { return Ok(()) };
+        let hub_limits = self.limits();
+        let limits = ReplyLimits { chunks: hub_limits.reply_chunks, bytes: hub_limits.reply_bytes };
+        match self.fanout().publish_chunk(&run, reply_ref.reply, &name, chunk, limits) {
+            // The fan-out does not know the run: it has not applied the start yet, or the run has ended. The
+            // chunk is dropped.
             Ok(()) | Err(ChunkRejected::Over) => Ok(()),
             Err(ChunkRejected::TooLong) => {
-                Err(Refusal::TooLarge { limit: bounds.bytes, got: bounds.bytes + 1 })
+                Err(Refusal::TooLarge { limit: limits.bytes, got: limits.bytes + 1 })
             }
         }
     }
 
-    /// The turn that a reply or a piece of it belongs to, which is opened if there is none; `None` if it is over.
-    async fn bound(&self, voice: ReplyRef<'_>, whole: bool) -> Result<Option<(RunId, Box<str>)>, Refusal> {
-        let ReplyRef { agent, room, reply, .. } = voice;
-        let (bound, name) = self.bind(voice)?;
+    /// Returns the run that a reply or a chunk belongs to, with the name of the agent. Starts an unprompted
+    /// run if the agent has none; `None` if the run has ended. `is_complete` is false for a chunk.
+    async fn bind_or_open_run(
+        &self,
+        reply_ref: ReplyRef<'_>,
+        is_complete: bool,
+    ) -> Result<Option<(RunId, Box<str>)>, Refusal> {
+        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let (bound, name) = self.bind(reply_ref)?;
         match bound {
             ReplyBinding::Run(run, false) => return Ok(Some((run, name))),
-            ReplyBinding::Over | ReplyBinding::Gone => return Ok(None),
+            ReplyBinding::Ended | ReplyBinding::UnknownRun => return Ok(None),
             ReplyBinding::Run(run, true) => {
-                // An id that belongs to another message is not its reply's.
-                if self.said_before(reply).await? {
-                    self.turns().desk().unbind(&run);
+                // The id belongs to another message, so it cannot be the id of this run's reply.
+                if self.message_exists(reply).await? {
+                    self.scheduler().lock().unbind(&run);
                     return Err(Refusal::Conflict { first: reply.clone() });
                 }
                 return Ok(Some((run, name)));
             }
-            ReplyBinding::Unknown => {}
+            ReplyBinding::Unbound => {}
         }
-        if self.said_before(reply).await? {
+        if self.message_exists(reply).await? {
             return Err(Refusal::Conflict { first: reply.clone() });
         }
-        // Replies that are begun and never ended would pile up.
-        if !whole && self.turns().desk().is_speaking(agent, room) {
+        // Replies that are started and never completed would accumulate.
+        if !is_complete && self.scheduler().lock().is_replying(agent, room) {
             return Err(Refusal::AlreadyExists(EntityKind::Run));
         }
-        self.open_turn(agent, room).await?;
-        Ok(match self.bind(voice)? {
+        self.open_run(agent, room).await?;
+        Ok(match self.bind(reply_ref)? {
             (ReplyBinding::Run(run, _), name) => Some((run, name)),
-            (ReplyBinding::Over | ReplyBinding::Gone | ReplyBinding::Unknown, _) => None,
+            (ReplyBinding::Ended | ReplyBinding::UnknownRun | ReplyBinding::Unbound, _) => None,
         })
     }
 
-    fn bind(&self, voice: ReplyRef<'_>) -> Result<(ReplyBinding, Box<str>), Refusal> {
-        let mut scheduler = self.turns().desk();
-        let seat = scheduler
-            .agent_on_connection(voice.agent, voice.link)
+    fn bind(&self, reply_ref: ReplyRef<'_>) -> Result<(ReplyBinding, Box<str>), Refusal> {
+        let mut scheduler = self.scheduler().lock();
+        let online = scheduler
+            .agent_on_connection(reply_ref.agent, reply_ref.connection)
             .ok_or(Refusal::NotFound(EntityKind::Agent))?;
-        let name = seat.name.clone();
-        let ReplyRef { agent, room, reply, .. } = voice;
-        let bound = match voice.run {
+        let name = online.name.clone();
+        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let bound = match reply_ref.run {
             Some(run) => scheduler.bind_named(agent, room, reply, run),
             None => scheduler.bind(agent, room, reply),
         };
         Ok((bound, name))
     }
 
-    /// Waits until the turn is known here too.
-    pub(super) async fn open_turn(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
+    /// Starts an unprompted run and waits until the scheduler knows it.
+    pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
         let open = Command::StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
         let Receipt::Run(run) = self.execute(&Caller::OPERATOR, open).await? else {
             return Err(Refusal::Unavailable);
@@ -300,58 +315,63 @@ impl Hub {
         Ok(run.id.clone())
     }
 
-    /// Waits until everything that is committed by now is known here too. Taking it from the receipt would be
-    /// quicker, and wrong where its end has been told already.
+    /// Waits until the scheduler has applied all events committed so far. Applying the run from the receipt
+    /// would be faster, but wrong if its end has already been applied.
     pub(super) async fn wait_until_caught_up(&self) {
         self.wait_until_published(self.committed()).await;
     }
 
-    async fn said_before(&self, id: &MessageId) -> Result<bool, Refusal> {
+    async fn message_exists(&self, id: &MessageId) -> Result<bool, Refusal> {
         let id = id.clone();
         self.read_snapshot(move |_, store| Ok(store.message(&id)?.is_some())).await
     }
 
-    /// An agent has finished a reply.
-    pub async fn complete_reply(&self, voice: ReplyRef<'_>, finished: RunCompletion) -> Result<(), Refusal> {
-        // Who names its turn is not mistaken for another.
-        if voice.run.is_none()
-            && let Some(over) = self.ended_before(voice, finished.conversation.as_ref()).await?
+    /// Ends a run with the completed reply of an agent.
+    pub async fn complete_reply(
+        &self,
+        reply_ref: ReplyRef<'_>,
+        finished: RunCompletion,
+    ) -> Result<(), Refusal> {
+        // A gateway that names the run cannot confuse it with another run.
+        if reply_ref.run.is_none()
+            && let Some(over) = self.find_abandoned_run(reply_ref, finished.conversation.as_ref()).await?
         {
-            return self.finished_late(voice, finished, &over).await;
+            return self.complete_abandoned_run(reply_ref, finished, &over).await;
         }
-        let run = match self.bound(voice, true).await {
+        let run = match self.bind_or_open_run(reply_ref, true).await {
             Ok(Some((run, _))) => run,
             Ok(None) => {
-                self.turns().desk().stopped(voice.agent, Some(voice.room));
-                self.turns().wake_driver.notify_one();
-                return self.complete_ended_run(voice, finished).await;
+                self.scheduler().lock().stopped(reply_ref.agent, Some(reply_ref.room));
+                self.scheduler().wake_driver.notify_one();
+                return self.complete_ended_run(reply_ref, finished).await;
             }
             Err(Refusal::Conflict { .. }) => {
-                let said = self.post_late_reply(voice, finished, None).await;
-                if matches!(said, Err(Refusal::Conflict { .. })) {
-                    self.fail_speechless(voice);
+                let posted = self.post_late_reply(reply_ref, finished, None).await;
+                if matches!(posted, Err(Refusal::Conflict { .. })) {
+                    self.fail_run_without_reply(reply_ref);
                 }
-                return said;
+                return posted;
             }
             Err(refusal) => return Err(refusal),
         };
-        self.turns().desk().end(&run, finished.ending());
-        self.turns().wake_driver.notify_one();
+        self.scheduler().lock().end(&run, finished.into_pending_end());
+        self.scheduler().wake_driver.notify_one();
         Ok(())
     }
 
-    /// The turn that ends now, if it is one that was stopped or given up before it said anything. A host that is not
-    /// ours does not name the turn, but the conversation, and an agent has one turn in each.
-    async fn ended_before(
+    /// Returns the run of this reply if it was cancelled or interrupted before it produced output.
+    /// Third-party gateways name the conversation instead of the run, and an agent has one run per
+    /// conversation.
+    async fn find_abandoned_run(
         &self,
-        voice: ReplyRef<'_>,
+        reply_ref: ReplyRef<'_>,
         conversation: Option<&ConversationId>,
     ) -> Result<Option<Run>, Refusal> {
         let Some(conversation) = conversation.cloned() else { return Ok(None) };
-        if self.turns().desk().is_in(voice.agent, &conversation) {
+        if self.scheduler().lock().is_in(reply_ref.agent, &conversation) {
             return Ok(None);
         }
-        let (agent, reply) = (voice.agent.clone(), voice.reply.clone());
+        let (agent, reply) = (reply_ref.agent.clone(), reply_ref.reply.clone());
         let ended = self.read_snapshot(move |_, store| match store.message(&reply)? {
             Some(_) => Ok(None),
             None => store.ended_turn(&agent, &conversation),
@@ -359,130 +379,135 @@ impl Hub {
         Ok(ended.await?.filter(|run| {
             let given_up =
                 [RunOutcome::Cancelled, RunOutcome::Interrupted].map(RunState::Ended).contains(&run.state);
-            given_up && run.room == *voice.room && run.reply.is_none()
+            given_up && run.room == *reply_ref.room && run.reply.is_none()
         }))
     }
 
-    /// What comes of a turn that was over before it began to speak is not the answer of the next. Pieces of it that were
-    /// taken for that, since they do not say where they belong, are given back.
-    async fn finished_late(
+    /// Handles the late reply of a run that ended before it produced output: it must not become the reply of
+    /// the agent's next run. Chunks do not name their run, so any that were bound to the next run are
+    /// unbound. The reply is stored in an unprompted run of its own.
+    async fn complete_abandoned_run(
         &self,
-        voice: ReplyRef<'_>,
+        reply_ref: ReplyRef<'_>,
         finished: RunCompletion,
         over: &Run,
     ) -> Result<(), Refusal> {
-        let ReplyRef { link, agent, room, reply, .. } = voice;
+        let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
         let taken_for = {
-            let mut scheduler = self.turns().desk();
-            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            let mut scheduler = self.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             scheduler.stopped(agent, Some(room));
             scheduler.run_bound_to(agent, reply)
         };
-        self.turns().wake_driver.notify_one();
-        let heard = taken_for.and_then(|run| self.switchboard().restart_reply(&run));
-        let mut ending = finished.ending();
-        match (heard, &over.state) {
+        self.scheduler().wake_driver.notify_one();
+        let streamed = taken_for.and_then(|run| self.fanout().restart_reply(&run));
+        let mut ending = finished.into_pending_end();
+        match (streamed, &over.state) {
             (None, RunState::Ended(RunOutcome::Cancelled)) => return Ok(()),
-            // Who has seen it begin sees it end there.
+            // Subscribers that have seen the beginning of the cancelled reply also see it end.
             (Some((text, chunks)), RunState::Ended(RunOutcome::Cancelled)) => {
                 ending = PendingEnd { text: Some(text), chunks, ..PendingEnd::plain(RunOutcome::Cancelled) };
             }
             (Some((_, chunks)), _) if ending.chunks.is_empty() => ending.chunks = chunks,
             (Some(_) | None, _) => {}
         }
-        let run = self.open_turn(agent, room).await?;
-        let mut scheduler = self.turns().desk();
+        let run = self.open_run(agent, room).await?;
+        let mut scheduler = self.scheduler().lock();
         scheduler.bind_reply(&run, reply);
         scheduler.end(&run, ending);
         drop(scheduler);
-        self.turns().wake_driver.notify_one();
+        self.scheduler().wake_driver.notify_one();
         Ok(())
     }
 
-    /// The turn whose reply came under an id that is another message's will get no other.
-    fn fail_speechless(&self, voice: ReplyRef<'_>) {
-        let mut scheduler = self.turns().desk();
-        let here = scheduler.agent_on_connection(voice.agent, voice.link).is_some();
-        if let Some(run) = scheduler.run_without_reply(voice.agent, voice.room).filter(|_| here) {
-            let reason = "its reply came under the id of another message";
+    /// Fails the run whose reply came with the id of another message: the gateway will not send another
+    /// reply.
+    fn fail_run_without_reply(&self, reply_ref: ReplyRef<'_>) {
+        let mut scheduler = self.scheduler().lock();
+        let here = scheduler.agent_on_connection(reply_ref.agent, reply_ref.connection).is_some();
+        if let Some(run) = scheduler.run_without_reply(reply_ref.agent, reply_ref.room).filter(|_| here) {
+            let reason = "the id of its reply belongs to another message";
             scheduler.end(&run, PendingEnd::plain(RunOutcome::Failed(reason.into())));
         }
         drop(scheduler);
-        self.turns().wake_driver.notify_one();
+        self.scheduler().wake_driver.notify_one();
     }
 
-    /// What comes when its turn was given up: the store knows whether it was said already.
+    /// Posts a reply whose run has already ended. A repeated late reply is detected by its id and posted
+    /// once.
     pub(super) async fn post_late_reply(
         &self,
-        voice: ReplyRef<'_>,
+        reply_ref: ReplyRef<'_>,
         finished: RunCompletion,
         run: Option<RunId>,
     ) -> Result<(), Refusal> {
         let reply_buffer = self.buffer_of(&finished.chunks);
         let (text, chunks) = reply_buffer.finish(finished.text.as_deref());
         let said = AgentReply {
-            message: Some(voice.reply.clone()),
+            message: Some(reply_ref.reply.clone()),
             text,
             chunks: drop_text_only_chunks(chunks),
             target: finished.target,
             claimed_depth: finished.claimed_depth,
         };
-        let (agent, room) = (voice.agent.clone(), voice.room.clone());
+        let (agent, room) = (reply_ref.agent.clone(), reply_ref.room.clone());
         self.execute(&Caller::OPERATOR, Command::PostLateReply { agent, room, said, run }).await.map(drop)
     }
 
-    /// Chunks as they are kept: what flows together is one.
+    /// Collects chunks in a reply buffer, which merges adjacent text chunks. Chunks beyond the limits are
+    /// dropped.
     pub(super) fn buffer_of(&self, chunks: &[Chunk]) -> ReplyBuffer {
-        let bounds = ReplyLimits { chunks: self.limits().reply_chunks, bytes: self.limits().reply_bytes };
+        let limits = ReplyLimits { chunks: self.limits().reply_chunks, bytes: self.limits().reply_bytes };
         let mut reply_buffer = ReplyBuffer::default();
         for chunk in chunks {
-            if reply_buffer.push(chunk, bounds).is_err() {
+            if reply_buffer.push(chunk, limits).is_err() {
                 break;
             }
         }
         reply_buffer
     }
 
-    /// The plan of a turn as it stands now. Where there is no turn, nobody is told.
+    /// Updates the plan of an agent's active run. Does nothing if the agent has no active run.
     pub async fn update_plan(
         &self,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         agent: &AgentId,
         room: Option<&RoomId>,
         plan: Payload,
         state: PlanState,
     ) -> Result<(), Refusal> {
         let run = {
-            let mut scheduler = self.turns().desk();
-            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            let mut scheduler = self.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             scheduler.mark_alive(agent, room);
             let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
         match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan, state }).await {
-            // It is over just now.
+            // The run has just ended.
             Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
-            told => told.map(drop),
+            result => result.map(drop),
         }
     }
 
-    /// Where an agent speaks that does not say where.
+    /// Returns the room of an agent's newest active run, for frames that do not name a room.
     pub fn room_of(&self, agent: &AgentId) -> Option<RoomId> {
-        self.turns().desk().runs(agent, None).pop().map(|(_, room)| room)
+        self.scheduler().lock().runs(agent, None).pop().map(|(_, room)| room)
     }
 
-    /// What happens in a turn besides its words. Where there is no turn, nobody is told.
+    /// Publishes an event of a run other than its reply, such as usage or a new task. Does nothing if the
+    /// agent has no active run.
     pub async fn run_event(
         &self,
         caller: &Caller,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         agent: &AgentId,
         room: Option<&RoomId>,
         event: RunEvent,
     ) -> Result<(), Refusal> {
         let (run, room) = {
-            let mut scheduler = self.turns().desk();
-            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            let mut scheduler = self.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             scheduler.mark_alive(agent, room);
             let Some(found) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             found
@@ -498,7 +523,7 @@ impl Hub {
             let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
             self.execute(caller, Command::CreateTask(new)).await?;
         }
-        self.switchboard().run_event(&run, &room, event);
+        self.fanout().run_event(&run, &room, event);
         Ok(())
     }
 
@@ -510,11 +535,11 @@ impl Hub {
         Ok(found.into_iter().next().map(|mention| mention.member))
     }
 
-    /// How far a task of an agent is that is there through this link.
+    /// Reports the status of a task that is assigned to an agent on this gateway connection.
     pub async fn report_task(
         &self,
         caller: &Caller,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         task: TaskId,
         status: TaskStatus,
         result: Option<Box<str>>,
@@ -522,17 +547,25 @@ impl Hub {
         let id = task.clone();
         let found = self.read_snapshot(move |_, store| store.task(&id)).await?;
         let agent = found.and_then(|task| task.assignee?.agent().cloned());
-        let here = |agent: &AgentId| self.turns().desk().agent_on_connection(agent, link).is_some();
-        // Somebody else's task and no task at all are told alike.
+        let here = |agent: &AgentId| self.scheduler().lock().agent_on_connection(agent, connection).is_some();
+        // The task of another agent yields the same refusal as a missing task.
         let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
         self.execute(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
     }
 
-    /// What an agent's terminal shows, to everyone in the room of its turn.
-    pub fn terminal(&self, link: GatewayConnectionId, agent: &AgentId, room: Option<&RoomId>, data: &str) {
+    /// Publishes filtered terminal output of an agent in the room of its active run.
+    pub fn terminal(
+        &self,
+        connection: GatewayConnectionId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        data: &str,
+    ) {
         let (room, data, agent_name) = {
-            let mut scheduler = self.turns().desk();
-            let Some(name) = scheduler.agent_on_connection(agent, link).map(|seat| seat.name.clone()) else {
+            let mut scheduler = self.scheduler().lock();
+            let Some(name) =
+                scheduler.agent_on_connection(agent, connection).map(|online| online.name.clone())
+            else {
                 return;
             };
             let Some((room, data)) = scheduler.terminal(agent, room, data) else { return };
@@ -541,68 +574,74 @@ impl Hub {
         if !data.is_empty() {
             let signal =
                 Signal::Terminal { room: room.clone(), agent: agent.clone(), agent_name, data: data.into() };
-            self.switchboard().signal_room(&room, &signal, None);
+            self.fanout().signal_room(&room, &signal, None);
         }
     }
 
-    /// Somebody wants an agent to stop what it does in a room.
+    /// Stops the runs of an agent in a room on behalf of a user.
     pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
         self.may(caller, Query::MayStop { room: room.clone() }).await?;
         let stops = {
-            let mut scheduler = self.turns().desk();
+            let mut scheduler = self.scheduler().lock();
             scheduler.cancel_runs(room, Some(agent), Instant::now());
-            self.orders_to_stop(&mut scheduler)
+            self.take_stop_commands(&mut scheduler)
         };
         for (host, agent, room) in stops {
             host.send(&HostCommand::Stop { agent: &agent, room: &room });
         }
-        self.turns().wake_driver.notify_one();
+        self.scheduler().wake_driver.notify_one();
         Ok(())
     }
 
-    pub(super) fn orders_to_stop(&self, scheduler: &mut Scheduler) -> Vec<(Arc<dyn Host>, AgentId, RoomId)> {
+    pub(super) fn take_stop_commands(
+        &self,
+        scheduler: &mut Scheduler,
+    ) -> Vec<(Arc<dyn Host>, AgentId, RoomId)> {
         let stops = scheduler.take_stops().into_iter();
-        stops.filter_map(|(link, agent, room)| Some((scheduler.host(link)?, agent, room))).collect()
+        stops
+            .filter_map(|(connection, agent, room)| Some((scheduler.host(connection)?, agent, room)))
+            .collect()
     }
 
-    /// Tells the agents in a room, or one of them, where they are.
+    /// Sends the room context (room, system prompt and members) to all online agents in the room, or to one
+    /// of them.
     pub(super) async fn send_room_context(
         &self,
         room: &RoomId,
         only: Option<&AgentId>,
     ) -> Result<(), Refusal> {
-        let Some((room, beside)) = self.beside(room).await? else { return Ok(()) };
-        for agent in beside.iter().filter_map(|one| one.member.member.agent()) {
+        let Some((room, peers)) = self.room_with_peers(room).await? else { return Ok(()) };
+        for agent in peers.iter().filter_map(|peer| peer.member.member.agent()) {
             let host = {
-                let scheduler = self.turns().desk();
-                scheduler.online_agent(agent).and_then(|seat| scheduler.host(seat.link))
+                let scheduler = self.scheduler().lock();
+                scheduler.online_agent(agent).and_then(|online| scheduler.host(online.connection))
             };
             if let Some(host) = host.filter(|_| only.is_none_or(|only| only == agent)) {
-                host.send(&HostCommand::Context { agent, room: &room, members: &beside });
+                host.send(&HostCommand::Context { agent, room: &room, members: &peers });
             }
         }
         Ok(())
     }
 
-    /// A room and who is in it.
-    async fn beside(&self, room: &RoomId) -> Result<Option<(Room, Vec<RoomPeer>)>, Refusal> {
+    /// Loads a room and its members.
+    async fn room_with_peers(&self, room: &RoomId) -> Result<Option<(Room, Vec<RoomPeer>)>, Refusal> {
         let room = room.clone();
         self.read_snapshot(move |hub, store| {
             let Some(found) = store.room(&room)? else { return Ok(None) };
-            let mut beside = Vec::new();
+            let mut peers = Vec::new();
             for member in store.members(&room, crate::facts::MEMBERS_IN_CONTEXT, 0)? {
                 let agent = match member.member.agent() {
                     Some(id) => store.agent(id)?.map(|agent| (agent, hub.agent_status(id))),
                     None => None,
                 };
-                beside.push(RoomPeer { member, agent });
+                peers.push(RoomPeer { member, agent });
             }
-            Ok(Some((found, beside)))
+            Ok(Some((found, peers)))
         })
         .await
     }
 
-    /// Tells how an agent is doing to its owner and to everyone in a room with it.
+    /// Publishes the status of an agent to its owner and to all users who share a room with it.
     pub(super) async fn publish_agent_status(&self, agent: &AgentId) {
         let id = agent.clone();
         let found = self.read_snapshot(move |_, store| {
@@ -614,21 +653,21 @@ impl Hub {
             }
             Ok(Some((agent, people)))
         });
-        // Only a signal is lost if it cannot be told.
+        // If the read fails, only this signal is lost.
         let Ok(Some((agent, people))) = found.await else { return };
         let (status, queue_depth) = {
-            let scheduler = self.turns().desk();
-            let seat = scheduler.online_agent(&agent.id);
-            seat.map_or((AgentStatus::Offline, 0), |seat| (seat.status, seat.queue_depth))
+            let scheduler = self.scheduler().lock();
+            let online = scheduler.online_agent(&agent.id);
+            online.map_or((AgentStatus::Offline, 0), |online| (online.status, online.queue_depth))
         };
         let Agent { id: agent, name, host, .. } = agent;
         let signal =
             Signal::AgentStatus { agent, name, kind: host.kind, model: host.model, status, queue_depth };
-        self.switchboard().signal_people(&people, &signal);
+        self.fanout().signal_people(&people, &signal);
     }
 }
 
-/// Chunks that say no more than the text need not be kept beside it.
+/// Drops the chunks if they hold nothing but the reply text, which is stored separately.
 pub(super) fn drop_text_only_chunks(chunks: Vec<Chunk>) -> Vec<Chunk> {
     let plain = |chunk: &Chunk| chunk.kind == parlor_model::ChunkKind::Text && chunk.metadata.is_none();
     if chunks.iter().all(plain) { Vec::new() } else { chunks }

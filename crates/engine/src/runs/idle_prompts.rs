@@ -1,5 +1,6 @@
-//! Prompts agents that are idle while there is a mission. What was prompted is in the store: a hub that starts anew
-//! goes on where it was.
+//! Idle prompt loop: prompts idle agents in rooms with an active mission.
+//!
+//! The time of each prompt is stored, so a restarted hub continues the same schedule.
 
 use crate::Fault;
 use crate::Hub;
@@ -10,38 +11,39 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often it is looked at, where nobody rings.
+/// Interval between two checks if no notification arrives.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// And how often at most, however many rooms change.
+/// Minimum interval between two checks, however many rooms change.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub async fn run_loop(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
-        let looked = Instant::now();
+        let polled_at = Instant::now();
         hub.prompt_idle().await;
-        let scheduler_handle = hub.shared_turns();
-        // The hub must be able to end while nothing happens.
+        let scheduler_handle = hub.shared_scheduler();
+        // The loop must not keep the hub alive while it waits.
         drop(hub);
         let _ = tokio::time::timeout(POLL_INTERVAL, scheduler_handle.idle.notified()).await;
-        tokio::time::sleep_until(looked + MIN_POLL_INTERVAL).await;
+        tokio::time::sleep_until(polled_at + MIN_POLL_INTERVAL).await;
     }
 }
 
 impl Hub {
-    /// Prompts every agent whose time it is. By the hub's clock, which a test may set.
+    /// Prompts every agent whose idle prompt is due. Uses the hub's clock, which tests can set.
     pub async fn prompt_idle(&self) {
         let now = self.now();
-        // Asked again with the next look.
+        // After a read error, the next check tries again.
         let Ok(mut due) = self.read_snapshot(move |_, store| due(now, store)).await else { return };
-        // Of several missions the one that has waited for the agent the longest: none of them starves.
+        // If several missions are due for an agent, the one with the oldest prompt comes first, so that none
+        // starves.
         due.sort_by_key(|due| due.prompted_at);
         let mut prompted = HashSet::new();
         for DuePrompt { mission, agent, .. } in due {
-            // One prompt at a time: the desk hears of it behind the store.
-            if !prompted.contains(&agent) && self.turns().desk().is_idle(&agent) {
+            // One prompt per agent and check: the scheduler learns of the new run only after the commit.
+            if !prompted.contains(&agent) && self.scheduler().lock().is_idle(&agent) {
                 let prompt = Command::PromptIdle { mission, agent: agent.clone() };
-                // What does not hold any more is nobody's mistake.
+                // The prompt is refused if the mission, the room or the agent has changed since the check.
                 if self.execute(&Caller::OPERATOR, prompt).await.is_ok() {
                     prompted.insert(agent);
                 }
@@ -50,28 +52,28 @@ impl Hub {
     }
 }
 
-/// An agent whose time it is.
+/// An idle prompt that is due.
 struct DuePrompt {
     mission: MissionId,
     agent: AgentId,
-    /// When it was last prompted for this mission.
+    /// Time of the last prompt of this agent for this mission.
     prompted_at: Option<Time>,
 }
 
-/// Whose time it is, as far as the store knows. Costs as much as there are agents in the rooms of missions that are on:
-/// nothing where there is none.
+/// Returns the due prompts according to the store. The cost grows with the number of agents in rooms with an
+/// active mission.
 fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<DuePrompt>, Fault> {
     let mut due = Vec::new();
     for mission in store.missions_on()? {
         let room = store.room(&mission.room)?;
-        let holds =
+        let is_active =
             room.is_some_and(|room| MissionScope::of(&room) == mission.mission_scope && !room.is_frozen());
-        if !holds || mission.prompts >= Mission::MOST_PROMPTS {
+        if !is_active || mission.prompts >= Mission::MAX_PROMPTS {
             continue;
         }
         for agent in store.agents_in(&mission.room)? {
             if is_due(&mission, &agent, now, store)? {
-                let prompted_at = mission.agent(&agent).and_then(|known| known.prompted_at);
+                let prompted_at = mission.agent(&agent).and_then(|state| state.prompted_at);
                 due.push(DuePrompt { mission: mission.id.clone(), agent, prompted_at });
             }
         }
@@ -79,7 +81,7 @@ fn due(now: Time, store: &mut dyn Snapshot) -> Result<Vec<DuePrompt>, Fault> {
     Ok(due)
 }
 
-/// Whether an agent has had nothing to do for so long that it is prompted.
+/// Whether an agent has been idle for at least its idle timeout.
 fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapshot) -> Result<bool, Fault> {
     let (overridden, own) =
         (store.idle(&mission.mission_scope, agent)?, store.idle(&MissionScope::Global, agent)?);
@@ -88,7 +90,7 @@ fn is_due(mission: &Mission, agent: &AgentId, now: Time, store: &mut dyn Snapsho
     if latest.as_ref().is_some_and(|run| !matches!(run.state, RunState::Ended(_))) {
         return Ok(false);
     }
-    let prompted = mission.agent(agent).and_then(|known| known.prompted_at);
+    let prompted = mission.agent(agent).and_then(|state| state.prompted_at);
     let since = prompted.max(latest.and_then(|run| run.ended_at));
     Ok(since.is_none_or(|since| now >= since.plus(idle.idle_timeout())))
 }

@@ -1,4 +1,4 @@
-//! What is said to an agent while it is at work, on its way into the turn that it is in.
+//! Injection: sends messages for a busy agent to its gateway, and merges accepted ones into the active run.
 
 use super::driver::RETRY_DELAY;
 use super::host::HostCommand;
@@ -7,19 +7,20 @@ use crate::Hub;
 use parlor_model::{AgentId, Caller, Command, EntityKind, Message, Refusal, RoomId, RunId};
 use std::sync::Arc;
 
-/// What an agent says that it can do, where it takes more while it is at work.
+/// Capability of agents that accept messages during a run.
 pub(super) const INJECT_CAPABILITY: &str = "inject";
 
 impl Hub {
-    /// Offers what waits to turns that can take it.
+    /// Offers queued messages to the active runs that accept injections.
     pub(super) async fn offer_injections(&self) {
-        let offers = self.turns().desk().offers();
+        let offers = self.scheduler().lock().take_injection_offers();
         for offer in offers {
-            // What cannot be read now, or is gone, is looked at again when it is its turn.
-            if let Ok(Some(message)) = self.said(&offer).await {
-                let scheduler = self.turns().desk();
-                // Told while nobody can end it, as with every turn.
-                if scheduler.stands(&offer) {
+            // A message that cannot be read or was deleted is handled when its own run starts.
+            if let Ok(Some(message)) = self.injected_message(&offer).await {
+                let scheduler = self.scheduler().lock();
+                // Sent under the scheduler lock, so that the active run cannot end before the message is
+                // sent.
+                if scheduler.is_offer_valid(&offer) {
                     let InjectionOffer { host, agent, room, run, added, .. } = &offer;
                     host.send(&HostCommand::Inject { agent, room, run, added, message: &message });
                 }
@@ -27,21 +28,25 @@ impl Hub {
         }
     }
 
-    async fn said(&self, offer: &InjectionOffer) -> Result<Option<Arc<Message>>, Refusal> {
+    async fn injected_message(&self, offer: &InjectionOffer) -> Result<Option<Arc<Message>>, Refusal> {
         let id = offer.message.clone();
         self.read_snapshot(move |_, store| store.message(&id)).await
     }
 
-    /// An agent has what was said to it meanwhile: that waits no longer. Told again, it changes nothing.
+    /// Merges the queued run of an injected message into the active run, after the agent accepted the
+    /// message. Idempotent.
     pub async fn injection_accepted(
         &self,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         agent: &AgentId,
         room: &RoomId,
         run: &RunId,
         added: &RunId,
     ) -> Result<(), Refusal> {
-        self.turns().desk().agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        self.scheduler()
+            .lock()
+            .agent_on_connection(agent, connection)
+            .ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let (into, of) = (run.clone(), (agent.clone(), room.clone()));
         let own = self.read_snapshot(move |_, store| {
             Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.room) == of))
@@ -50,15 +55,17 @@ impl Hub {
             return Err(Refusal::NotFound(EntityKind::Run));
         }
         let join = Command::MergeRun { run: added.clone(), into: run.clone() };
-        // What the host says next may be the end of that turn, upon which this one would begin.
+        // Commit before the next frame is read: it may end the active run, and then the queued run would
+        // start.
         while let Err(Refusal::Unavailable) = self.execute(&Caller::OPERATOR, join.clone()).await
             && !self.is_closing()
         {
-            // The disk is full: there is no news to wait for.
+            // The store is unavailable, for example because the disk is full, and no event reports its
+            // recovery.
             tokio::time::sleep(RETRY_DELAY).await;
         }
         self.wait_until_caught_up().await;
-        self.turns().desk().mark_alive(agent, Some(room));
+        self.scheduler().lock().mark_alive(agent, Some(room));
         Ok(())
     }
 }

@@ -1,4 +1,9 @@
-//! Turns: what agents are asked, say and are told, behind the fan-out.
+//! Agent runs: queues, starts, streams, stops and resumes them, and relays approvals, inquiries and gateway
+//! requests.
+//!
+//! Owns the pure `Scheduler`, the driver loop that executes its results, and the `Hub` methods that the
+//! gateway protocol and the REST API call. State changes are committed through the write pipeline; nothing
+//! here writes to the store directly.
 
 mod approvals;
 pub(crate) mod driver;

@@ -1,7 +1,7 @@
-//! The questions of agents: how long each is open, and who is to hear the answer.
+//! Deadlines of open approvals, and decisions that wait for their gateway.
 //!
-//! Owns: an answer is handed out once, and only to the gateway that asked; time is that of a clock that nobody sets.
-//! Pure: it is told what happened and asked what to do.
+//! Owns: a decision is delivered once. Deadlines use the monotonic clock, so that clock changes do not move
+//! them. Pure state without I/O: callers pass in events and the current time.
 
 use super::scheduler::STORE_RETRY_DELAY;
 use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
@@ -12,57 +12,58 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct PendingApprovals {
     open: HashMap<ApprovalId, OpenApproval>,
-    /// Decided while the gateway that asked was away.
-    unheard: HashMap<ApprovalId, Arc<Approval>>,
+    /// Decided approvals that have not been delivered to their gateway yet.
+    undelivered: HashMap<ApprovalId, Arc<Approval>>,
 }
 
 struct OpenApproval {
     agent: AgentId,
     room: RoomId,
     deadline: Instant,
-    /// When the store was asked to close it.
-    asked_at: Option<Instant>,
+    /// Time of the last attempt to commit the expiry.
+    expiry_submitted_at: Option<Instant>,
 }
 
 impl PendingApprovals {
-    pub fn asked(&mut self, approval: &Approval, open_for: Duration, now: Instant) {
+    pub fn add(&mut self, approval: &Approval, open_for: Duration, now: Instant) {
         let Approval { id, agent, room, .. } = approval;
-        // Asked again, it is open no longer for that.
+        // A repeated request does not extend the deadline.
         self.open.entry(id.clone()).or_insert_with(|| OpenApproval {
             agent: agent.clone(),
             room: room.clone(),
             deadline: now + open_for,
-            asked_at: None,
+            expiry_submitted_at: None,
         });
     }
 
     pub fn decided(&mut self, approval: &Arc<Approval>) {
         self.open.remove(&approval.id);
-        self.unheard.insert(approval.id.clone(), approval.clone());
+        self.undelivered.insert(approval.id.clone(), approval.clone());
     }
 
-    /// What was decided and is heard now, each once.
-    pub fn take_deliverable(&mut self, hears: impl Fn(&Approval) -> bool) -> Vec<Arc<Approval>> {
-        let heard: Vec<_> = self.unheard.values().filter(|approval| hears(approval)).cloned().collect();
-        for approval in &heard {
-            self.unheard.remove(&approval.id);
+    /// Takes the undelivered decisions that satisfy `is_deliverable`; each is returned once.
+    pub fn take_deliverable(&mut self, is_deliverable: impl Fn(&Approval) -> bool) -> Vec<Arc<Approval>> {
+        let deliverable: Vec<_> =
+            self.undelivered.values().filter(|approval| is_deliverable(approval)).cloned().collect();
+        for approval in &deliverable {
+            self.undelivered.remove(&approval.id);
         }
-        heard
+        deliverable
     }
 
-    /// Nobody waits any more for what was asked in this turn.
+    /// Drops the undelivered decisions of an ended run: the agent no longer waits for them.
     pub fn run_ended(&mut self, run: &RunId) {
-        self.unheard.retain(|_, approval| approval.run != *run);
+        self.undelivered.retain(|_, approval| approval.run != *run);
     }
 
-    pub fn agent_gone(&mut self, agent: &AgentId) {
+    pub fn agent_removed(&mut self, agent: &AgentId) {
         self.open.retain(|_, open| open.agent != *agent);
-        self.unheard.retain(|_, approval| approval.agent != *agent);
+        self.undelivered.retain(|_, approval| approval.agent != *agent);
     }
 
-    pub fn room_gone(&mut self, room: &RoomId) {
+    pub fn room_removed(&mut self, room: &RoomId) {
         self.open.retain(|_, open| open.room != *room);
-        self.unheard.retain(|_, approval| approval.room != *room);
+        self.undelivered.retain(|_, approval| approval.room != *room);
     }
 
     pub fn forget(&mut self, id: &ApprovalId) {
@@ -73,12 +74,13 @@ impl PendingApprovals {
         self.open.get(id).is_some_and(|open| open.deadline <= now)
     }
 
-    /// Those to close now; each is given once, and again if the store did not take it.
+    /// Returns the approvals to expire now. Each is returned once, and again after `STORE_RETRY_DELAY` while
+    /// it is open.
     pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
         let mut overdue = Vec::new();
         for (id, open) in &mut self.open {
-            if open.next_look() <= now {
-                open.asked_at = Some(now);
+            if open.next_attempt() <= now {
+                open.expiry_submitted_at = Some(now);
                 overdue.push(id.clone());
             }
         }
@@ -86,13 +88,13 @@ impl PendingApprovals {
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.open.values().map(OpenApproval::next_look).min()
+        self.open.values().map(OpenApproval::next_attempt).min()
     }
 }
 
 impl OpenApproval {
-    fn next_look(&self) -> Instant {
-        self.asked_at.map_or(self.deadline, |asked| asked + STORE_RETRY_DELAY)
+    fn next_attempt(&self) -> Instant {
+        self.expiry_submitted_at.map_or(self.deadline, |at| at + STORE_RETRY_DELAY)
     }
 }
 
@@ -129,29 +131,29 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_answered_is_closed_once_and_again_if_that_was_not_taken() {
-        let (mut pending_approvals, start, one) =
+    fn an_undecided_approval_expires_once_and_is_retried_if_the_commit_fails() {
+        let (mut pending_approvals, start, id) =
             (PendingApprovals::default(), Instant::now(), ApprovalId::stored("1"));
-        pending_approvals.asked(&approval("1", "run"), MINUTE, start);
-        pending_approvals.asked(&approval("1", "run"), MINUTE, start + MINUTE / 2);
+        pending_approvals.add(&approval("1", "run"), MINUTE, start);
+        pending_approvals.add(&approval("1", "run"), MINUTE, start + MINUTE / 2);
         assert_eq!(
             pending_approvals.next_deadline(),
             Some(start + MINUTE),
-            "asked again it is open no longer"
+            "a repeated request does not extend the deadline"
         );
         assert_eq!(pending_approvals.overdue(start + MINUTE / 2), []);
-        assert!(!pending_approvals.is_overdue(&one, start + MINUTE / 2));
-        assert!(pending_approvals.is_overdue(&one, start + MINUTE));
-        let all = [one];
-        assert_eq!(pending_approvals.overdue(start + MINUTE), all);
+        assert!(!pending_approvals.is_overdue(&id, start + MINUTE / 2));
+        assert!(pending_approvals.is_overdue(&id, start + MINUTE));
+        let expired = [id];
+        assert_eq!(pending_approvals.overdue(start + MINUTE), expired);
         assert_eq!(pending_approvals.overdue(start + MINUTE), []);
-        assert_eq!(pending_approvals.overdue(start + MINUTE + STORE_RETRY_DELAY), all);
+        assert_eq!(pending_approvals.overdue(start + MINUTE + STORE_RETRY_DELAY), expired);
         pending_approvals.decided(&decided("1", "run"));
         assert_eq!(pending_approvals.next_deadline(), None);
     }
 
     #[test]
-    fn an_answer_is_heard_once_and_not_after_its_turn() {
+    fn a_decision_is_delivered_once_and_not_after_its_run_ended() {
         let mut pending_approvals = PendingApprovals::default();
         pending_approvals.decided(&decided("1", "run"));
         pending_approvals.decided(&decided("2", "other"));

@@ -1,4 +1,5 @@
-//! What waits for agents, in the hands of people: looked at, taken back, and ended with everything it set off.
+//! Backlog operations of users: list and withdraw queued runs, and cancel a run with all runs that it
+//! triggered.
 
 use super::scheduler::QueueEntry;
 use crate::Hub;
@@ -11,13 +12,13 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 impl Hub {
-    /// Whether a turn that was asked for has to wait: its agent is away, or does something else.
+    /// Whether a run has to wait because its agent is offline or busy.
     pub async fn must_wait(&self, run: &Run) -> bool {
         self.wait_until_caught_up().await;
-        self.turns().desk().must_wait(&run.id, &run.agent, Instant::now())
+        self.scheduler().lock().must_wait(&run.id, &run.agent, Instant::now())
     }
 
-    /// What waits in the rooms that the caller may see, or in one of them.
+    /// Returns the queued runs in all rooms of the caller, or in one room.
     pub async fn queue(&self, caller: &Caller, room: Option<RoomId>) -> Result<Vec<QueueEntry>, Refusal> {
         let rooms = match room {
             Some(room) => {
@@ -30,10 +31,11 @@ impl Hub {
             },
         };
         self.wait_until_caught_up().await;
-        Ok(self.turns().desk().all_waiting(&rooms))
+        Ok(self.scheduler().lock().queue_entries(&rooms))
     }
 
-    /// Takes back what waits in a room: all of it, what is for one agent, or one turn. What was said stays.
+    /// Cancels queued runs in a room: all of them, those of one agent, or a single run. The messages that
+    /// triggered them stay.
     pub async fn unqueue(
         &self,
         caller: &Caller,
@@ -43,18 +45,18 @@ impl Hub {
     ) -> Result<Vec<RunId>, Refusal> {
         self.may(caller, Query::MayStop { room: room.clone() }).await?;
         self.wait_until_caught_up().await;
-        let taken = self.turns().desk().withdraw(room, agent, run);
+        let taken = self.scheduler().lock().withdraw(room, agent, run);
         if taken.is_empty() && run.is_some() {
             return Err(Refusal::NotFound(EntityKind::Run));
         }
         for run in &taken {
             self.end_unstarted_run(run.clone(), RunOutcome::Cancelled).await;
         }
-        self.turns().wake();
+        self.scheduler().wake();
         Ok(taken)
     }
 
-    /// Ends a turn and every turn that came of it, and says which of them were not over.
+    /// Cancels a run and all its descendants. Returns the runs that had not ended.
     pub async fn cancel(&self, caller: &Caller, run: &RunId) -> Result<Vec<RunId>, Refusal> {
         let Answer::Runs(found) =
             self.read(caller, Query::Run { run: run.clone(), what: RunDetail::Itself }).await?
@@ -66,13 +68,13 @@ impl Hub {
         };
         self.may(caller, Query::MayStop { room: root.room.clone() }).await?;
         let (first, room) = (root.clone(), root.room.clone());
-        // What one turn sets off is in its own room.
+        // The descendants of a run are always in the same room.
         let tree = self.read_snapshot(move |_, store| {
-            let (mut tree, mut known) = (vec![first.clone()], HashSet::from([first.id.clone()]));
+            let (mut tree, mut visited) = (vec![first.clone()], HashSet::from([first.id.clone()]));
             let mut next = 0;
             while let Some(parent) = tree.get(next).cloned() {
                 let children = store.runs_below(&parent.id)?;
-                tree.extend(children.into_iter().filter(|child| known.insert(child.id.clone())));
+                tree.extend(children.into_iter().filter(|child| visited.insert(child.id.clone())));
                 next += 1;
             }
             Ok(tree)
@@ -85,7 +87,7 @@ impl Hub {
         }
         for waiting in open.iter().filter(|run| run.state == RunState::Queued) {
             self.unqueue(caller, &room, None, Some(&waiting.id)).await.or_else(|refusal| match refusal {
-                // It was stopped with the others, or is over.
+                // The run was stopped together with the others, or has ended.
                 Refusal::NotFound(EntityKind::Run) => Ok(Vec::new()),
                 other => Err(other),
             })?;

@@ -1,4 +1,4 @@
-//! Hands what people ask of agents and gateways on to who can answer, and the answers back.
+//! Relays inquiries to agents and requests to gateways, returns their answers, and rewinds rooms.
 
 use super::host::HostCommand;
 use super::inquiries::PendingInquiry;
@@ -13,22 +13,22 @@ use parlor_model::{
 };
 use std::time::Instant;
 
-/// What a gateway answers.
+/// An answer of a gateway, for itself or for one of its agents.
 pub struct GatewayAnswer {
     pub kind: AnswerKind,
     pub agent: Option<AgentId>,
     pub room: Option<RoomId>,
-    /// The name under which it was asked, where the answer bears it.
+    /// Request id, if the answer carries it.
     pub request: Option<Box<str>>,
     pub body: Payload,
 }
 
 impl Hub {
-    /// Asks something of an agent. The answer comes as a signal, to this connection alone.
+    /// Sends an inquiry to an agent. The answer is sent as a signal to `subscriber` only.
     pub async fn inquire(
         &self,
         caller: &Caller,
-        viewer: SubscriberId,
+        subscriber: SubscriberId,
         agent: AgentId,
         room: Option<RoomId>,
         inquiry: Inquiry,
@@ -38,17 +38,20 @@ impl Hub {
         let by = caller.user().ok_or(Refusal::NotSignedIn)?;
         let request = self.new_id();
         let host = {
-            let mut scheduler = self.turns().desk();
-            let link = scheduler.online_agent(&agent).map(|seat| seat.link).ok_or(Refusal::GatewayOffline)?;
-            let host = scheduler.host(link).ok_or(Refusal::GatewayOffline)?;
+            let mut scheduler = self.scheduler().lock();
+            let connection = scheduler
+                .online_agent(&agent)
+                .map(|online| online.connection)
+                .ok_or(Refusal::GatewayOffline)?;
+            let host = scheduler.host(connection).ok_or(Refusal::GatewayOffline)?;
             scheduler.inquiries.put(PendingInquiry {
                 request: request.clone(),
-                link,
+                connection,
                 agent: agent.clone(),
                 room: room.clone(),
                 inquiry: inquiry.clone(),
                 caller: caller.clone(),
-                viewer,
+                subscriber,
                 at: Instant::now(),
             })?;
             host
@@ -63,8 +66,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Asks something of a gateway, and gives the name under which it was asked. The answer comes as a signal to every
-    /// connection of its owner.
+    /// Sends a request of the owner to a gateway and returns the request id. The answer is sent as a signal
+    /// to all subscribers of the owner.
     pub async fn send_gateway_request(
         &self,
         caller: &Caller,
@@ -77,16 +80,16 @@ impl Hub {
             GatewayRequest::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
         };
         self.may(caller, query).await?;
-        let host = self.turns().desk().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
+        let host = self.scheduler().lock().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
         let request = self.new_id();
         host.send(&HostCommand::GatewayRequest { request: &request, gateway_request });
         Ok(request)
     }
 
-    /// A gateway answers. What nobody asked, or no longer, is heard by nobody.
+    /// Relays an answer to the user who asked. An answer without a pending inquiry is dropped.
     pub async fn relay_answer(
         &self,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         answer: GatewayAnswer,
     ) -> Result<(), Refusal> {
         let GatewayAnswer { kind, agent, room, request, body } = answer;
@@ -97,51 +100,54 @@ impl Hub {
             | AnswerKind::OauthUrl
             | AnswerKind::Oauth => {
                 let found = {
-                    let scheduler = self.turns().desk();
-                    scheduler.gateway(link).cloned().zip(scheduler.owner(link).cloned())
+                    let scheduler = self.scheduler().lock();
+                    scheduler.gateway(connection).cloned().zip(scheduler.owner(connection).cloned())
                 };
                 let Some((gateway, owner)) = found else { return Ok(()) };
                 let answered = InquiryAnswer { kind, by: Answerer::Gateway(gateway), body };
-                self.switchboard().signal_people([&owner], &Signal::Answered(Box::new(answered)));
+                self.fanout().signal_people([&owner], &Signal::Answered(Box::new(answered)));
             }
             AnswerKind::AgentCommand | AnswerKind::AgentInfo | AnswerKind::Workspace => {
                 let Some(agent) = agent else { return Ok(()) };
                 let waiting = {
-                    let mut scheduler = self.turns().desk();
+                    let mut scheduler = self.scheduler().lock();
                     let request = request.as_deref();
-                    scheduler.inquiries.take(link, kind, &agent, room.as_ref(), request, Instant::now())
+                    scheduler.inquiries.take(connection, kind, &agent, room.as_ref(), request, Instant::now())
                 };
                 if let Some(waiting) = waiting {
-                    self.tell_answer(waiting, kind, body).await?;
+                    self.send_inquiry_answer(waiting, kind, body).await?;
                 }
             }
-            AnswerKind::Rewind => tracing::debug!(?agent, ?room, "a host answered to a rewind"),
+            AnswerKind::Rewind => tracing::debug!(?agent, ?room, "a gateway answered a rewind"),
         }
         Ok(())
     }
 
-    /// Takes back what was said in a room from somebody's own message on, and has its agents forget it.
+    /// Deletes the messages of a room from one of the caller's own messages on, and makes the agents in the
+    /// room drop them from their context.
     pub async fn rewind(&self, caller: &Caller, room: RoomId, message: MessageId) -> Result<(), Refusal> {
-        let spoken = self.turns().desk().replies_in(&room);
+        let open_replies = self.scheduler().lock().replies_in(&room);
         let command = Command::Rewind { room: room.clone(), message };
         let Receipt::Rewound(rewound) = self.execute(caller, command).await? else {
             return Err(Refusal::Unavailable);
         };
         let RewindResult { message, mut removed, ended, agents, through } = *rewound;
-        // What was being said will never be, and viewers have some of it.
-        let unsaid = spoken.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
-        removed.extend(unsaid.map(|(_, reply)| reply));
+        // Replies of the ended runs will never be posted, but subscribers have already received parts of
+        // them.
+        let unfinished =
+            open_replies.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
+        removed.extend(unfinished.map(|(_, reply)| reply));
         let (stops, hosts) = {
-            let (mut scheduler, now) = (self.turns().desk(), Instant::now());
+            let (mut scheduler, now) = (self.scheduler().lock(), Instant::now());
             for run in &ended {
                 scheduler.apply_event(&Event::RunChanged(run.clone()), now);
             }
-            let stops = self.orders_to_stop(&mut scheduler);
+            let stops = self.take_stop_commands(&mut scheduler);
             let mut hosts = Vec::new();
             for agent in agents {
-                match scheduler.online_agent(&agent).and_then(|seat| scheduler.host(seat.link)) {
+                match scheduler.online_agent(&agent).and_then(|online| scheduler.host(online.connection)) {
                     Some(host) => hosts.push((host, agent)),
-                    None => scheduler.forgets_later(&agent, &room, &message.id),
+                    None => scheduler.queue_rewind(&agent, &room, &message.id),
                 }
             }
             (stops, hosts)
@@ -152,38 +158,39 @@ impl Hub {
         for (host, agent) in hosts {
             host.send(&HostCommand::Rewind { agent: &agent, room: &room, message: &message.id });
         }
-        // Who is told what was taken back has been told of each piece.
+        // Subscribers receive the deletion events before the rewind signal.
         self.wait_until_published(through).await;
         let (id, text) = (message.id.clone(), message.text.clone());
         let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
-        self.switchboard().signal_room(&room, &signal, None);
+        self.fanout().signal_room(&room, &signal, None);
         Ok(())
     }
 
-    /// Tells an agent that has come what was taken back while it was away.
-    pub(super) fn send_pending_rewinds(&self, link: GatewayConnectionId, agent: &AgentId) {
-        let (host, to_forget) = {
-            let mut scheduler = self.turns().desk();
-            let Some(host) =
-                scheduler.agent_on_connection(agent, link).and_then(|seat| scheduler.host(seat.link))
+    /// Sends an agent the rewinds that happened while it was offline.
+    pub(super) fn send_pending_rewinds(&self, connection: GatewayConnectionId, agent: &AgentId) {
+        let (host, rewinds) = {
+            let mut scheduler = self.scheduler().lock();
+            let Some(host) = scheduler
+                .agent_on_connection(agent, connection)
+                .and_then(|online| scheduler.host(online.connection))
             else {
                 return;
             };
-            (host, scheduler.take_unforgotten(agent))
+            (host, scheduler.take_pending_rewinds(agent))
         };
-        for (room, message) in &to_forget {
+        for (room, message) in &rewinds {
             host.send(&HostCommand::Rewind { agent, room, message });
         }
     }
 
-    /// To who asked, if they may still ask.
-    async fn tell_answer(
+    /// Sends an answer to the subscriber that asked, if the caller may still send this inquiry.
+    async fn send_inquiry_answer(
         &self,
         waiting: PendingInquiry,
         kind: AnswerKind,
         body: Payload,
     ) -> Result<(), Refusal> {
-        let PendingInquiry { agent, room, inquiry, caller, viewer, .. } = waiting;
+        let PendingInquiry { agent, room, inquiry, caller, subscriber, .. } = waiting;
         let query = Query::MayInquire { agent: agent.clone(), room, inquiry };
         if self.may(&caller, query).await.is_err() {
             return Ok(());
@@ -192,8 +199,8 @@ impl Hub {
         let Some(found) = self.read_snapshot(move |_, store| store.agent(&id)).await? else { return Ok(()) };
         let status = self.agent_status(&agent);
         let by = Answerer::Agent { agent, name: found.name, kind: found.host.kind, status };
-        self.switchboard()
-            .signal_viewer(viewer, &Signal::Answered(Box::new(InquiryAnswer { kind, by, body })));
+        self.fanout()
+            .signal_subscriber(subscriber, &Signal::Answered(Box::new(InquiryAnswer { kind, by, body })));
         Ok(())
     }
 }

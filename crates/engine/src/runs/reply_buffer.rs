@@ -1,12 +1,13 @@
-//! What an agent has said so far, so that a late joiner sees it and nothing is lost when the agent is.
+//! Buffer of a streaming reply. Late joiners read it from the start, and it preserves the reply if the agent
+//! is lost.
 //!
-//! Owns: the finished text equals the chunks. Neighbouring texts and thoughts are one chunk that came in pieces;
-//! everything else keeps its own.
+//! Owns: the finished text equals the concatenated text chunks. Adjacent text chunks are merged, and so are
+//! adjacent thinking chunks; all other chunks stay separate.
 
 use parlor_model::{Chunk, ChunkKind};
 use std::sync::Arc;
 
-/// How many chunks that do not flow together, and how many bytes, one reply may have.
+/// Maximum number of chunks after merging, and maximum bytes, of one reply.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyLimits {
     pub chunks: usize,
@@ -16,7 +17,7 @@ pub struct ReplyLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyTooLong;
 
-/// A place in what was said: everything before it has been read.
+/// Position in a reply; everything before it has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ReplyOffset {
     part: usize,
@@ -24,7 +25,7 @@ pub struct ReplyOffset {
 }
 
 impl ReplyOffset {
-    /// So many whole parts, and so many bytes of the next.
+    /// Number of complete parts, and number of bytes of the next part.
     pub fn place(self) -> (usize, usize) {
         (self.part, self.byte)
     }
@@ -36,7 +37,7 @@ pub struct ReplyBuffer {
     bytes: usize,
 }
 
-/// A chunk that may still grow.
+/// A chunk that can still grow by merging.
 #[derive(Debug)]
 struct ReplyPart {
     kind: ChunkKind,
@@ -45,7 +46,7 @@ struct ReplyPart {
 }
 
 impl ReplyPart {
-    fn flows(&self) -> bool {
+    fn is_mergeable(&self) -> bool {
         self.kind.is_mergeable() && self.metadata.is_none()
     }
 
@@ -55,16 +56,17 @@ impl ReplyPart {
 }
 
 impl ReplyBuffer {
-    pub fn push(&mut self, chunk: &Chunk, bounds: ReplyLimits) -> Result<(), ReplyTooLong> {
+    pub fn push(&mut self, chunk: &Chunk, limits: ReplyLimits) -> Result<(), ReplyTooLong> {
         let metadata = chunk.metadata.as_ref().map_or(0, |metadata| metadata.0.len());
         let bytes = self.bytes + chunk.content.len() + metadata;
-        if bytes > bounds.bytes {
+        if bytes > limits.bytes {
             return Err(ReplyTooLong);
         }
-        let flows =
-            |last: &&mut ReplyPart| last.kind == chunk.kind && last.flows() && chunk.metadata.is_none();
-        let full = self.parts.len() >= bounds.chunks;
-        if let Some(last) = self.parts.last_mut().filter(flows) {
+        let is_mergeable = |last: &&mut ReplyPart| {
+            last.kind == chunk.kind && last.is_mergeable() && chunk.metadata.is_none()
+        };
+        let full = self.parts.len() >= limits.chunks;
+        if let Some(last) = self.parts.last_mut().filter(is_mergeable) {
             last.content.push_str(&chunk.content);
         } else if full {
             return Err(ReplyTooLong);
@@ -84,42 +86,48 @@ impl ReplyBuffer {
         self.parts.len()
     }
 
-    /// Behind everything that was said.
+    /// Position after the last byte.
     pub fn end(&self) -> ReplyOffset {
         match self.parts.last() {
-            Some(last) if last.flows() => {
+            Some(last) if last.is_mergeable() => {
                 ReplyOffset { part: self.parts.len() - 1, byte: last.content.len() }
             }
             _ => ReplyOffset { part: self.parts.len(), byte: 0 },
         }
     }
 
-    /// How many bytes lie between the two.
+    /// Number of bytes between two positions.
     pub fn length(&self, from: ReplyOffset, to: ReplyOffset) -> usize {
         let parts = self.parts.iter().enumerate().take(to.part + 1).skip(from.part);
         parts
-            .map(|(place, part)| {
-                let begin = if place == from.part { from.byte } else { 0 };
-                let end = if place == to.part { to.byte } else { part.content.len() };
+            .map(|(index, part)| {
+                let begin = if index == from.part { from.byte } else { 0 };
+                let end = if index == to.part { to.byte } else { part.content.len() };
                 end - begin
             })
             .sum()
     }
 
-    /// The next piece between the two and the mark behind it; of what flows, at most so many bytes.
-    pub fn next(&self, mut from: ReplyOffset, to: ReplyOffset, most: usize) -> Option<(Chunk, ReplyOffset)> {
+    /// Returns the next chunk between two positions, and the position after it. A mergeable part is split
+    /// into chunks of at most `max_bytes` bytes.
+    pub fn next(
+        &self,
+        mut from: ReplyOffset,
+        to: ReplyOffset,
+        max_bytes: usize,
+    ) -> Option<(Chunk, ReplyOffset)> {
         while from < to {
             let part = self.parts.get(from.part)?;
             let end = if from.part == to.part { to.byte } else { part.content.len() };
             let next_part = ReplyOffset { part: from.part + 1, byte: 0 };
-            if !part.flows() {
+            if !part.is_mergeable() {
                 return Some((part.chunk(0, end), next_part));
             }
             if from.byte < end {
-                let most = part.content.floor_char_boundary((from.byte + most).min(end));
-                // A character that is longer than what is allowed is not cut.
+                let limit = part.content.floor_char_boundary((from.byte + max_bytes).min(end));
+                // A character longer than `max_bytes` is not split.
                 let until =
-                    if most > from.byte { most } else { part.content.ceil_char_boundary(from.byte + 1) };
+                    if limit > from.byte { limit } else { part.content.ceil_char_boundary(from.byte + 1) };
                 let reached = ReplyOffset { byte: until, ..from };
                 return Some((part.chunk(from.byte, until), reached));
             }
@@ -128,7 +136,7 @@ impl ReplyBuffer {
         None
     }
 
-    /// The tools that were called.
+    /// Tool calls of the reply.
     pub fn tools(&self) -> Vec<Chunk> {
         let calls = self.parts.iter().filter(|part| part.kind == ChunkKind::ToolUse);
         calls.map(|part| part.chunk(0, part.content.len())).collect()
@@ -143,13 +151,13 @@ impl ReplyBuffer {
         texts.map(|part| part.content.as_str()).collect()
     }
 
-    /// The reply as it is kept. What the agent says it was counts, unless it is only the beginning of what was
-    /// heard: then the frame that said so was too small for it.
-    pub fn finish(&self, said: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
-        let heard = self.text();
-        let text = match said {
-            Some(said) if !heard.starts_with(said) => said.into(),
-            _ => heard.into(),
+    /// Returns the text and the chunks to store. `final_text`, the full text sent by the agent, wins unless
+    /// it is only a prefix of the streamed text: then it was truncated to fit into a frame.
+    pub fn finish(&self, final_text: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
+        let streamed = self.text();
+        let text = match final_text {
+            Some(text) if !streamed.starts_with(text) => text.into(),
+            _ => streamed.into(),
         };
         (text, self.chunks())
     }
@@ -166,18 +174,18 @@ mod tests {
         Chunk { kind, content: content.into(), metadata: None }
     }
 
-    fn heard(pieces: &[(ChunkKind, &str)]) -> ReplyBuffer {
+    fn buffer_of(chunks: &[(ChunkKind, &str)]) -> ReplyBuffer {
         let mut reply_buffer = ReplyBuffer::default();
-        for (kind, content) in pieces {
+        for (kind, content) in chunks {
             reply_buffer.push(&chunk(*kind, content), WIDE).unwrap();
         }
         reply_buffer
     }
 
     #[test]
-    fn only_neighbouring_texts_and_thoughts_flow_together() {
+    fn only_adjacent_text_or_thinking_chunks_are_merged() {
         use ChunkKind::{Error, Text, Thinking, ToolResult, ToolUse};
-        let reply_buffer = heard(&[
+        let reply_buffer = buffer_of(&[
             (Thinking, "h"),
             (Thinking, "m"),
             (Text, "a"),
@@ -197,19 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_says_it_was_counts_unless_more_was_heard() {
-        let reply_buffer = heard(&[(ChunkKind::Text, "part1 "), (ChunkKind::Text, "part2")]);
-        let text = |said| reply_buffer.finish(said).0.to_string();
+    fn the_final_text_wins_unless_it_is_a_prefix_of_the_streamed_text() {
+        let reply_buffer = buffer_of(&[(ChunkKind::Text, "part1 "), (ChunkKind::Text, "part2")]);
+        let text = |final_text| reply_buffer.finish(final_text).0.to_string();
         assert_eq!(text(None), "part1 part2");
-        assert_eq!(text(Some("part1 ")), "part1 part2", "cut off to fit into a frame");
+        assert_eq!(text(Some("part1 ")), "part1 part2", "truncated to fit into a frame");
         assert_eq!(text(Some("")), "part1 part2");
-        assert_eq!(text(Some("part1 part2 and more")), "part1 part2 and more", "a piece was lost on its way");
+        assert_eq!(text(Some("part1 part2 and more")), "part1 part2 and more", "a chunk was lost");
         assert_eq!(text(Some("Error: exit 3")), "Error: exit 3");
         assert_eq!(ReplyBuffer::default().finish(Some("all at once")).0.as_ref(), "all at once");
     }
 
     #[test]
-    fn what_is_too_long_changes_nothing() {
+    fn a_chunk_beyond_the_limits_leaves_the_buffer_unchanged() {
         let narrow = ReplyLimits { chunks: 2, bytes: 5 };
         let mut reply_buffer = ReplyBuffer::default();
         reply_buffer.push(&chunk(ChunkKind::Text, "abc"), narrow).unwrap();
@@ -218,7 +226,7 @@ mod tests {
         assert_eq!(
             reply_buffer.push(&chunk(ChunkKind::Text, "d"), narrow),
             Err(ReplyTooLong),
-            "a third that does not flow"
+            "a third chunk that cannot be merged"
         );
         assert_eq!(reply_buffer.text(), "abc");
     }
@@ -227,18 +235,18 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn the_text_is_that_of_the_pieces_in_order(pieces in prop::collection::vec((any::<bool>(), ".{0,5}"), 0..40)) {
-            let mut rollup = ReplyBuffer::default();
+        fn the_text_is_the_concatenation_of_the_text_chunks(chunks in prop::collection::vec((any::<bool>(), ".{0,5}"), 0..40)) {
+            let mut reply_buffer = ReplyBuffer::default();
             let mut expected = String::new();
-            for (spoken, content) in &pieces {
-                let kind = if *spoken { ChunkKind::Text } else { ChunkKind::ToolUse };
-                rollup.push(&chunk(kind, content), WIDE).unwrap();
-                if *spoken {
+            for (is_text, content) in &chunks {
+                let kind = if *is_text { ChunkKind::Text } else { ChunkKind::ToolUse };
+                reply_buffer.push(&chunk(kind, content), WIDE).unwrap();
+                if *is_text {
                     expected.push_str(content);
                 }
             }
-            prop_assert_eq!(rollup.text(), expected.clone());
-            prop_assert_eq!(rollup.finish(None).0, expected.into());
+            prop_assert_eq!(reply_buffer.text(), expected.clone());
+            prop_assert_eq!(reply_buffer.finish(None).0, expected.into());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that come back to a turn, and those that come too late.
+//! Resumes runs after a gateway reconnects, and handles gateways that complete a run after its end.
 
 use super::host::HostCommand;
 use super::hosting::{ReplyRef, RunCompletion};
@@ -11,52 +11,55 @@ use parlor_model::{
 use std::sync::Arc;
 
 impl Hub {
-    /// A host goes on with a turn: it is told how far it was heard, or that the turn is over.
+    /// Resumes a run: sends the gateway the position up to which the hub has the reply, or the end of the
+    /// run.
     pub async fn resume(
         &self,
-        link: GatewayConnectionId,
+        connection: GatewayConnectionId,
         agent: &AgentId,
         room: &RoomId,
         run: &RunId,
     ) -> Result<(), Refusal> {
-        // A turn that began a moment ago is known a moment later.
+        // Wait until the scheduler has applied the event that started the run.
         self.wait_until_caught_up().await;
         let (host, resumed) = {
-            let mut scheduler = self.turns().desk();
-            scheduler.agent_on_connection(agent, link).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            (scheduler.host(link), scheduler.resume(agent, run))
+            let mut scheduler = self.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            (scheduler.host(connection), scheduler.resume(agent, run))
         };
         let Some(host) = host else { return Ok(()) };
         match resumed {
-            ResumeStatus::GoesOn => {
-                let heard = self.switchboard().published_offset(run);
+            ResumeStatus::Active => {
+                let heard = self.fanout().published_offset(run);
                 host.send(&HostCommand::Resumed { agent, room, run, heard });
             }
             ResumeStatus::Ending => {}
             ResumeStatus::Unknown => {
-                let outcome = self.outcome(agent, room, run).await?;
+                let outcome = self.run_outcome(agent, room, run).await?;
                 host.send(&HostCommand::Ended { agent, room, run, outcome: &outcome });
             }
         }
         Ok(())
     }
 
-    /// Hands over what an agent was to do when it was lost. A host that has heard of it knows it by its name; one that
-    /// has not would never do it, where the hub or the line broke on the way.
+    /// Sends the lost runs of an agent to its gateway again. A gateway that has the run recognises its id;
+    /// one that never received it, because the hub or the connection failed, would otherwise never execute
+    /// it.
     pub(super) async fn redispatch_runs(&self, agent: &AgentId) {
-        // Known by now, if it had begun.
+        // Wait until the scheduler has applied the start of every committed run.
         self.wait_until_caught_up().await;
-        let unheard = self.turns().desk().unheard(agent);
-        for run in unheard {
-            if let Ok(Some(started)) = self.begun(&run).await {
-                self.turns().desk().heard_of(&run);
+        let lost = self.scheduler().lock().lost_runs(agent);
+        for run in lost {
+            if let Ok(Some(started)) = self.load_started_run(&run).await {
+                self.scheduler().lock().mark_dispatched(&run);
                 self.dispatch_run(&started).await;
             }
         }
     }
 
-    /// A turn that runs, as it was handed over when it began; nothing if what it was asked is gone.
-    async fn begun(&self, run: &RunId) -> Result<Option<StartedRun>, Refusal> {
+    /// Loads an active run with its trigger, as it was sent at its start; `None` if the trigger was deleted
+    /// or the run is not active.
+    async fn load_started_run(&self, run: &RunId) -> Result<Option<StartedRun>, Refusal> {
         let id = run.clone();
         self.read_snapshot(move |_, store| {
             let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
@@ -78,29 +81,31 @@ impl Hub {
         .await
     }
 
-    /// A host ends a turn that is over. What it has to say is said once if the turn was given up.
+    /// Handles the completion of a run that has already ended, and reports the end to the gateway. The reply
+    /// is posted, once, if the run was interrupted.
     pub(super) async fn complete_ended_run(
         &self,
-        voice: ReplyRef<'_>,
+        reply_ref: ReplyRef<'_>,
         finished: RunCompletion,
     ) -> Result<(), Refusal> {
-        let ReplyRef { link, agent, room, run: Some(run), .. } = voice else { return Ok(()) };
-        if self.turns().desk().resume(agent, run) != ResumeStatus::Unknown {
+        let ReplyRef { connection, agent, room, run: Some(run), .. } = reply_ref else { return Ok(()) };
+        if self.scheduler().lock().resume(agent, run) != ResumeStatus::Unknown {
             return Ok(());
         }
-        let outcome = self.outcome(agent, room, run).await?;
+        let outcome = self.run_outcome(agent, room, run).await?;
         if outcome == RunOutcome::Interrupted && finished.outcome != RunOutcome::Interrupted {
-            self.post_late_reply(voice, finished, Some(run.clone())).await?;
+            self.post_late_reply(reply_ref, finished, Some(run.clone())).await?;
         }
-        let host = self.turns().desk().host(link);
+        let host = self.scheduler().lock().host(connection);
         if let Some(host) = host {
             host.send(&HostCommand::Ended { agent, room, run, outcome: &outcome });
         }
         Ok(())
     }
 
-    /// How a turn of this agent ended. One that there never was, or that is somebody else's, is told alike.
-    async fn outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<RunOutcome, Refusal> {
+    /// Returns how a run of this agent ended. An unknown run and a run of another agent both yield
+    /// `Cancelled`.
+    async fn run_outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<RunOutcome, Refusal> {
         let id = run.clone();
         let found = self.read_snapshot(move |_, store| store.run(&id)).await?;
         let own = found.filter(|run| run.agent == *agent && run.room == *room);

@@ -1,7 +1,7 @@
-//! Lets the look of a terminal through and nothing that acts: an escape sequence can write to the clipboard,
-//! fake a link or type on its reader's behalf.
+//! Filter for terminal output: text, colours and cursor movement pass. All other escape sequences are
+//! dropped, because they can write to the clipboard, fake links or type on behalf of the reader.
 
-/// The filter of one terminal: a sequence may come in several pieces.
+/// Filter of one terminal. It keeps state between calls, because a sequence may be split over several chunks.
 #[derive(Debug, Default)]
 pub struct TerminalFilter {
     state: State,
@@ -14,17 +14,17 @@ enum State {
     Escape,
     /// Between ESC and the final letter of a two-letter sequence such as `ESC ( B`.
     Designation,
-    /// The parameters so far; `None` if it is of a kind that is dropped anyway.
+    /// Parameters of a control sequence so far; `None` if the sequence is going to be dropped.
     Control(Option<String>),
-    /// A text for the terminal itself (OSC, DCS, SOS, PM, APC), up to its end.
+    /// String for the terminal itself (OSC, DCS, SOS, PM, APC), up to its terminator.
     Command,
     CommandEscape,
 }
 
-/// Colours and cursor, erasing what was shown.
+/// Final bytes of the control sequences that pass: colours, cursor movement and erasing.
 const HARMLESS: &str = "mABCDEFGHfdJK";
-/// A colour needs a few numbers; more is an attempt to fill the memory.
-const LONGEST_PARAMETERS: usize = 64;
+/// Maximum bytes of the parameters of a control sequence; a longer sequence is dropped, to bound memory.
+const MAX_PARAMETERS_BYTES: usize = 64;
 
 impl TerminalFilter {
     pub fn pass(&mut self, data: &str) -> String {
@@ -63,7 +63,7 @@ impl TerminalFilter {
     fn text(&self, c: char, shown: &mut String) -> State {
         match c {
             '\u{1b}' => State::Escape,
-            // The same introducers as one character.
+            // The same introducers as single C1 characters.
             '\u{9b}' => State::Control(Some(String::new())),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => State::Command,
             '\n' | '\r' | '\t' | '\u{8}' => {
@@ -81,13 +81,13 @@ impl TerminalFilter {
 
 fn control(c: char, parameters: Option<String>, shown: &mut String) -> State {
     match c {
-        '0'..='9' | ';' | ':' => {
-            State::Control(parameters.filter(|known| known.len() < LONGEST_PARAMETERS).map(|mut known| {
-                known.push(c);
-                known
-            }))
-        }
-        // Private and intermediate bytes make it something else than a colour or a move.
+        '0'..='9' | ';' | ':' => State::Control(
+            parameters.filter(|parameters| parameters.len() < MAX_PARAMETERS_BYTES).map(|mut parameters| {
+                parameters.push(c);
+                parameters
+            }),
+        ),
+        // Private and intermediate bytes give the sequence another meaning, so it is dropped.
         '\u{20}'..='\u{3f}' => State::Control(None),
         '\u{1b}' => State::Escape,
         '\u{40}'..='\u{7e}' => {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_moves_pass() {
+    fn colours_and_cursor_movement_pass() {
         for plain in [
             "$ npm test\r\n",
             "\u{1b}[32mok\u{1b}[0m",
@@ -125,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_does_not() {
+    fn other_escape_sequences_are_dropped() {
         let cases = [
             ("\u{1b}]52;c;aGVsbG8=\u{7}x", "x"),
-            ("\u{1b}]8;;http://evil\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}]8;;http://evil\u{1b}\\connection\u{1b}]8;;\u{1b}\\", "connection"),
             ("\u{1b}P$q\"p\u{1b}\\x", "x"),
             ("\u{1b}_apc\u{9c}x", "x"),
             ("\u{9d}0;title\u{7}x", "x"),
@@ -151,20 +151,20 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn it_does_not_matter_where_the_pieces_are_cut(data in "(\u{1b}|\\[|\\]|[0-9;m?P_\\\\]|\u{7}|\u{9b}|[a-z]){0,40}", cut in 0usize..40) {
+        fn the_output_does_not_depend_on_where_the_data_is_split(data in "(\u{1b}|\\[|\\]|[0-9;m?P_\\\\]|\u{7}|\u{9b}|[a-z]){0,40}", cut in 0usize..40) {
             let cut = data.char_indices().nth(cut).map_or(data.len(), |(at, _)| at);
             let mut filter = TerminalFilter::default();
-            let in_pieces = filter.pass(&data[..cut]) + &filter.pass(&data[cut..]);
-            prop_assert_eq!(in_pieces, shown(&data));
+            let split = filter.pass(&data[..cut]) + &filter.pass(&data[cut..]);
+            prop_assert_eq!(split, shown(&data));
         }
 
         #[test]
-        fn nothing_but_colours_and_moves_ever_comes_out(data in "\\PC{0,60}|(\u{1b}|\\[|\\]|[0-9;m?P_\\\\]|\u{7}|\u{9b}|\u{90}|[a-z]){0,60}") {
+        fn only_colours_and_cursor_movement_are_passed_through(data in "\\PC{0,60}|(\u{1b}|\\[|\\]|[0-9;m?P_\\\\]|\u{7}|\u{9b}|\u{90}|[a-z]){0,60}") {
             let out = shown(&data);
             let mut rest = out.as_str();
             while let Some(at) = rest.find('\u{1b}') {
                 rest = &rest[at + 1..];
-                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("a sequence has an end");
+                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("a sequence ends with a letter");
                 let harmless = rest.starts_with('[') && HARMLESS.contains(&rest[end..=end]);
                 prop_assert!(harmless, "{:?}", out);
             }

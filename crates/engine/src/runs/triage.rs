@@ -1,22 +1,22 @@
-//! Whether an agent should answer what was said to nobody by name.
+//! Triage: decides whether an agent answers an unaddressed message.
 
 use crate::Hub;
 use crate::ports::{Triage, TriageCase, TriageFuture};
 use parlor_model::{AddressedBy, MemberId, Refusal, Run};
 use std::time::Instant;
 
-/// Whether a turn is to begin.
+/// Whether a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriageDecision {
     Yes,
     No,
-    /// It stays as it is: nobody can say, and there were many of these lately.
+    /// Triage failed and the fallback limit is reached: the run stays queued.
     Later,
 }
 
 impl Hub {
     pub(super) async fn triage(&self, run: &Run) -> Result<TriageDecision, Refusal> {
-        let (asked, run) = (run, run.clone());
+        let (triaged_run, run) = (run, run.clone());
         let case = self.read_snapshot(move |_, store| {
             let Some(trigger) = &run.trigger else { return Ok(None) };
             let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(&run.room)?);
@@ -27,12 +27,12 @@ impl Hub {
             {
                 candidates.extend(store.agent(&run.agent)?);
             }
-            candidates.sort_by(|one, other| one.id.cmp(&other.id));
+            candidates.sort_by(|agent, other| agent.id.cmp(&other.id));
             let mut router = match &room.router {
                 Some(router) => store.router(router)?,
                 None => None,
             };
-            // Who is no longer in the room does not read on through a model of their own.
+            // A private router no longer reads the room once its creator is not a member.
             if let Some(own) = router.as_ref().filter(|router| !router.shared) {
                 let maker = MemberId::User(own.created_by.clone());
                 if store.member(&room.id, &maker)?.is_none() {
@@ -48,35 +48,37 @@ impl Hub {
         match tokio::time::timeout(limits.triage_timeout, self.triage_port().should_answer(case)).await {
             Ok(Ok(true)) => return Ok(TriageDecision::Yes),
             Ok(Ok(false)) => return Ok(TriageDecision::No),
-            Ok(Err(fault)) => tracing::warn!(%fault, "nobody could say whether an agent should answer"),
-            Err(_) => tracing::warn!("whether an agent should answer was not said in time"),
+            Ok(Err(fault)) => tracing::warn!(%fault, "triage failed"),
+            Err(_) => tracing::warn!("triage timed out"),
         }
-        // What cannot be decided is answered: silence would look like a fault. Where that becomes the rule, it waits.
-        let may = self.turns().desk().begin_undecided(asked, limits, Instant::now());
+        // If triage fails, the agent answers, because silence would look like a fault. The fallback limit
+        // bounds such runs.
+        let may = self.scheduler().lock().allow_triage_fallback(triaged_run, limits, Instant::now());
         Ok(if may { TriageDecision::Yes } else { TriageDecision::Later })
     }
 }
 
-/// Plain rules, for a hub without a model to ask: a question, or something that touches what the agent is for.
+/// Triage by fixed rules, for a hub without a model: an agent answers questions, and messages that share a
+/// word with its name, description or capabilities.
 pub struct RuleBasedTriage;
 
 impl Triage for RuleBasedTriage {
     fn should_answer(&self, case: TriageCase) -> TriageFuture {
-        Box::pin(std::future::ready(Ok(concerns(&case))))
+        Box::pin(std::future::ready(Ok(is_relevant(&case))))
     }
 }
 
-fn concerns(case: &TriageCase) -> bool {
+fn is_relevant(case: &TriageCase) -> bool {
     let text = case.message.text.to_lowercase();
     let agent = &case.agent;
-    let about: Vec<String> = [&agent.name, &agent.description]
+    let topics: Vec<String> = [&agent.name, &agent.description]
         .into_iter()
         .chain(&agent.host.capabilities)
         .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()))
-        // Short words are in everything.
+        // Short words occur in too many messages.
         .filter(|word| word.chars().count() > 3)
         .map(str::to_lowercase)
         .collect();
     let mut words = text.split(|c: char| !c.is_alphanumeric());
-    text.contains('?') || words.any(|word| about.iter().any(|topic| topic == word))
+    text.contains('?') || words.any(|word| topics.iter().any(|topic| topic == word))
 }

@@ -1,6 +1,7 @@
-//! Finds what was said: which messages a search could find comes from the store, whether it does is decided here.
+//! Full-text search over messages: the store supplies candidates, and this module decides which of them
+//! match.
 //!
-//! Owns: the words of a text, the language of a search, who sees what of it, order and snippets. Never: an index.
+//! Owns: tokenising, the query syntax, visibility, ranking and snippets. The stores own the index.
 
 mod snippet;
 mod terms;
@@ -20,10 +21,10 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use terms::Occurrence;
 
-/// How many matches are weighed against each other. What is older than the newest of them is on the next pages.
+/// Maximum number of matches that are ranked together. Older matches are on later pages.
 const MAX_SCORED_MATCHES: usize = 1000;
 
-/// A search as the store sees it.
+/// A search with the rooms it covers, as passed to the store.
 pub struct SearchScope<'a> {
     pub asked: &'a Search,
     pub wanted: &'a SearchTerms,
@@ -31,10 +32,11 @@ pub struct SearchScope<'a> {
 }
 
 impl<'a> SearchScope<'a> {
-    /// In the rooms of these memberships, and nowhere else.
+    /// Limits a search to the rooms of these memberships.
     pub fn new(asked: &'a Search, wanted: &'a SearchTerms, memberships: &'a [Member]) -> Self {
-        let within = |member: &&Member| asked.room.as_ref().is_none_or(|room| *room == member.room);
-        let rooms = memberships.iter().filter(within).map(|member| (member.room.as_str(), member)).collect();
+        let in_scope = |member: &&Member| asked.room.as_ref().is_none_or(|room| *room == member.room);
+        let rooms =
+            memberships.iter().filter(in_scope).map(|member| (member.room.as_str(), member)).collect();
         Self { asked, wanted, rooms }
     }
 
@@ -46,7 +48,7 @@ impl<'a> SearchScope<'a> {
         self.rooms.contains_key(room)
     }
 
-    /// Whether this person may see the message, and it is of the kind asked for; its words aside.
+    /// Whether the caller may see the message and it passes all filters; its words are not checked here.
     fn admits(&self, message: &Message) -> bool {
         let Search { sender, sender_kind, kind, from, to, .. } = self.asked;
         let member = message.destination.room().and_then(|room| self.rooms.get(room.as_str()));
@@ -65,50 +67,51 @@ struct Match {
     score: u32,
 }
 
-/// The answer to a search, from one snapshot: who is a member and what is said are of the same moment. When
-/// `patience` is over it answers with what it has, and says so.
+/// Runs a search on one snapshot, so that memberships and messages are consistent. After `timeout` it returns
+/// the results found so far and marks them as partial.
 pub fn search(
-    asked: &Search,
-    wanted: &SearchTerms,
+    request: &Search,
+    terms: &SearchTerms,
     memberships: &[Member],
-    patience: Duration,
+    timeout: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<SearchResults, Fault> {
-    let search_scope = SearchScope::new(asked, wanted, memberships);
+    let search_scope = SearchScope::new(request, terms, memberships);
     if search_scope.rooms.is_empty() {
         return Ok(SearchResults::default());
     }
-    let (mut matches, older, partial) = gather(&search_scope, patience, snapshot)?;
+    let (mut matches, older, partial) = gather(&search_scope, timeout, snapshot)?;
     let newest = matches.first().map(|newest| newest.seq);
     matches.sort_by_key(|found| (Reverse(found.score), Reverse(found.seq)));
     let (mut hits, mut bytes) = (Vec::new(), 0);
-    let mut told = asked.from_place.skip;
-    for found in matches.iter().skip(told).take(asked.limit) {
-        let message = snapshot.message(&found.id)?.expect("seen in this very snapshot");
+    let mut returned = request.from_place.skip;
+    for found in matches.iter().skip(returned).take(request.limit) {
+        let message = snapshot.message(&found.id)?.expect("the message was read from this snapshot");
         bytes += message.length();
         if bytes > ANSWER_BYTES && !hits.is_empty() {
             break;
         }
-        told += 1;
+        returned += 1;
         let words = TokenizedText::of(&message.text);
-        let places = wanted.find(&words).unwrap_or_default();
+        let places = terms.find(&words).unwrap_or_default();
         let (text, highlights) = snippet::snippet(&message.text, &words, &places);
         hits.push(Hit { snippet: text.into(), highlights, score: found.score, message });
     }
-    let next = if told < matches.len() {
-        // What comes in meanwhile must not move what was weighed.
-        let before = asked.from_place.before.or(newest.map(Seq::next));
-        Some(SearchCursor { before, skip: told })
+    let next = if returned < matches.len() {
+        // Fixes the upper end, so that new messages do not shift the ranking between pages.
+        let before = request.from_place.before.or(newest.map(Seq::next));
+        Some(SearchCursor { before, skip: returned })
     } else {
         older.map(|before| SearchCursor { before: Some(before), skip: 0 })
     };
     Ok(SearchResults { hits, next, partial })
 }
 
-/// The newest matches, newest first; from where to look for older ones; whether time ran out.
+/// The newest matches, newest first; the position from which to look for older ones; whether the timeout
+/// expired.
 fn gather(
     search_scope: &SearchScope,
-    patience: Duration,
+    timeout: Duration,
     snapshot: &mut dyn Snapshot,
 ) -> Result<(Vec<Match>, Option<Seq>, bool), Fault> {
     let began = Instant::now();
@@ -120,7 +123,7 @@ fn gather(
             Some(Match { seq, id: message.id.clone(), score })
         });
         matches.extend(found);
-        partial = began.elapsed() >= patience;
+        partial = began.elapsed() >= timeout;
         if matches.len() == MAX_SCORED_MATCHES || partial {
             older = Some(seq);
             return ControlFlow::Break(());
@@ -130,15 +133,15 @@ fn gather(
     Ok((matches, older, partial))
 }
 
-/// How well a message fits: often is better than once, whole words than beginnings, and in a short message better
-/// than somewhere in a long one. Rests on this message alone: what others say elsewhere must not show in the order.
-/// In tenths, so that those that fit about as well come by their time.
+/// Rank of a message: frequent occurrences, whole words and short messages score higher. It depends on this
+/// message alone, so that the order reveals nothing about messages in other rooms. Rounded to tenths, so that
+/// similar matches are ordered by time.
 fn score(found: &[Vec<Occurrence>], words: usize) -> u32 {
     const TYPICAL_WORDS: f64 = 20.0;
     let damping = 1.2 * (0.25 + 0.75 * words as f64 / TYPICAL_WORDS);
     let weigh = |places: &Vec<Occurrence>| {
-        let often: f64 = places.iter().map(|place| if place.whole { 1.0 } else { 0.5 }).sum();
-        often / (often + damping)
+        let frequency: f64 = places.iter().map(|place| if place.whole { 1.0 } else { 0.5 }).sum();
+        frequency / (frequency + damping)
     };
     (found.iter().map(weigh).sum::<f64>() * 10.0).round() as u32
 }

@@ -1,17 +1,17 @@
-//! The part of a text that shows why it was found: plain text, and which parts of it to mark.
+//! The excerpt of a message that shows why it was found: plain text, and the byte ranges to highlight.
 
 use super::terms::Occurrence;
 use super::tokenizer::{TokenizedText, is_silent};
 use parlor_model::characters::is_deceptive;
 use std::ops::Range;
 
-/// How much is shown of the text, in characters; how many of them before the first place to mark.
-const LENGTH: usize = 160;
-const BEFORE: usize = 40;
-/// How many places of one phrase are weighed against each other.
-const PLACES: usize = 500;
+/// Maximum characters of a snippet, and characters shown before the first highlighted place.
+const SNIPPET_CHARS: usize = 160;
+const CONTEXT_CHARS: usize = 40;
+/// Maximum number of occurrences per phrase that are considered.
+const MAX_OCCURRENCES: usize = 500;
 
-/// The snippet and the ranges in it, in bytes, in order and apart from each other.
+/// The snippet and the byte ranges to highlight in it, ordered and disjoint.
 pub fn snippet(text: &str, words: &TokenizedText, found: &[Vec<Occurrence>]) -> (String, Vec<Range<usize>>) {
     let marks = marks(words, found);
     let window = window(text, best(&marks));
@@ -25,7 +25,8 @@ pub fn snippet(text: &str, words: &TokenizedText, found: &[Vec<Occurrence>]) -> 
         let at = window.start + at;
         while marks.next_if(|mark| mark.end <= at).is_some() {}
         let start = snippet.len();
-        // A line that breaks, or turns its direction, would do so in the middle of somebody's list.
+        // Line breaks and direction marks become spaces, because they would break the layout of a result
+        // list.
         snippet.push(if is_deceptive(c) { ' ' } else { c });
         if marks.peek().is_some_and(|mark| mark.contains(&at)) {
             match ranges.last_mut().filter(|last| last.end == start) {
@@ -40,21 +41,21 @@ pub fn snippet(text: &str, words: &TokenizedText, found: &[Vec<Occurrence>]) -> 
     (snippet, ranges)
 }
 
-/// What is to be marked in the whole text, in order.
+/// The ranges to highlight in the whole text, in order.
 fn marks(words: &TokenizedText, found: &[Vec<Occurrence>]) -> Vec<Range<usize>> {
     let place = |o: &Occurrence| words.place(o.at).start..words.place(o.at + o.words - 1).end;
     let mut marks: Vec<Range<usize>> =
-        found.iter().flat_map(|places| places.iter().take(PLACES)).map(place).collect();
+        found.iter().flat_map(|places| places.iter().take(MAX_OCCURRENCES)).map(place).collect();
     marks.sort_by_key(|mark| (mark.start, mark.end));
     marks
 }
 
-/// Where most of them stand together; the first of such places.
+/// Start of the first part of the text with the most highlighted ranges.
 fn best(marks: &[Range<usize>]) -> usize {
     let mut best = (0, 0);
     let mut end = 0;
     for (index, mark) in marks.iter().enumerate() {
-        while marks.get(end).is_some_and(|other| other.start < mark.start + LENGTH - BEFORE) {
+        while marks.get(end).is_some_and(|other| other.start < mark.start + SNIPPET_CHARS - CONTEXT_CHARS) {
             end += 1;
         }
         if end - index > best.0 {
@@ -64,10 +65,11 @@ fn best(marks: &[Range<usize>]) -> usize {
     best.1
 }
 
-/// From a little before this place, whole characters and, if one is near, from the beginning of a word.
+/// The range of the text to show: starts shortly before `place`, at a word boundary if one is near, and never
+/// splits a character.
 fn window(text: &str, place: usize) -> Range<usize> {
     let back = |count: usize| text[..place].char_indices().rev().nth(count).map(|(at, _)| at);
-    let mut start = back(BEFORE - 1).unwrap_or(0);
+    let mut start = back(CONTEXT_CHARS - 1).unwrap_or(0);
     if start > 0 {
         let gap = text[start..place].char_indices().find(|(_, c)| c.is_whitespace());
         start = gap.map_or(start, |(at, c)| start + at + c.len_utf8());
@@ -75,8 +77,8 @@ fn window(text: &str, place: usize) -> Range<usize> {
     while text[start..].starts_with(is_silent) && start > 0 {
         start = text[..start].char_indices().next_back().map_or(0, |(at, _)| at);
     }
-    let mut end = text[start..].char_indices().nth(LENGTH).map_or(text.len(), |(at, _)| start + at);
-    end += text[end..].find(|c| !is_silent(c)).unwrap_or(text.len() - end).min(LENGTH);
+    let mut end = text[start..].char_indices().nth(SNIPPET_CHARS).map_or(text.len(), |(at, _)| start + at);
+    end += text[end..].find(|c| !is_silent(c)).unwrap_or(text.len() - end).min(SNIPPET_CHARS);
     while !text.is_char_boundary(end) {
         end += 1;
     }
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
     use crate::search::SearchTerms;
 
-    /// The snippet with its marks in brackets.
+    /// The snippet with highlighted ranges in brackets.
     fn shown(query: &str, text: &str) -> String {
         let words = TokenizedText::of(text);
         let found = SearchTerms::parse(query).unwrap().find(&words).expect("the text has it");
@@ -106,7 +108,7 @@ mod tests {
         assert_eq!(shown("\"is red\"", "The build is red."), "The build [is red].");
         assert_eq!(shown("caf", "Un Cafe\u{301}!"), "Un [Cafe\u{301}]!");
         assert_eq!(shown("好世", "你好世界"), "你[好世]界");
-        assert_eq!(shown("two", "one\n<b>two</b>\u{202e}x"), "one <b>[two]</b> x", "text, whatever it says");
+        assert_eq!(shown("two", "one\n<b>two</b>\u{202e}x"), "one <b>[two]</b> x", "markup is plain text");
     }
 
     #[test]
@@ -115,7 +117,7 @@ mod tests {
         let shown = shown("build red", &text);
         assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
         assert!(shown.contains("the [build] is [red], dolor"), "{shown}");
-        assert!((LENGTH..LENGTH + 10).contains(&shown.chars().count()), "{shown}");
+        assert!((SNIPPET_CHARS..SNIPPET_CHARS + 10).contains(&shown.chars().count()), "{shown}");
     }
 
     #[test]

@@ -1,23 +1,24 @@
-//! What is asked for in words: `some words`, `"a phrase"`, `begin*`, `-without`.
+//! Parser for the search syntax: `some words`, `"a phrase"`, `prefix*`, `-excluded`.
 
 use super::tokenizer::TokenizedText;
 use parlor_model::Refusal;
 
-/// Everything in `all` must occur, nothing in `none` may.
+/// Parsed search terms: every phrase in `all` must occur, and no phrase in `none`.
 #[derive(Debug, PartialEq)]
 pub struct SearchTerms {
     pub all: Vec<Phrase>,
     pub none: Vec<Phrase>,
 }
 
-/// Words that follow each other; the last may be the beginning of one.
+/// Consecutive words; the last may be a prefix.
 #[derive(Debug, PartialEq)]
 pub struct Phrase {
     pub words: Vec<Box<str>>,
     pub begins: bool,
 }
 
-/// Where a phrase occurs: at which word of the text, and whether its last word is that very word.
+/// An occurrence of a phrase: index of its first word in the text, number of words, and whether the last word
+/// matches completely.
 pub struct Occurrence {
     pub at: usize,
     pub words: usize,
@@ -25,19 +26,19 @@ pub struct Occurrence {
 }
 
 const FIELD: &str = "q";
-/// Less begins too much.
-const MIN_PREFIX: usize = 3;
-/// Each costs a walk through the index.
-const MOST_WORDS: usize = 64;
+/// Minimum characters of a prefix: a shorter one matches too many words.
+const MIN_PREFIX_CHARS: usize = 3;
+/// Maximum number of words in a search: each costs a lookup in the index.
+const MAX_WORDS: usize = 64;
 
 impl SearchTerms {
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let flaw = |rule| Refusal::invalid(FIELD, rule);
+        let invalid = |rule| Refusal::invalid(FIELD, rule);
         let mut rest = text.trim();
         if !(2..=500).contains(&rest.chars().count()) {
-            return Err(flaw("must have 2 to 500 characters"));
+            return Err(invalid("must have 2 to 500 characters"));
         }
-        let mut wanted = Self { all: Vec::new(), none: Vec::new() };
+        let mut terms = Self { all: Vec::new(), none: Vec::new() };
         let mut count = 0;
         while !rest.is_empty() {
             let without = rest.strip_prefix('-').filter(|after| !after.starts_with(char::is_whitespace));
@@ -45,7 +46,7 @@ impl SearchTerms {
             let quoted = rest.strip_prefix(is_quote);
             let (part, after) = match quoted {
                 Some(inside) => {
-                    inside.split_once(is_quote).ok_or(flaw("has a quotation mark without its pair"))?
+                    inside.split_once(is_quote).ok_or(invalid("has a quotation mark without its pair"))?
                 }
                 None => {
                     rest.split_at(rest.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(rest.len()))
@@ -56,34 +57,37 @@ impl SearchTerms {
             let words: Vec<Box<str>> = TokenizedText::of(part).iter().map(Into::into).collect();
             let Some(last) = words.last() else { continue };
             count += words.len();
-            // Who is still typing means what begins so; who quotes means what is written.
+            // The last word may still be incomplete while the user is typing, so it is a prefix; a quoted
+            // phrase is matched literally.
             let typing = quoted.is_none() && without.is_none() && rest.is_empty();
-            let long_enough = last.chars().nth(MIN_PREFIX - 1).is_some();
+            let long_enough = last.chars().nth(MIN_PREFIX_CHARS - 1).is_some();
             if starred && !long_enough && last.is_ascii() {
-                return Err(flaw("needs at least three letters before *"));
+                return Err(invalid("needs at least three letters before *"));
             }
             let phrase = Phrase { begins: (starred || typing) && long_enough, words };
-            if without.is_some() { wanted.none.push(phrase) } else { wanted.all.push(phrase) }
+            if without.is_some() { terms.none.push(phrase) } else { terms.all.push(phrase) }
         }
-        if wanted.all.is_empty() {
-            return Err(flaw("must contain a word to look for"));
+        if terms.all.is_empty() {
+            return Err(invalid("must contain a word to look for"));
         }
-        if count > MOST_WORDS {
-            return Err(flaw("must contain at most 64 words"));
+        if count > MAX_WORDS {
+            return Err(invalid("must contain at most 64 words"));
         }
-        Ok(wanted)
+        Ok(terms)
     }
 
-    /// Quick to say no, without making words of the text: a yes means nothing.
+    /// Quick pre-check without tokenising: `false` means that the text does not match; `true` means that it
+    /// may.
     pub fn may_be_in(&self, text: &str) -> bool {
         let occurs = |word: &str| {
             text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
         };
-        // Other letters have several forms each.
+        // Non-ASCII letters have several forms, so the comparison of bytes is not conclusive.
         !text.is_ascii() || self.all.iter().flat_map(|phrase| &phrase.words).all(|word| occurs(word))
     }
 
-    /// Where each of the phrases wanted occurs, or nothing if one does not, or one occurs that must not.
+    /// The occurrences of each phrase in `all`; `None` if one of them does not occur, or if a phrase in
+    /// `none` does.
     pub fn find(&self, words: &TokenizedText) -> Option<Vec<Vec<Occurrence>>> {
         if self.none.iter().any(|phrase| phrase.occurrences(words).next().is_some()) {
             return None;
@@ -107,7 +111,7 @@ impl Phrase {
     }
 }
 
-/// Also those that telephones put in by themselves.
+/// Accepts typographic quotation marks too, which phones insert automatically.
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '“' | '”' | '„' | '«' | '»')
 }
@@ -116,22 +120,22 @@ fn is_quote(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// As `+a b +c* -d`: each phrase with its sign.
-    fn shown(wanted: &SearchTerms) -> String {
+    /// The terms in short form, as `+a b +c* -d`: each phrase with its sign.
+    fn summary(terms: &SearchTerms) -> String {
         let show = |sign: &str, phrase: &Phrase| {
             format!("{sign}{}{}", phrase.words.join(" "), if phrase.begins { "*" } else { "" })
         };
-        let all = wanted.all.iter().map(|phrase| show("+", phrase));
-        all.chain(wanted.none.iter().map(|phrase| show("-", phrase))).collect::<Vec<_>>().join(" ")
+        let all = terms.all.iter().map(|phrase| show("+", phrase));
+        all.chain(terms.none.iter().map(|phrase| show("-", phrase))).collect::<Vec<_>>().join(" ")
     }
 
     #[track_caller]
     fn reads(text: &str, expected: &str) {
-        assert_eq!(shown(&SearchTerms::parse(text).unwrap()), expected, "{text:?}");
+        assert_eq!(summary(&SearchTerms::parse(text).unwrap()), expected, "{text:?}");
     }
 
     #[test]
-    fn words_phrases_beginnings_and_what_must_not_occur() {
+    fn words_phrases_prefixes_and_exclusions_are_parsed() {
         reads("deploy the build", "+deploy +the +build*");
         reads(" Café ", "+cafe*");
         reads("\"the build\" fails", "+the build +fails*");
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_word_is_refused() {
+    fn searches_without_a_word_are_refused() {
         for bad in [
             "",
             "a",
@@ -171,14 +175,14 @@ mod tests {
 
     #[track_caller]
     fn finds(query: &str, text: &str, expected: bool) {
-        let wanted = SearchTerms::parse(query).unwrap();
-        let found = wanted.find(&TokenizedText::of(text)).is_some();
+        let terms = SearchTerms::parse(query).unwrap();
+        let found = terms.find(&TokenizedText::of(text)).is_some();
         assert_eq!(found, expected, "{query:?} in {text:?}");
-        assert!(!found || wanted.may_be_in(text), "{query:?} in {text:?}");
+        assert!(!found || terms.may_be_in(text), "{query:?} in {text:?}");
     }
 
     #[test]
-    fn letters_that_do_not_occur_are_told_at_once() {
+    fn the_quick_check_rejects_texts_without_the_letters() {
         let may_be = |query: &str, text: &str| SearchTerms::parse(query).unwrap().may_be_in(text);
         assert!(may_be("fails \"the build\"", "BUILD THE... it fails"));
         assert!(!may_be("fails \"the build\"", "the build"));

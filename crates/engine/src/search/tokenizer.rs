@@ -1,15 +1,15 @@
-//! Turns a text into the words it is found by.
+//! Splits a text into normalised words for search.
 //!
-//! The index, what is not in it yet, every store and the reading of what is asked for take their words from here:
-//! that is why search finds what a look at every message would find.
+//! The index, the scan of unindexed messages, every store and the parser of search terms use these words.
+//! Therefore an indexed search finds the same messages as a scan of all messages.
 
 use std::ops::Range;
 use unicode_normalization::char::{compose, decompose_compatible, is_combining_mark};
 
-/// The words of one text, lower-cased and without diacritics, each with its place in that text.
+/// The words of one text, lower-cased and without diacritics, each with its range in that text.
 ///
-/// Letters and digits that follow each other are a word; in scripts without spaces, and among emoji, each
-/// character is one, so that every part of what was written can be found.
+/// A run of letters and digits is a word. In scripts without spaces, and among emoji, each character is a
+/// word, so that every part of the text can be found.
 #[derive(Debug, Default)]
 pub struct TokenizedText {
     folded: String,
@@ -22,28 +22,30 @@ struct Span {
     source: Range<usize>,
 }
 
-/// Longer than every post of a person; of a reply that goes on for megabytes, this much can be found.
-const MOST_WORDS: usize = 100_000;
-/// What follows within one word is not looked at: nobody types it, and keys and hashes fill an index.
-const MOST_BYTES: usize = 120;
+/// Maximum number of words per text: more than any user's post has. The rest of a longer reply is not
+/// searchable.
+const MAX_WORDS: usize = 100_000;
+/// Maximum bytes of one word. The rest is ignored: users do not search for it, and keys and hashes would fill
+/// the index.
+const MAX_WORD_BYTES: usize = 120;
 
 impl TokenizedText {
-    /// Names the rules by which words are made: an index by others is of no use.
+    /// Version of the tokenising rules; an index built with other rules must be rebuilt.
     pub fn rules() -> String {
         format!("1 {:?} {:?}", unicode_normalization::UNICODE_VERSION, char::UNICODE_VERSION)
     }
 
     pub fn of(text: &str) -> Self {
-        let mut making = Tokenizer { words: Self::default(), open: false, alone: None };
-        making.words.folded.reserve(text.len() + 8);
+        let mut tokenizer = Tokenizer { words: Self::default(), open: false, alone: None };
+        tokenizer.words.folded.reserve(text.len() + 8);
         for (start, c) in text.char_indices() {
-            making.take(c, start..start + c.len_utf8());
-            if making.words.spans.len() > MOST_WORDS {
-                making.words.spans.pop();
+            tokenizer.take(c, start..start + c.len_utf8());
+            if tokenizer.words.spans.len() > MAX_WORDS {
+                tokenizer.words.spans.pop();
                 break;
             }
         }
-        making.words
+        tokenizer.words
     }
 
     pub fn len(&self) -> usize {
@@ -58,7 +60,7 @@ impl TokenizedText {
         &self.folded[self.spans[index].folded.clone()]
     }
 
-    /// Where the word stands in the text, in bytes.
+    /// Byte range of the word in the original text.
     pub fn place(&self, index: usize) -> Range<usize> {
         self.spans[index].source.clone()
     }
@@ -67,7 +69,7 @@ impl TokenizedText {
         self.spans.iter().map(|span| &self.folded[span.folded.clone()])
     }
 
-    /// All of them with a space between, as an index takes them.
+    /// All words joined by spaces, as stored in the index.
     pub fn joined(&self) -> &str {
         &self.folded[..self.spans.last().map_or(0, |last| last.folded.end)]
     }
@@ -75,9 +77,9 @@ impl TokenizedText {
 
 struct Tokenizer {
     words: TokenizedText,
-    /// Whether the last word goes on.
+    /// Whether the last word can be extended.
     open: bool,
-    /// The last word, if it is one character that another may still become part of: か and its ゛.
+    /// The last word, if it is a single character that the next one may combine with, such as か and ゛.
     alone: Option<char>,
 }
 
@@ -106,7 +108,7 @@ impl Tokenizer {
             return self.lengthen(source.end);
         }
         for letter in part.to_lowercase() {
-            // Some letters are made of others and a sign between, as a fraction is.
+            // Skips signs within decomposed characters, such as the slash of a fraction.
             if !letter.is_alphanumeric() && !is_combining_mark(letter) && !is_emoji(letter) {
                 continue;
             }
@@ -116,7 +118,7 @@ impl Tokenizer {
                 self.open = false;
                 self.alone = Some(letter);
             } else {
-                // One letter, of which Greek writes another form at the end of a word.
+                // Greek writes the same letter differently at the end of a word.
                 self.add(if letter == 'ς' { 'σ' } else { letter }, source.clone());
             }
         }
@@ -127,7 +129,7 @@ impl Tokenizer {
         self.alone = None;
         match spans.last_mut().filter(|_| self.open) {
             Some(span) => {
-                if folded.len() - span.folded.start + letter.len_utf8() <= MOST_BYTES {
+                if folded.len() - span.folded.start + letter.len_utf8() <= MAX_WORD_BYTES {
                     folded.push(letter);
                 }
                 span.folded.end = folded.len();
@@ -150,7 +152,7 @@ impl Tokenizer {
         self.alone = None;
     }
 
-    /// What is not heard still belongs to the word that it follows.
+    /// Extends the range of the last word by characters that are ignored in search, such as diacritics.
     fn lengthen(&mut self, end: usize) {
         if let Some(span) = self.words.spans.last_mut().filter(|_| self.open || self.alone.is_some()) {
             span.folded.end = self.words.folded.len();
@@ -159,7 +161,8 @@ impl Tokenizer {
     }
 }
 
-/// Diacritics, the vowel points that Hebrew and Arabic may leave out, skin tones, and what only joins or hides.
+/// Characters that search ignores: diacritics, optional Hebrew and Arabic vowel points, skin tones, joiners
+/// and invisible characters.
 pub fn is_silent(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}'
@@ -174,7 +177,7 @@ fn is_emoji(c: char) -> bool {
     matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Hangul, kana, bopomofo, ideographs.
+/// Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Hangul, kana, bopomofo, ideographs.
 fn stands_alone(c: char) -> bool {
     is_emoji(c)
         || matches!(c,
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_knows_its_place_in_the_text() {
+    fn a_word_has_its_range_in_the_text() {
         let text = "«Ein Cafe\u{301}», か\u{3099}!";
         let words = TokenizedText::of(text);
         let places: Vec<&str> = (0..words.len()).map(|index| &text[words.place(index)]).collect();
@@ -233,25 +236,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_very_long_is_found_by_its_beginning() {
+    fn very_long_words_and_texts_are_truncated() {
         let words = TokenizedText::of(&"x".repeat(1000));
-        assert_eq!((words.len(), words.get(0).len(), words.place(0)), (1, MOST_BYTES, 0..1000));
-        let words = TokenizedText::of(&"a ".repeat(MOST_WORDS + 5));
-        assert_eq!((words.len(), words.joined().len()), (MOST_WORDS, 2 * MOST_WORDS - 1));
+        assert_eq!((words.len(), words.get(0).len(), words.place(0)), (1, MAX_WORD_BYTES, 0..1000));
+        let words = TokenizedText::of(&"a ".repeat(MAX_WORDS + 5));
+        assert_eq!((words.len(), words.joined().len()), (MAX_WORDS, 2 * MAX_WORDS - 1));
     }
 
     proptest! {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn words_of_words_are_the_same_and_keep_to_the_text(text in ".{0,60}") {
+        fn tokenising_is_idempotent_and_ranges_lie_in_the_text(text in ".{0,60}") {
             let words = TokenizedText::of(&text);
             let again = TokenizedText::of(words.joined());
             prop_assert_eq!(words.joined(), again.joined());
             prop_assert_eq!(words.joined(), words.iter().collect::<Vec<_>>().join(" "));
             for index in 0..words.len() {
                 prop_assert!(!text[words.place(index)].is_empty());
-                // The tokeniser of the index splits at every other ASCII character.
+                // The tokenizer of the index splits at every other ASCII character.
                 let plain = |b: u8| !b.is_ascii() || b.is_ascii_lowercase() || b.is_ascii_digit();
                 prop_assert!(words.get(index).bytes().all(plain));
             }

@@ -1,4 +1,4 @@
-//! The columns of the table: every kind of caller, with what the store would say about it.
+//! The columns of the permission table: every kind of caller, with its facts as loaded from the store.
 
 use parlor_engine::facts::{AuthContext, Facts};
 use parlor_model::{
@@ -9,58 +9,59 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallerKind {
-    /// Not signed in.
-    Outsider,
-    /// The owner of the room, with a sign-in or key that has ended.
+    /// A caller that is not signed in.
+    Anonymous,
+    /// The owner of the room, with a sign-in or key that has been revoked.
     Revoked,
-    /// Signed in, and in none of the rooms.
-    Stranger,
+    /// A signed-in user who is not a member of any room.
+    NonMember,
     Member,
     RoomAdmin,
     RoomOwner,
-    /// A site admin who is not in the room.
+    /// A site admin who is not a member of the room.
     SiteAdmin,
-    /// Owns the agent in question; not in the room.
-    Keeper,
-    /// Owns another agent; not in the room.
-    OtherKeeper,
-    /// A key of somebody who may do everything, with every scope but the one needed.
+    /// Owns the agent `coder`; not a member of the room.
+    AgentOwner,
+    /// Owns another agent; not a member of the room.
+    OtherAgentOwner,
+    /// A key with every scope except the required one. Its owner has all permissions.
     KeyWithout,
-    /// The same, with the needed scope and no other; with all of them where no scope is enough.
+    /// A key with only the required scope, or with all scopes if keys are not allowed. Its owner has all
+    /// permissions.
     KeyWith,
     Operator,
 }
 
 pub const COLUMNS: [CallerKind; 12] = [
-    CallerKind::Outsider,
+    CallerKind::Anonymous,
     CallerKind::Revoked,
-    CallerKind::Stranger,
+    CallerKind::NonMember,
     CallerKind::Member,
     CallerKind::RoomAdmin,
     CallerKind::RoomOwner,
     CallerKind::SiteAdmin,
-    CallerKind::Keeper,
-    CallerKind::OtherKeeper,
+    CallerKind::AgentOwner,
+    CallerKind::OtherAgentOwner,
     CallerKind::KeyWithout,
     CallerKind::KeyWith,
     CallerKind::Operator,
 ];
 
-/// Owns the agent `coder`; behind the keys this person is also site admin and owner of the room.
-const KEEPER: &str = "keeper";
+/// Owns the agent `coder`. As the owner of the keys, this user is also site admin and room owner.
+const AGENT_OWNER: &str = "agent-owner";
 
 impl CallerKind {
     pub fn user(self) -> Option<UserId> {
         let id = match self {
-            Self::Outsider | Self::Operator => return None,
-            Self::Keeper | Self::KeyWithout | Self::KeyWith => KEEPER,
+            Self::Anonymous | Self::Operator => return None,
+            Self::AgentOwner | Self::KeyWithout | Self::KeyWith => AGENT_OWNER,
             Self::Revoked => "revoked",
-            Self::Stranger => "stranger",
+            Self::NonMember => "non-member",
             Self::Member => "member",
             Self::RoomAdmin => "admin",
             Self::RoomOwner => "owner",
             Self::SiteAdmin => "site-admin",
-            Self::OtherKeeper => "other-keeper",
+            Self::OtherAgentOwner => "other-agent-owner",
         };
         Some(UserId::stored(id))
     }
@@ -74,7 +75,7 @@ impl CallerKind {
         }
     }
 
-    /// What is true about this caller before the row adds what its command is about.
+    /// Facts about this caller, before the row adds the entities that its command names.
     pub fn facts(self, needed: Option<Scope>) -> Facts {
         let mut facts = Facts::empty(Time(1_000), Epoch(1), Seq(10));
         facts.room = Some(Arc::new(room()));
@@ -87,7 +88,7 @@ impl CallerKind {
 
     fn standing(self, needed: Option<Scope>) -> Option<AuthContext> {
         let scopes = match (self, needed) {
-            (Self::Outsider | Self::Revoked | Self::Operator, _) => return None,
+            (Self::Anonymous | Self::Revoked | Self::Operator, _) => return None,
             (Self::KeyWithout, Some(scope)) => {
                 Some(Scope::ALL.into_iter().filter(|other| !other.covers(scope)).collect())
             }
@@ -167,13 +168,13 @@ pub fn member(member: MemberId, role: RoomRole) -> Member {
     }
 }
 
-/// Somebody who is none of the callers.
-pub fn someone() -> UserId {
-    UserId::stored("someone")
+/// A user who is not one of the callers.
+pub fn other_user() -> UserId {
+    UserId::stored("other_user")
 }
 
-pub fn somebody() -> MemberId {
-    MemberId::User(someone())
+pub fn other_member() -> MemberId {
+    MemberId::User(other_user())
 }
 
 pub fn person(id: &str) -> MemberId {

@@ -1,8 +1,8 @@
-//! Every command.
+//! The permission table of all commands.
 //!
-//! yes: may; no: forbidden; who: not signed in; out: not a member; keep: somebody must remain;
-//! ?…: there is no such thing, or none that the caller may know of. Before the command stands the scope
-//! a key needs for it, after it what is given besides.
+//! Verdicts: yes: allowed; no: `Forbidden`; who: `NotSignedIn`; out: `NotAMember`; keep: `LastOneRequired`;
+//! ?…: `NotFound`, either because it does not exist or because the caller may not know of it; !…:
+//! `BelongsToAnother`. Each row gives the verdicts, the scope that a key needs, the command, and the facts.
 
 use crate::callers::lobby;
 use crate::fixtures::*;
@@ -12,8 +12,8 @@ use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
 use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
 
 table! { Command,
-//       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
-//       sider voked ger   ber   admin owner admin er    keep. w/out with  ator
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     Command::OfferSetup { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  offer_setup(), READY;
     }
@@ -54,10 +54,10 @@ table! { Command,
     Command::Register { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION;
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION_OF_AN_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_NO_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_SOMEONE_GONE;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_FORMER_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_REMOVED_USER;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), OLD_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), EXPIRED_INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
     }
@@ -66,8 +66,8 @@ table! { Command,
     }
     Command::Pair { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  pair(), PAIRING;
-        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), OLD_PAIRING;
-        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), PAIRING_OF_SOMEONE_GONE;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), EXPIRED_PAIRING;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), PAIRING_OF_REMOVED_USER;
         "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), READY;
     }
     Command::ChangeProfile(_) => {
@@ -83,9 +83,9 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  confirm_second_factor(), READY;
     }
     Command::DropSecondFactor { .. } => {
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("someone"), SOMEONE;
-        "who   who   no    yes   no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("member"), SOMEONE;
-        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  drop_second_factor("someone"), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("other_user"), OTHER_USER;
+        "who   who   no    yes   no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("member"), OTHER_USER;
+        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  drop_second_factor("other_user"), READY;
     }
     Command::EndSignIn { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  end_sign_in(), OWN_DEVICE;
@@ -94,13 +94,13 @@ table! { Command,
     }
     Command::CreateKey { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?user", PERSON,  create_key(&COMMON), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Read]), SOMEONE;
-        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_someone(&[Scope::Read]), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_other_user(&[Scope::Read]), OTHER_USER;
+        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_other_user(&[Scope::Read]), READY;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Sources]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_someone(&[Scope::Sources]), SOMEONE;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_someone(&[Scope::Sources]), SOME_ADMIN;
+        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_other_user(&[Scope::Sources]), OTHER_USER;
+        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_other_user(&[Scope::Sources]), OTHER_ADMIN;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Read, Scope::DeadLetters]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_someone(&[Scope::DeadLetters]), SOMEONE;
+        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_other_user(&[Scope::DeadLetters]), OTHER_USER;
         "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Metrics]), READY;
     }
     Command::RevokeKey { .. } => {
@@ -142,12 +142,12 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), OWN_ROUTER;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), SHARED_ROUTER;
         "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   create_routed_room(), ANOTHERS_ROUTER;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(somebody()), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(other_member()), READY;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
     }
     Command::Chat { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), OWN_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   chat(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   chat(), AGENT_OWNERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), AGENT_SHARED_WITH_ALL;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   chat(), READY;
     }
@@ -160,7 +160,7 @@ table! { Command,
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_room(), NO_ROOM;
     }
     Command::SetProjectRoot { .. } => {
-        "who   who   no    no    no    no    out   no    no    no    yes   yes  ", ADMINS,  set_project_root(), FOLDER_SET_FREE;
+        "who   who   no    no    no    no    out   no    no    no    yes   yes  ", ADMINS,  set_project_root(), ROOT_ALLOWED;
         "who   who   no    no    no    no    out   no    no    no    no    no   ", ADMINS,  set_project_root(), READY;
         "who   who   no    no    no    no    ?room no    no    no    ?room ?room", ADMINS,  set_project_root(), NO_ROOM;
     }
@@ -179,11 +179,11 @@ table! { Command,
     }
     Command::SetIdlePrompt { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), KEEPERS_AGENT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_ABOUT_A_FOLDER;
-        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(Some(lobby())), AGENT_IN_ROOM_ABOUT_A_FOLDER;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), OWN_MISSION_IN_A_FOLDER;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), KEEPERS_AGENT;
+        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), AGENT_OWNERS_AGENT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), OWN_MISSION_AT_ROOT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(None), AGENT_SHARED_WITH_ALL;
     }
     Command::PromptIdle { .. } => {
@@ -192,9 +192,9 @@ table! { Command,
     Command::CreateTask(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   create_task(None), NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, create_task(Some("coder")), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", HOSTING, create_task(Some("coder")), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", HOSTING, create_task(Some("coder")), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT_NO_ROOM;
     }
     Command::ChangeTask { .. } => {
         "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_status(), A_TASK;
@@ -211,8 +211,8 @@ table! { Command,
     Command::ReportTask { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, report_task(), TASK_FOR_CODER;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), TASK_FOR_CODER_WHO_LEFT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), TASK_FOR_NOBODY_CODER_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), UNASSIGNED_TASK_CODER_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), AGENT_OWNERS_AGENT_IN_ROOM;
     }
     Command::Freeze { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;
@@ -225,44 +225,44 @@ table! { Command,
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  thaw(), NO_ROOM;
     }
     Command::AddMember { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), MEMBER), READY;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   add(somebody(), ADMIN), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(somebody(), OWNER), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(other_member(), MEMBER), READY;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   add(other_member(), ADMIN), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(other_member(), OWNER), READY;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), OWN_AGENT;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(coder_member(), OWNER), OWN_AGENT;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), ANOTHERS_AGENT;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ALL;
         "who   who   out   no    yes   ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ADMIN;
         "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   add(somebody(), MEMBER), NO_ROOM;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   add(other_member(), MEMBER), NO_ROOM;
     }
     Command::ChangeMember { .. } => {
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), ADMIN), A_MEMBER;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), MEMBER), AN_ADMIN;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(somebody(), OWNER), AN_ADMIN;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), ADMIN), A_MEMBER;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), MEMBER), AN_ADMIN;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), OWNER), AN_ADMIN;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   change(coder_member(), OWNER), AN_AGENT;
-        "who   who   out   no    no    keep  out   out   out   no    keep  who  ", WRITE,   change(somebody(), MEMBER), THE_OWNER;
-        "who   who   out   no    no    ?mate out   out   out   no    ?mate who  ", WRITE,   change(somebody(), ADMIN), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(somebody()), A_MEMBER;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(somebody()), THE_OWNER;
-        "who   who   out   no    ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   describe(somebody()), READY;
+        "who   who   out   no    no    keep  out   out   out   no    keep  who  ", WRITE,   change(other_member(), MEMBER), THE_OWNER;
+        "who   who   out   no    no    ?mate out   out   out   no    ?mate who  ", WRITE,   change(other_member(), ADMIN), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(other_member()), A_MEMBER;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(other_member()), THE_OWNER;
+        "who   who   out   no    ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   describe(other_member()), READY;
     }
     Command::RemoveMember { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(somebody()), A_MEMBER;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   remove(somebody()), AN_ADMIN;
-        "who   who   out   keep  keep  keep  out   out   out   no    keep  who  ", WRITE,   remove(somebody()), THE_OWNER;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(other_member()), A_MEMBER;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   remove(other_member()), AN_ADMIN;
+        "who   who   out   keep  keep  keep  out   out   out   no    keep  who  ", WRITE,   remove(other_member()), THE_OWNER;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("member")), THE_MEMBER_COLUMN;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("admin")), THE_ADMIN_COLUMN;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), OWN_AGENT_IN_ROOM;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   ?mate ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   remove(somebody()), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(somebody()), NO_ROOM;
+        "who   who   out   ?mate ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   remove(other_member()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(other_member()), NO_ROOM;
     }
 
     Command::ChangeRoomPreferences { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(RoomPreferenceChange::Pin), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   arrange(RoomPreferenceChange::Clear), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   arrange(RoomPreferenceChange::Archive), NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Pin), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Clear), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_preferences(RoomPreferenceChange::Archive), NO_ROOM;
     }
 
     Command::Post(_) => {
@@ -362,85 +362,85 @@ table! { Command,
     Command::CreateAgent { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(&[]), KEEPERS_AGENTS_AROUND;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(&[]), AGENT_OWNERS_AGENTS_AROUND;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(&[]), ANOTHERS_AGENT_AMONG_OWN_AROUND;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&["slack/**", "room/*", "**"]), READY;
         "who   who   out   out   out   out   out   out   out   no    out   who  ", AGENTS,  create_agent(&["slack/**", "room/lobby"]), READY;
     }
     Command::ChangeAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::RemoveAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  remove_agent(), HUBS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::ConnectGateway(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, connect_gateway("laptop"), READY;
-        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", HOSTING, connect_gateway("laptop"), KEEPERS_GATEWAY;
+        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", HOSTING, connect_gateway("laptop"), AGENT_OWNERS_GATEWAY;
         "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", HOSTING, connect_gateway("hub"), READY;
     }
     Command::DisconnectGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", HOSTING, disconnect_gateway(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", HOSTING, disconnect_gateway(), AGENT_OWNERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", HOSTING, disconnect_gateway(), READY;
     }
     Command::RemoveGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), AGENT_OWNERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), OWN_GATEWAY_NAMED_HUB;
     }
     Command::HostAgent { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), SOMEONE;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), OTHER_USER;
         "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), READY;
     }
     Command::RegisterAgent(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY;
-        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_KEEPERS_AGENT;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_KEEPERS_AGENTS_AROUND;
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), KEEPERS_GATEWAY_OWN_AGENT;
+        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENT;
+        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), AGENT_OWNERS_GATEWAY_OWN_AGENT;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", HOSTING, register_agent(), READY;
     }
     Command::Subscribe { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/**"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/*"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "**"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/**"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/*"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "**"), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), KEEPERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT_NO_ROOM;
     }
     Command::Unsubscribe { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "slack/**"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(Some("main"), "slack/**"), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::Route(_) => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), KEEPERS_AGENT_NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "room/lobby"), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  route("coder", "room/lobby"), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), AGENT_OWNERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  route("coder", "room/lobby"), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  yes   who  ", SOURCES, route("slack-bridge", "slack/team"), NO_ROOM;
         "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  ?bot  who  ", SOURCES, route("slack-bridge", "slack/team"), OWNER_OF_KEYS_DEMOTED;
     }
     Command::Receive { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive_in_session(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive_in_session(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Command::Acknowledge { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(None), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(Some("main")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(None), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(Some("main")), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
@@ -455,7 +455,7 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
     }
     Command::MergeRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  join_run(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  merge_run(), READY;
     }
     Command::FinishRun(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  finish_run(), READY;
@@ -467,29 +467,29 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  ask_approval(), READY;
     }
     Command::ExpireApproval { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  expire_approval(), QUESTION;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  expire_approval(), APPROVAL;
     }
     Command::DecideApproval(_) => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(false), QUESTION;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_OF_OWN_AGENT;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_FOR_ADMINS;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(false), APPROVAL;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_OF_OWN_AGENT;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_FOR_ADMINS;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), QUESTION_IN_NO_ROOM;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_IN_NO_ROOM;
     }
     Command::UpdatePlan { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  tell_plan(), A_RUN;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  update_plan(), A_RUN;
     }
     Command::DecidePlan { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  judge_plan(), ADMINS_APPROVE;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  judge_plan(), NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), READY;
+        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), ADMINS_APPROVE;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  decide_plan(), NO_ROOM;
     }
     Command::AnswerQuestions { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION_FOR_ADMINS;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_FOR_ADMINS;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), QUESTION_IN_NO_ROOM;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_IN_NO_ROOM;
     }
     Command::RevokeApprovalRule { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_RULE;
@@ -503,8 +503,8 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
     }
     Command::PostLateReply { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  say_late(), AN_AGENT;
-        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  say_late(), READY;
-        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  say_late(), NO_ROOM;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  post_late_reply(), AN_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  post_late_reply(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  post_late_reply(), NO_ROOM;
     }
 }

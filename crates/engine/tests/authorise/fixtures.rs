@@ -1,6 +1,6 @@
-//! What is given besides who asks: what the store would find about the things a command names.
+//! Facts of the permission table: the entities that a command names, as the store would return them.
 
-use crate::callers::{CallerKind, coder_member, lobby, member, person, somebody, someone, user};
+use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalKind, ApprovalRule,
@@ -14,23 +14,23 @@ use std::sync::Arc;
 
 pub type Given = fn(&mut Facts, CallerKind);
 
-/// The room and who the caller is in it; nothing else.
+/// The room and the caller's membership only.
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
-pub const A_TASK: Given = |facts, _| facts.task = Some(task(somebody(), None));
+pub const A_TASK: Given = |facts, _| facts.task = Some(task(other_member(), None));
 pub const TASK_OF_MEMBER: Given = |facts, _| facts.task = Some(task(person("member"), None));
-pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(somebody(), Some(person("member"))));
+pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(other_member(), Some(person("member"))));
 pub const TASK_FOR_CODER: Given = |facts, who| {
-    KEEPERS_AGENT_IN_ROOM(facts, who);
-    facts.task = Some(task(somebody(), Some(coder_member())));
+    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
+    facts.task = Some(task(other_member(), Some(coder_member())));
 };
 pub const TASK_FOR_CODER_WHO_LEFT: Given = |facts, who| {
     TASK_FOR_CODER(facts, who);
     facts.target = None;
 };
-pub const TASK_FOR_NOBODY_CODER_IN_ROOM: Given = |facts, who| {
-    KEEPERS_AGENT_IN_ROOM(facts, who);
+pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
+    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
     A_TASK(facts, who);
 };
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
@@ -50,108 +50,109 @@ pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
     });
 };
 
-pub const AGENT_IN_ROOM_ABOUT_A_FOLDER: Given = |facts, who| {
+pub const AGENT_IN_ROOM_WITH_ROOT: Given = |facts, who| {
     ANOTHERS_AGENT_IN_ROOM(facts, who);
-    ABOUT_A_FOLDER(facts, who);
+    ROOM_WITH_ROOT(facts, who);
     MISSION_OF_ANOTHER_ROOM(facts, who);
 };
-pub const OWN_MISSION_IN_A_FOLDER: Given = |facts, who| {
-    AGENT_IN_ROOM_ABOUT_A_FOLDER(facts, who);
+pub const OWN_MISSION_AT_ROOT: Given = |facts, who| {
+    AGENT_IN_ROOM_WITH_ROOT(facts, who);
     if let (Some(mission), Some(own)) = (&mut facts.mission, who.user()) {
         mission.created_by = own;
     }
 };
 
-pub const FOLDER_SET_FREE: Given = |facts, _| facts.root_allowed = true;
-pub const ABOUT_A_FOLDER: Given = |facts, who| {
-    ABOUT_A_FOLDER_TAKEN_BACK(facts, who);
-    FOLDER_SET_FREE(facts, who);
+pub const ROOT_ALLOWED: Given = |facts, _| facts.root_allowed = true;
+pub const ROOM_WITH_ROOT: Given = |facts, who| {
+    ROOM_WITH_DISALLOWED_ROOT(facts, who);
+    ROOT_ALLOWED(facts, who);
 };
-pub const ABOUT_A_FOLDER_TAKEN_BACK: Given = |facts, _| {
+pub const ROOM_WITH_DISALLOWED_ROOT: Given = |facts, _| {
     if let Some(room) = &mut facts.room {
         Arc::make_mut(room).project_root = Some("/srv/code".into());
     }
 };
-pub const IN_A_ROOM_ABOUT_IT: Given = |facts, who| {
-    IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK(facts, who);
-    FOLDER_SET_FREE(facts, who);
+pub const MEMBER_AT_ROOT: Given = |facts, who| {
+    MEMBER_AT_DISALLOWED_ROOT(facts, who);
+    ROOT_ALLOWED(facts, who);
 };
-pub const IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK: Given = |facts, _| {
-    let room = facts.room.as_deref().cloned().expect("there is one");
-    let (member, everyone) = (member(somebody(), RoomRole::Member), Arc::new([]));
+pub const MEMBER_AT_DISALLOWED_ROOT: Given = |facts, _| {
+    let room = facts.room.as_deref().cloned().expect("the facts contain the room");
+    let (member, everyone) = (member(other_member(), RoomRole::Member), Arc::new([]));
     facts.memberships.push(Membership { room, member, everyone, newest: None });
 };
 
-pub const SOMEONE: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::User));
-pub const SOME_ADMIN: Given = |facts, _| facts.user = Some(user(&someone(), SiteRole::Admin));
+pub const OTHER_USER: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::User));
+pub const OTHER_ADMIN: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::Admin));
 pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device);
-pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(someone()));
+pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(other_user()));
 pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
-pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(someone()));
+pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(other_user()));
 
 pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
-pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), false));
-pub const SHARED_ROUTER: Given = |facts, _| facts.router = Some(router(someone(), true));
+pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), false));
+pub const SHARED_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), true));
 
-/// Of somebody else: every admin sets them up.
+/// A service of another user: every site admin may manage it.
 pub const A_SERVICE: Given = |facts, _| {
-    facts.agent = Some(agent(someone()));
+    facts.agent = Some(agent(other_user()));
     facts.service = Some(Service {
         agent: AgentId::stored("coder"),
         active: true,
-        model: router(someone(), true).model,
+        model: router(other_user(), true).model,
         fallback: None,
         instructions: None,
         most_tokens: None,
         updated_at: Time(1),
     });
 };
-/// Which nobody made answer from within the hub.
+/// The caller's own agent, which is not a service.
 pub const NO_SERVICE: Given = |facts, who| facts.agent = who.user().map(agent);
 
-/// Made by whoever runs the hub.
+/// An invitation created by the operator.
 pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));
 pub const INVITATION_OF_AN_ADMIN: Given = |facts, _| {
-    facts.invitation = Some(invitation(Some(someone())));
-    facts.user = Some(user(&someone(), SiteRole::Admin));
+    facts.invitation = Some(invitation(Some(other_user())));
+    facts.user = Some(user(&other_user(), SiteRole::Admin));
 };
-pub const INVITATION_OF_NO_ADMIN: Given = |facts, who| {
+pub const INVITATION_OF_FORMER_ADMIN: Given = |facts, who| {
     INVITATION_OF_AN_ADMIN(facts, who);
-    SOMEONE(facts, who);
+    OTHER_USER(facts, who);
 };
-pub const INVITATION_OF_SOMEONE_GONE: Given = |facts, _| facts.invitation = Some(invitation(Some(someone())));
+pub const INVITATION_OF_REMOVED_USER: Given =
+    |facts, _| facts.invitation = Some(invitation(Some(other_user())));
 pub const SPENT_INVITATION: Given =
     |facts, _| facts.invitation = Some(Invitation { uses_left: 0, ..invitation(None) });
-pub const OLD_INVITATION: Given =
+pub const EXPIRED_INVITATION: Given =
     |facts, _| facts.invitation = Some(Invitation { expires_at: facts.now, ..invitation(None) });
 
 pub const PAIRING: Given = |facts, who| {
-    PAIRING_OF_SOMEONE_GONE(facts, who);
-    facts.user = Some(user(&someone(), SiteRole::User));
+    PAIRING_OF_REMOVED_USER(facts, who);
+    facts.user = Some(user(&other_user(), SiteRole::User));
 };
-pub const PAIRING_OF_SOMEONE_GONE: Given =
-    |facts, _| facts.pairing = Some(Pairing { user: someone(), expires_at: Time(5_000) });
-pub const OLD_PAIRING: Given = |facts, who| {
+pub const PAIRING_OF_REMOVED_USER: Given =
+    |facts, _| facts.pairing = Some(Pairing { user: other_user(), expires_at: Time(5_000) });
+pub const EXPIRED_PAIRING: Given = |facts, who| {
     PAIRING(facts, who);
-    facts.pairing = Some(Pairing { user: someone(), expires_at: facts.now });
+    facts.pairing = Some(Pairing { user: other_user(), expires_at: facts.now });
 };
 
-/// One that is good but for the setting.
+/// A valid invitation, while the setting forbids invitations.
 pub const NO_INVITATIONS: Given = |facts, who| {
     INVITATION(facts, who);
     facts.settings.invitations = Some(false);
 };
 
-pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Member));
-pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Admin));
-pub const THE_OWNER: Given = |facts, _| facts.target = Some(member(somebody(), RoomRole::Owner));
+pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Member));
+pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Admin));
+pub const THE_OWNER: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Owner));
 pub const THE_MEMBER_COLUMN: Given =
     |facts, _| facts.target = Some(member(person("member"), RoomRole::Member));
 pub const THE_ADMIN_COLUMN: Given = |facts, _| facts.target = Some(member(person("admin"), RoomRole::Admin));
 pub const AN_AGENT: Given = |facts, _| facts.target = Some(member(coder_member(), RoomRole::Member));
 
 pub const OWN_AGENT: Given = |facts, who| facts.agent = who.user().map(agent);
-pub const ANOTHERS_AGENT: Given = |facts, _| facts.agent = Some(agent(someone()));
+pub const ANOTHERS_AGENT: Given = |facts, _| facts.agent = Some(agent(other_user()));
 pub const OWN_AGENT_IN_ROOM: Given = |facts, who| {
     OWN_AGENT(facts, who);
     AN_AGENT(facts, who);
@@ -160,7 +161,7 @@ pub const ANOTHERS_AGENT_IN_ROOM: Given = |facts, who| {
     ANOTHERS_AGENT(facts, who);
     AN_AGENT(facts, who);
 };
-/// Somebody else's agent in the room, which only admins may command there.
+/// Another user's agent in a room where only admins may command agents.
 pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
     ANOTHERS_AGENT_IN_ROOM(facts, who);
     if let Some(room) = &mut facts.room {
@@ -171,64 +172,64 @@ pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
     ANOTHERS_AGENT_IN_ROOM(facts, who);
     FROZEN_BY_OPERATOR(facts, who);
 };
-/// The agent that the column `keeper`, and the person behind the keys, answers for.
-pub const KEEPERS_AGENT: Given = |facts, _| facts.agent = CallerKind::Keeper.user().map(agent);
+/// An agent of the column `AgentOwner`, which is also the owner of the keys.
+pub const AGENT_OWNERS_AGENT: Given = |facts, _| facts.agent = CallerKind::AgentOwner.user().map(agent);
 pub const HUBS_AGENT: Given = |facts, who| {
-    KEEPERS_AGENT(facts, who);
+    AGENT_OWNERS_AGENT(facts, who);
     if let Some(agent) = &mut facts.agent {
         agent.host.gateway = Some(GatewayId::stored("hub"));
     }
 };
-pub const KEEPERS_AGENT_IN_ROOM: Given = |facts, who| {
-    KEEPERS_AGENT(facts, who);
+pub const AGENT_OWNERS_AGENT_IN_ROOM: Given = |facts, who| {
+    AGENT_OWNERS_AGENT(facts, who);
     AN_AGENT(facts, who);
 };
-pub const KEEPERS_AGENT_NO_ROOM: Given = |facts, who| {
-    KEEPERS_AGENT(facts, who);
+pub const AGENT_OWNERS_AGENT_NO_ROOM: Given = |facts, who| {
+    AGENT_OWNERS_AGENT(facts, who);
     NO_ROOM(facts, who);
 };
 pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
     facts.agent = who.user().map(|owner| Agent { id: AgentId::stored("other"), ..agent(owner) });
 };
 
-/// Somebody else's, which they share with everybody.
+/// Another user's agent, shared with all users.
 pub const AGENT_SHARED_WITH_ALL: Given =
-    |facts, _| facts.agent = Some(Agent { visibility: Visibility::All, ..agent(someone()) });
-/// Somebody else's, which they share with the column `admin`.
+    |facts, _| facts.agent = Some(Agent { visibility: Visibility::All, ..agent(other_user()) });
+/// Another user's agent, shared with the column `RoomAdmin`.
 pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
     let visibility = Visibility::List(vec![UserId::stored("admin")]);
-    facts.agent = Some(Agent { visibility, ..agent(someone()) });
+    facts.agent = Some(Agent { visibility, ..agent(other_user()) });
 };
 
-pub const KEEPERS_GATEWAY: Given = |facts, _| facts.gateway = CallerKind::Keeper.user().map(gateway);
+pub const AGENT_OWNERS_GATEWAY: Given = |facts, _| facts.gateway = CallerKind::AgentOwner.user().map(gateway);
 pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
-/// The name of the hub's own, taken by somebody before it was kept for it.
+/// A gateway with the hub's own id, as a user could have created before the id was reserved.
 pub const OWN_GATEWAY_NAMED_HUB: Given = |facts, who| {
     facts.gateway = who.user().map(|owner| Gateway { id: GatewayId::stored("hub"), ..gateway(owner) });
 };
-pub const OWN_GATEWAY_KEEPERS_AGENT: Given = |facts, who| {
+pub const OWN_GATEWAY_AGENT_OWNERS_AGENT: Given = |facts, who| {
     OWN_GATEWAY(facts, who);
-    KEEPERS_AGENT(facts, who);
+    AGENT_OWNERS_AGENT(facts, who);
 };
-pub const OWN_GATEWAY_KEEPERS_AGENTS_AROUND: Given = |facts, who| {
+pub const OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND: Given = |facts, who| {
     OWN_GATEWAY(facts, who);
-    KEEPERS_AGENTS_AROUND(facts, who);
+    AGENT_OWNERS_AGENTS_AROUND(facts, who);
 };
-pub const KEEPERS_GATEWAY_OWN_AGENT: Given = |facts, who| {
-    KEEPERS_GATEWAY(facts, who);
+pub const AGENT_OWNERS_GATEWAY_OWN_AGENT: Given = |facts, who| {
+    AGENT_OWNERS_GATEWAY(facts, who);
     OWN_AGENT(facts, who);
 };
 
-/// Agents above and below the name in question.
+/// Agents above and below the requested id.
 pub const OWN_AGENTS_AROUND: Given =
     |facts, who| facts.relatives = who.user().map(agent).into_iter().collect();
-pub const KEEPERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, CallerKind::Keeper);
+pub const AGENT_OWNERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, CallerKind::AgentOwner);
 pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
     OWN_AGENTS_AROUND(facts, who);
-    facts.relatives.push(agent(someone()));
+    facts.relatives.push(agent(other_user()));
 };
 
-/// The keys are as they were, their owner is no admin any more.
+/// The keys are unchanged, but their owner is no longer an admin.
 pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
     NO_ROOM(facts, CallerKind::KeyWith);
     let standing = facts.standing.as_deref().cloned().filter(|standing| standing.scopes.is_some());
@@ -237,12 +238,12 @@ pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
         facts.standing = Some(Arc::new(AuthContext { user, ..standing }));
     }
 };
-pub const ACQUAINTED: Given = |facts, who| {
+pub const VISIBLE_AGENT: Given = |facts, who| {
     ANOTHERS_AGENT(facts, who);
     facts.agent_visible = true;
 };
 
-/// The keys have neither the scope of admins nor one made for this.
+/// The keys have neither the admin scope nor the one for this query.
 pub const KEYS_READ_ONLY: Given = |facts, _| {
     let standing = facts.standing.as_deref().cloned();
     let keys = standing.map(|standing| AuthContext {
@@ -253,43 +254,43 @@ pub const KEYS_READ_ONLY: Given = |facts, _| {
 };
 
 pub const OWN_MESSAGE: Given =
-    |facts, who| facts.message = Some(message(Sender::User(who.user().unwrap_or_else(someone))));
-pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(someone())));
-/// Of an agent that the caller owns: what it said is not the owner's own word.
+    |facts, who| facts.message = Some(message(Sender::User(who.user().unwrap_or_else(other_user))));
+pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(other_user())));
+/// A message of the caller's own agent, which is not a message of the caller.
 pub const OWN_AGENTS_MESSAGE: Given = |facts, who| {
     OWN_AGENT(facts, who);
     facts.message = Some(message(Sender::Agent(AgentId::stored("coder"))));
 };
 pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
     NO_ROOM(facts, who);
-    let place = Destination::Path(Path::stored("slack/team"));
+    let destination = Destination::Path(Path::stored("slack/team"));
     let message = message(Sender::Source("slack-bridge".into()));
-    facts.message = Some(Arc::new(Message { destination: place, ..Message::clone(&message) }));
+    facts.message = Some(Arc::new(Message { destination, ..Message::clone(&message) }));
 };
 
-/// Said before the caller cleared the room.
+/// A message from before the caller cleared the room.
 pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     cleared(&mut facts.membership);
 };
-/// What the caller passed on, in the words of another.
+/// A message that the caller forwarded from another user.
 pub const OWN_FORWARDED_MESSAGE: Given = |facts, who| {
-    let own = message(Sender::User(who.user().unwrap_or_else(someone)));
+    let own = message(Sender::User(who.user().unwrap_or_else(other_user)));
     let from = Forwarded {
         message: MessageId::stored("first"),
-        sender: Sender::User(someone()),
+        sender: Sender::User(other_user()),
         sender_name: "Sender".into(),
         at: Time(4),
     };
     facts.message = Some(Arc::new(Message { forwarded: Some(Box::new(from)), ..Message::clone(&own) }));
 };
 
-/// The message to pass on is in another room, where the caller is too.
+/// The message to forward is in another room that the caller is a member of, too.
 pub const MESSAGE_IN_BOTH: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     facts.source = facts.membership.clone();
 };
-/// Everybody sees the message; in the room it shall go to each is what they are.
+/// All signed-in callers can see the message; their role in the target room depends on the column.
 pub const MESSAGE_SEEN_BY_ALL: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     facts.source = who.user().map(|user| Arc::new(member(MemberId::User(user), RoomRole::Member)));
@@ -299,7 +300,7 @@ pub const MESSAGE_CLEARED_THERE: Given = |facts, who| {
     cleared(&mut facts.source);
 };
 
-/// What follows is what agents said, and the caller.
+/// The caller's own message, followed by agents' replies only.
 pub const OWN_MESSAGE_AND_ANSWERS: Given = |facts, who| {
     OWN_MESSAGE(facts, who);
     let answer = message(Sender::Agent(AgentId::stored("coder")));
@@ -307,25 +308,25 @@ pub const OWN_MESSAGE_AND_ANSWERS: Given = |facts, who| {
 };
 pub const OWN_MESSAGE_AND_ANOTHERS: Given = |facts, who| {
     OWN_MESSAGE_AND_ANSWERS(facts, who);
-    facts.messages_from_target.push(message(Sender::User(someone())));
+    facts.messages_from_target.push(message(Sender::User(other_user())));
 };
 pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Given = |facts, who| {
     ADMINS_COMMAND_AGENTS(facts, who);
     OWN_MESSAGE_AND_ANSWERS(facts, who);
 };
 
-/// Two messages of the caller's own.
+/// Two messages of the caller.
 pub const OWN_MESSAGES: Given = |facts, who| {
     OWN_MESSAGE(facts, who);
     facts.batch = vec![(facts.message.clone(), facts.membership.clone()); 2];
 };
-/// The second of them is somebody else's.
+/// Two messages, of which the second is another user's.
 pub const ANOTHERS_MESSAGE_AMONG_OWN: Given = |facts, who| {
     OWN_MESSAGES(facts, who);
     ANOTHERS_MESSAGE(facts, who);
     facts.batch[1].0 = facts.message.clone();
 };
-/// The second of them is not there, or in a room that the caller is not in.
+/// Two messages, of which the second does not exist.
 pub const NO_MESSAGE_AMONG_OWN: Given = |facts, who| {
     OWN_MESSAGES(facts, who);
     facts.batch[1].0 = None;
@@ -337,11 +338,11 @@ pub const FOREIGN_MESSAGE_AMONG_OWN: Given = |facts, who| {
 
 pub const OWN_PIN: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(who.user().unwrap_or_else(someone)));
+    facts.pin = Some(pin(who.user().unwrap_or_else(other_user)));
 };
 pub const ANOTHERS_PIN: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(someone()));
+    facts.pin = Some(pin(other_user()));
 };
 
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
@@ -372,9 +373,9 @@ fn run() -> Run {
     }
 }
 
-pub const QUESTION: Given = |facts, _| facts.approval = Some(question());
-pub const QUESTION_FOR_ADMINS: Given = |facts, who| {
-    QUESTION(facts, who);
+pub const APPROVAL: Given = |facts, _| facts.approval = Some(approval());
+pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
+    APPROVAL(facts, who);
     if let Some(room) = &mut facts.room {
         Arc::make_mut(room).approve_role = RoomRole::Admin;
     }
@@ -384,19 +385,19 @@ pub const ADMINS_APPROVE: Given = |facts, _| {
         Arc::make_mut(room).approve_role = RoomRole::Admin;
     }
 };
-/// Of an agent that the caller answers for: that counts for nothing.
-pub const QUESTION_OF_OWN_AGENT: Given = |facts, who| {
-    QUESTION(facts, who);
+/// An approval requested by the caller's own agent, which grants no additional permission.
+pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
+    APPROVAL(facts, who);
     OWN_AGENT(facts, who);
 };
-pub const QUESTION_IN_NO_ROOM: Given = |facts, who| {
-    QUESTION(facts, who);
+pub const APPROVAL_IN_NO_ROOM: Given = |facts, who| {
+    APPROVAL(facts, who);
     NO_ROOM(facts, who);
 };
-pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(someone)));
-pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(someone()));
+pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(other_user)));
+pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(other_user()));
 
-fn question() -> Approval {
+fn approval() -> Approval {
     Approval {
         id: ApprovalId::stored("approval"),
         run: RunId::stored("run"),
@@ -430,7 +431,7 @@ fn pin(by: UserId) -> Pin {
     Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) }
 }
 
-/// Its owner is whoever the row is about: on a message that counts for nothing.
+/// An upload of the caller on a message; its ownership does not matter there.
 pub const UPLOAD_ON_MESSAGE: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     facts.uploads = vec![upload(who.user(), UploadPurpose::Message(MessageId::stored("message")))];
@@ -446,13 +447,14 @@ pub const UPLOAD_ON_MESSAGE_NO_ROOM: Given = |facts, who| {
 pub const OWN_WAITING_UPLOAD: Given =
     |facts, who| facts.uploads = vec![upload(who.user(), UploadPurpose::Unattached)];
 pub const ANOTHERS_WAITING_UPLOAD: Given =
-    |facts, _| facts.uploads = vec![upload(Some(someone()), UploadPurpose::Unattached)];
-pub const AN_AVATAR: Given = |facts, _| facts.uploads = vec![upload(Some(someone()), UploadPurpose::Avatar)];
+    |facts, _| facts.uploads = vec![upload(Some(other_user()), UploadPurpose::Unattached)];
+pub const AN_AVATAR: Given =
+    |facts, _| facts.uploads = vec![upload(Some(other_user()), UploadPurpose::Avatar)];
 
 fn upload(owner: Option<UserId>, purpose: UploadPurpose) -> Upload {
     Upload {
         id: UploadId::stored("upload"),
-        owner: owner.unwrap_or_else(someone),
+        owner: owner.unwrap_or_else(other_user),
         file: File { name: "cat.png".into(), media: MediaType::Png, size: 3 },
         digest: BlobDigest([3; 32]),
         created_at: Time(1),

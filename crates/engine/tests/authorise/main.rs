@@ -1,6 +1,6 @@
-//! Who may do what, as one table: every command and every query, for every kind of caller.
+//! The permission table: the verdict on every command and every query for every kind of caller.
 //!
-//! The cells are the policy, written down apart from the code that decides; a command without a row
+//! The cells state the policy independently of the code that implements it. A command or query without a row
 //! does not compile.
 
 mod callers;

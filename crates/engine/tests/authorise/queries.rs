@@ -1,4 +1,4 @@
-//! Every query, in the words of the commands' table.
+//! The permission table of all queries, with the verdicts described in `commands`.
 
 use crate::callers::lobby;
 use crate::fixtures::*;
@@ -8,8 +8,8 @@ use parlor_model::query::AgentCards;
 use parlor_model::{Inquiry, Query};
 
 table! { Query,
-//       out-  re-   stran mem-  room  room  site  keep- other key   key   oper-
-//       sider voked ger   ber   admin owner admin er    keep. w/out with  ator
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     Query::Me => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Me, READY;
     }
@@ -55,7 +55,7 @@ table! { Query,
     }
     Query::MayRegister { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), OLD_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
     }
     Query::Rooms => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;
@@ -64,11 +64,11 @@ table! { Query,
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::ProjectRoots, READY;
     }
     Query::RoomsAt { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(None), IN_A_ROOM_ABOUT_IT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), IN_A_ROOM_ABOUT_WHAT_WAS_TAKEN_BACK;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), FOLDER_SET_FREE;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at(Some(lobby())), IN_A_ROOM_ABOUT_IT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at(Some(lobby())), FOLDER_SET_FREE;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(None), MEMBER_AT_ROOT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), MEMBER_AT_DISALLOWED_ROOT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), ROOT_ALLOWED;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at(Some(lobby())), MEMBER_AT_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at(Some(lobby())), ROOT_ALLOWED;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    rooms_at(Some(lobby())), NO_ROOM;
     }
     Query::Missions { .. } => {
@@ -76,13 +76,13 @@ table! { Query,
     }
     Query::Idle { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), KEEPERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), ACQUAINTED;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), VISIBLE_AGENT;
     }
     Query::Workspace { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ABOUT_A_FOLDER;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), ABOUT_A_FOLDER_TAKEN_BACK;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ROOM_WITH_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), ROOM_WITH_DISALLOWED_ROOT;
         "who   who   out   ?dir  ?dir  ?dir  out   out   out   no    ?dir  who  ", READ,    workspace(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    workspace(), NO_ROOM;
     }
@@ -171,20 +171,20 @@ table! { Query,
     Query::AgentCards(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    agent_card(), KEEPERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    agent_card(), ACQUAINTED;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    agent_card(), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    agent_card(), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), READY;
     }
     Query::RunsBy { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    runs_by(), KEEPERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    runs_by(), ACQUAINTED;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    runs_by(), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    runs_by(), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), READY;
     }
     Query::RoomsWith { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    rooms_with(), KEEPERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), ACQUAINTED;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    rooms_with(), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), READY;
     }
@@ -209,9 +209,9 @@ table! { Query,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    plans(None), READY;
     }
     Query::Question { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), QUESTION;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), QUESTION_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  a_question(), READY;
+        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL;
+        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL_FOR_ADMINS;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), READY;
     }
     Query::Questions => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Questions, READY;
@@ -224,51 +224,51 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ADMINS_COMMAND_AGENTS;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_A_FROZEN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), KEEPERS_AGENT;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), AGENT_OWNERS_AGENT;
         "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   inquire(command()), KEEPERS_AGENT_NO_ROOM;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), KEEPERS_AGENT_IN_ROOM;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   inquire(command()), AGENT_OWNERS_AGENT_NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), AGENT_OWNERS_AGENT_IN_ROOM;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), ADMINS_COMMAND_AGENTS;
         "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("../.ssh/id")), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("/etc/passwd")), KEEPERS_AGENT_IN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(file("/etc/passwd")), KEEPERS_AGENT;
+        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("/etc/passwd")), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(file("/etc/passwd")), AGENT_OWNERS_AGENT;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    inquire(Inquiry::Info), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   yes   yes   yes   out   yes   out   no    yes   who  ", READ,    inquire(Inquiry::Info), KEEPERS_AGENT_IN_ROOM;
-        "who   who   ?room ?room ?room ?room ?room yes   ?room no    yes   who  ", READ,    inquire(Inquiry::Info), KEEPERS_AGENT_NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), KEEPERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), ACQUAINTED;
+        "who   who   out   yes   yes   yes   out   yes   out   no    yes   who  ", READ,    inquire(Inquiry::Info), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?room ?room ?room ?room ?room yes   ?room no    yes   who  ", READ,    inquire(Inquiry::Info), AGENT_OWNERS_AGENT_NO_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_SHARED_WITH_ALL;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Query::MaySpawn { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), AGENT_OWNERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), READY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), OWN_GATEWAY_NAMED_HUB;
     }
     Query::MayManageCredentials { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), KEEPERS_GATEWAY;
+        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), AGENT_OWNERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    no    who  ", PERSON,  may_manage_credentials(), READY;
     }
     Query::MayListen { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;
     }
     Query::Agent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), OWN_AGENT_OF_ANOTHER_NAME;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), ANOTHERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), ACQUAINTED;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), VISIBLE_AGENT;
     }
     Query::Subscriptions { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(Some("main")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(Some("main")), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscriptions(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscriptions(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Query::Mail { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(None), KEEPERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), KEEPERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(None), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), OWN_AGENT_OF_ANOTHER_NAME;
     }

@@ -1,6 +1,6 @@
-//! The commands and queries of the table, as short as it needs them, and the scopes.
+//! Constructors for the commands and queries of the permission table, and the scopes.
 
-use crate::callers::{lobby, someone};
+use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
@@ -17,7 +17,7 @@ use parlor_model::{
     SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
-pub use crate::callers::{coder_member, person, somebody};
+pub use crate::callers::{coder_member, other_member, person};
 
 pub const READ: Option<Scope> = Some(Scope::Read);
 pub const WRITE: Option<Scope> = Some(Scope::Write);
@@ -27,10 +27,10 @@ pub const SOURCES: Option<Scope> = Some(Scope::Sources);
 pub const LETTERS: Option<Scope> = Some(Scope::DeadLetters);
 pub const METRICS: Option<Scope> = Some(Scope::Metrics);
 pub const ADMINS: Option<Scope> = Some(Scope::Admin);
-/// No key may.
+/// No key is allowed: the action requires a user session.
 pub const PERSON: Option<Scope> = None;
 
-/// What anybody may give to a key of their own; the rest is for admins to give.
+/// Scopes that every user may give to an own key; all others require an admin.
 pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Hosting, Scope::Admin];
 
 const TOKEN: SecretHash = SecretHash([7; 32]);
@@ -54,16 +54,16 @@ fn account() -> NewUser {
 }
 
 pub fn change_user() -> Command {
-    Command::ChangeUser { user: someone(), changes: UserChanges::default() }
+    Command::ChangeUser { user: other_user(), changes: UserChanges::default() }
 }
 
 pub fn set_password() -> Command {
     let changes = UserChanges { password_hash: Some("hash".into()), ..Default::default() };
-    Command::ChangeUser { user: someone(), changes }
+    Command::ChangeUser { user: other_user(), changes }
 }
 
 pub fn remove_user() -> Command {
-    Command::RemoveUser { user: someone() }
+    Command::RemoveUser { user: other_user() }
 }
 
 pub fn create_invitation() -> Command {
@@ -105,7 +105,7 @@ pub fn change_password() -> Command {
 
 pub fn sign_in() -> Command {
     Command::SignIn(NewSignIn {
-        user: someone(),
+        user: other_user(),
         verified_password_hash: "hash".into(),
         second: None,
         refresh: TOKEN,
@@ -116,7 +116,7 @@ pub fn sign_in() -> Command {
 }
 
 pub fn sign_in_failed() -> Command {
-    Command::SignInFailed { user: Some(someone()), second_factor: false, lock_after: 5, lock_until: LATER }
+    Command::SignInFailed { user: Some(other_user()), second_factor: false, lock_after: 5, lock_until: LATER }
 }
 
 pub fn refresh() -> Command {
@@ -144,8 +144,8 @@ pub fn create_key(scopes: &[Scope]) -> Command {
     key_for(None, scopes)
 }
 
-pub fn create_key_for_someone(scopes: &[Scope]) -> Command {
-    key_for(Some(someone()), scopes)
+pub fn create_key_for_other_user(scopes: &[Scope]) -> Command {
+    key_for(Some(other_user()), scopes)
 }
 
 fn key_for(owner: Option<UserId>, scopes: &[Scope]) -> Command {
@@ -323,7 +323,7 @@ pub fn describe(member: MemberId) -> Command {
     Command::ChangeMember { room: lobby(), member, role: None, description }
 }
 
-pub fn arrange(how: RoomPreferenceChange) -> Command {
+pub fn change_preferences(how: RoomPreferenceChange) -> Command {
     Command::ChangeRoomPreferences { room: lobby(), how }
 }
 
@@ -595,7 +595,7 @@ pub fn start_run() -> Command {
     Command::StartRun { run: RunId::stored("run") }
 }
 
-pub fn join_run() -> Command {
+pub fn merge_run() -> Command {
     Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
 }
 
@@ -610,10 +610,10 @@ pub fn finish_run() -> Command {
 
 pub fn host_agent() -> Command {
     let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
-    Command::HostAgent { owner: someone(), new }
+    Command::HostAgent { owner: other_user(), new }
 }
 
-pub fn say_late() -> Command {
+pub fn post_late_reply() -> Command {
     let said =
         AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
     Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
@@ -641,11 +641,11 @@ pub fn decide_approval(allow: bool) -> Command {
     Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
 }
 
-pub fn tell_plan() -> Command {
+pub fn update_plan() -> Command {
     Command::UpdatePlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
 }
 
-pub fn judge_plan() -> Command {
+pub fn decide_plan() -> Command {
     Command::DecidePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanDecision::Reject }
 }
 
@@ -657,7 +657,7 @@ pub fn answer_questions() -> Command {
     Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Payload("[]".into()) }
 }
 
-pub fn a_question() -> Query {
+pub fn question() -> Query {
     Query::Question { approval: ApprovalId::stored("approval") }
 }
 

@@ -1,38 +1,38 @@
-//! How a row is written and checked.
+//! Format of the permission table's rows, and the check that compares them with the code.
 
 use crate::callers::{COLUMNS, lobby};
 use crate::fixtures::Given;
 use parlor_engine::facts::Facts;
 use parlor_model::{Caller, EntityKind, Refusal, Scope};
 
-/// One thing asked, under given circumstances, and the verdict for each kind of caller.
-pub struct Row<Asked> {
-    pub asked: Asked,
-    /// The scope a key needs; `None` where no key may.
+/// A command or query under given facts, with the expected verdict for each kind of caller.
+pub struct Row<Request> {
+    pub request: Request,
+    /// The scope that an API key needs; `None` if keys are not allowed at all.
     pub scope: Option<Scope>,
-    /// Adds what the command is about to the facts about the caller.
+    /// Adds the entities that the command names to the facts about the caller.
     pub given: Given,
     pub given_name: &'static str,
-    /// One word for each column, in their order.
+    /// One verdict per column, in the order of `COLUMNS`.
     pub verdicts: &'static str,
 }
 
-pub fn check<Asked: std::fmt::Debug>(
-    rows: &[Row<Asked>],
-    decide: impl Fn(&Caller, &Asked, &Facts) -> Result<(), Refusal>,
+pub fn check<Request: std::fmt::Debug>(
+    rows: &[Row<Request>],
+    decide: impl Fn(&Caller, &Request, &Facts) -> Result<(), Refusal>,
 ) {
     let mut wrong = Vec::new();
     for row in rows {
         let verdicts: Vec<&str> = row.verdicts.split_whitespace().collect();
-        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", row.asked);
+        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", row.request);
         for (who, verdict) in COLUMNS.into_iter().zip(verdicts) {
             let mut facts = who.facts(row.scope);
             (row.given)(&mut facts, who);
-            let decided = decide(&who.caller(), &row.asked, &facts);
+            let decided = decide(&who.caller(), &row.request, &facts);
             if decided != meaning(verdict) {
                 wrong.push(format!(
                     "{who:?}: {:?} ({}): the table says {verdict}, decided was {decided:?}",
-                    row.asked, row.given_name
+                    row.request, row.given_name
                 ));
             }
         }
@@ -75,20 +75,20 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Rows grouped by what is asked. The match has an arm for each group, so a new command or query
-/// without rows leaves it incomplete, and a row in the wrong group is found when the table is made.
+/// Defines `rows()` from groups of rows, one group per command or query. The match has an arm for each group,
+/// so a new command or query without rows makes it incomplete; a row in the wrong group fails an assertion.
 macro_rules! table {
-    ($asked:ty, $($group:pat => {
+    ($request:ty, $($group:pat => {
         $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)+
     })+) => {
-        pub fn rows() -> Vec<$crate::table::Row<$asked>> {
-            let _complete = |asked: &$asked| match asked { $($group => {})+ };
+        pub fn rows() -> Vec<$crate::table::Row<$request>> {
+            let _complete = |request: &$request| match request { $($group => {})+ };
             let mut rows = Vec::new();
             $($({
-                let asked = $value;
-                assert!(matches!(&asked, $group), "a row in the wrong group: {asked:?}");
+                let request = $value;
+                assert!(matches!(&request, $group), "a row in the wrong group: {request:?}");
                 rows.push($crate::table::Row {
-                    asked,
+                    request,
                     scope: $scope,
                     given: $given,
                     given_name: stringify!($given),

@@ -1,4 +1,4 @@
-//! `parlor agent …`: agents that the hub hosts itself.
+//! Implements `parlor agent …`, which manages the agents that the hub hosts itself.
 
 use super::entry::{AgentEntry, absolute};
 use super::local::LocalAgent;
@@ -22,22 +22,22 @@ pub async fn run(
     let request = match command {
         AgentCommand::Add { name, kind, dir, owner, settings, program } => {
             let directory = Some(absolute(dir.as_deref().unwrap_or(Path::new(".")))?);
-            let further = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
+            let extra = settings.iter().map(|text| setting(text)).collect::<anyhow::Result<Map<_, _>>>()?;
             let agent_config =
-                AgentConfig { kind, directory, command: program, extra: further, ..AgentConfig::default() };
-            let entry = AgentEntry { name, recipe: agent_config };
+                AgentConfig { kind, directory, command: program, extra, ..AgentConfig::default() };
+            let entry = AgentEntry { name, config: agent_config };
             if let Some(missing) = entry.check()?.missing() {
-                note = format!("{}: parlor doctor says what to do.\n", escape_control(&missing.to_string()));
+                note = format!("{}: run parlor doctor for a fix.\n", escape_control(&missing.to_string()));
             }
             AdminRequest::AddAgent { agent: LocalAgent { owner, entry } }
         }
         AgentCommand::List => AdminRequest::ListAgents,
         AgentCommand::Rm { name } => AdminRequest::RemoveAgent { name },
     };
-    Ok(admin_command::ask_with(settings, config.as_deref(), request, None).await? + &note)
+    Ok(admin_command::execute_with(settings, config.as_deref(), request, None).await? + &note)
 }
 
-/// A word is a text, and what reads as JSON is what it says.
+/// Parses `KEY=VALUE`. A value that is valid JSON is used as such; any other value is a string.
 fn setting(text: &str) -> anyhow::Result<(String, Value)> {
     let (key, value) = text.split_once('=').with_context(|| format!("{text:?}: write KEY=VALUE"))?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
@@ -48,8 +48,8 @@ pub fn render(reply: AdminReply, terminal_style: TerminalStyle) -> String {
     match reply {
         AdminReply::AgentAdded { name, running } => {
             let name = escape_control(&name);
-            let when = if running { "It is there now" } else { "It is there as soon as the hub is up" };
-            format!("Added {name}. {when}: bring it into a room and write @{name}.\n")
+            let when = if running { "It is online" } else { "It comes online when the hub starts" };
+            format!("Added {name}. {when}: add it to a room and write @{name}.\n")
         }
         AdminReply::AgentRemoved { name } => format!("Removed {}.\n", escape_control(&name)),
         AdminReply::Agents { agents } if !agents.is_empty() => listing(

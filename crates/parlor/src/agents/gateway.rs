@@ -1,7 +1,7 @@
-//! `parlor gateway`: hosts agents of a hub that may be anywhere.
+//! Implements `parlor gateway`: hosts agents for a local or remote hub.
 //!
-//! Owns: where its settings and its secrets come from. A secret is never an argument, which others on the machine
-//! could read: it comes from the environment, a file, or whoever sits at the terminal.
+//! Owns: the sources of the gateway's settings and secrets. A secret is never an argument, because other
+//! users of the machine could read it: it comes from the environment, a file, or a prompt on the terminal.
 
 use super::entry::{self, AgentEntry, absolute};
 use super::{join, show};
@@ -22,8 +22,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use url::Url;
 
-/// News that wait to be printed; a terminal that stands still must not stop the agents.
-const NEWS: usize = 256;
+/// Maximum number of notices queued for printing. When it is full, notices are dropped: a blocked terminal
+/// must not stop the agents.
+const NOTICE_QUEUE_CAPACITY: usize = 256;
 
 #[derive(Debug, Args)]
 pub struct GatewayArguments {
@@ -35,36 +36,36 @@ pub struct GatewayArguments {
 
 #[derive(Debug, Args)]
 pub struct HostingArguments {
-    /// The hub, such as https://chat.example.org [default: the one that was joined]
+    /// URL of the hub, such as https://chat.example.org [default: the paired hub]
     #[arg(long, value_name = "URL", env = "PARLOR_SERVER")]
     server: Option<String>,
-    /// An agent to host, such as coder=claude:~/project (several allowed)
+    /// Agent to host, such as coder=claude:~/project (repeatable)
     #[arg(long = "agent", value_name = "NAME=KIND[:DIR]")]
     agents: Vec<String>,
-    /// Sign in under this name; the password is in PARLOR_PASSWORD, or asked for
+    /// Sign in with this username; the password is read from PARLOR_PASSWORD or prompted for
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// A file with an API key; PARLOR_KEY holds the key itself
+    /// File with an API key; alternatively, set PARLOR_KEY to the key
     #[arg(long, value_name = "FILE", env = "PARLOR_KEY_FILE")]
     key_file: Option<PathBuf>,
-    /// A certificate to trust besides those that this system knows, in PEM
+    /// Additional certificate to trust, in PEM format
     #[arg(long, value_name = "FILE", env = "PARLOR_CA_FILE")]
     ca_file: Option<PathBuf>,
-    /// Let the owner make agents of this kind here from afar (several allowed)
+    /// Allow the owner to create agents of this kind remotely (repeatable)
     #[arg(long, value_name = "KIND")]
     allow_spawn: Vec<String>,
-    /// What an agent of the kind command or acp runs
+    /// Program to run and its arguments, for agents of the kind command or acp
     #[arg(last = true, value_name = "PROGRAM")]
     program: Vec<String>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 pub enum GatewayCommand {
-    /// Say for each agent what is missing, and what to do about it
+    /// Check each agent and print a fix for each problem
     Doctor(HostingArguments),
 }
 
-/// A gateway's own settings file.
+/// Settings file of a gateway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GatewayFile {
@@ -78,7 +79,7 @@ struct GatewayFile {
     agent: Vec<AgentEntry>,
 }
 
-/// Everything that is settled before the hub is looked for.
+/// Settings of the gateway, combined from flags and file.
 struct ResolvedGateway {
     server: Option<String>,
     user: Option<String>,
@@ -88,20 +89,20 @@ struct ResolvedGateway {
     agents: Vec<AgentEntry>,
 }
 
-/// Whether it is of a kind that is told what to run.
-fn runs_any(agent: &AgentEntry) -> bool {
-    matches!(&*agent.recipe.kind, "command" | "acp")
+/// Returns whether the kind of the agent takes a program from the command line.
+fn takes_program(agent: &AgentEntry) -> bool {
+    matches!(&*agent.config.kind, "command" | "acp")
 }
 
 impl HostingArguments {
-    /// What was said before a command and after it.
-    pub fn and(mut self, further: Self) -> Self {
-        self.agents.extend(further.agents);
-        self.program.extend(further.program);
+    /// Adds the agents and the program given after the subcommand to those given before it.
+    pub fn and(mut self, extra: Self) -> Self {
+        self.agents.extend(extra.agents);
+        self.program.extend(extra.program);
         self
     }
 
-    fn settle(&self, config: Option<&Path>) -> anyhow::Result<ResolvedGateway> {
+    fn resolve(&self, config: Option<&Path>) -> anyhow::Result<ResolvedGateway> {
         let file = match config {
             Some(path) => entry::read(path)?,
             None => GatewayFile::default(),
@@ -109,21 +110,21 @@ impl HostingArguments {
         let mut agents = file.agent;
         for text in &self.agents {
             let mut agent = AgentEntry::parse(text)?;
-            if runs_any(&agent) {
-                agent.recipe.command = self.program.clone();
+            if takes_program(&agent) {
+                agent.config.command = self.program.clone();
             }
             agents.push(agent);
         }
-        if !self.program.is_empty() && !agents.iter().any(runs_any) {
+        if !self.program.is_empty() && !agents.iter().any(takes_program) {
             bail!("no agent runs {}: add --agent NAME=command", self.program.join(" "));
         }
         for agent in &mut agents {
-            agent.recipe.directory = agent.recipe.directory.as_deref().map(absolute).transpose()?;
+            agent.config.directory = agent.config.directory.as_deref().map(absolute).transpose()?;
         }
         let mut names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            bail!("there are two agents of the name {}", twice[0]);
+        if let Some(duplicate) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            bail!("there are two agents named {}", duplicate[0]);
         }
         let mut kinds = file.allow_spawn;
         kinds.extend(self.allow_spawn.iter().cloned());
@@ -145,38 +146,39 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     parlor_agents::process::enable_supervisor();
     let directory = directory(data)?;
-    let ResolvedGateway { server, user, key_file, ca_file, spawning, agents } = arguments.settle(config)?;
+    let ResolvedGateway { server, user, key_file, ca_file, spawning, agents } = arguments.resolve(config)?;
     if agents.is_empty() && spawning.kinds.is_empty() {
-        bail!("there is nobody to host: add --agent NAME=KIND, such as --agent coder=claude:.");
+        bail!("there is no agent to host: add --agent NAME=KIND, such as --agent coder=claude:.");
     }
     for agent in &agents {
         agent.check()?;
     }
-    let joined = join::PairedHub::read(&directory)?;
-    let server = match (&server, &joined) {
+    let paired = join::PairedHub::read(&directory)?;
+    let server = match (&server, &paired) {
         (Some(server), _) => address(server)?,
-        (None, Some(joined)) => address(&joined.server)?,
-        (None, None) => bail!("which hub? add --server URL, or parlor join CODE --server URL once"),
+        (None, Some(paired)) => address(&paired.server)?,
+        (None, None) => bail!("no hub is given: add --server URL, or run parlor join CODE --server URL once"),
     };
-    let joined = joined.filter(|joined| address(&joined.server).is_ok_and(|known| known == server));
+    let paired = paired.filter(|paired| address(&paired.server).is_ok_and(|url| url == server));
     let trust = match &ca_file {
         Some(path) => trust(Some(&certificates(path)?))?,
-        None => trust(joined.as_ref().and_then(|joined| joined.ca.as_deref()))?,
+        None => trust(paired.as_ref().and_then(|paired| paired.ca.as_deref()))?,
     };
-    let credentials = credentials(user, key_file, joined)?;
+    let credentials = credentials(user, key_file, paired)?;
     let data = Arc::new(
-        GatewayStore::open(&directory).with_context(|| format!("cannot use {}", directory.display()))?,
+        GatewayStore::open(&directory).with_context(|| format!("cannot open {}", directory.display()))?,
     );
-    let (news, mut heard) = mpsc::channel(NEWS);
-    let mut gateway = Gateway::new(data.clone(), spawning, news).context("cannot read what was kept")?;
+    let (notices, mut queued_notices) = mpsc::channel(NOTICE_QUEUE_CAPACITY);
+    let mut gateway =
+        Gateway::new(data.clone(), spawning, notices).context("cannot read the gateway's stored state")?;
     for agent in &agents {
         let (id, name) = (data.agent(&agent.name)?, agent.name.as_str().into());
-        let plan = AgentSpec { id, name, agent_config: agent.recipe.clone() };
-        gateway.add(plan).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", agent.name))?;
+        let spec = AgentSpec { id, name, agent_config: agent.config.clone() };
+        gateway.add(spec).map_err(|problem| anyhow::anyhow!("the agent {}: {problem}", agent.name))?;
     }
     let terminal_style = TerminalStyle::for_stdout();
-    print(&show::beginning(&server, &directory, &agents, terminal_style));
-    let (line, mut lines) = mpsc::channel(NEWS);
+    print(&show::startup(&server, &directory, &agents, terminal_style));
+    let (line, mut statuses) = mpsc::channel(NOTICE_QUEUE_CAPACITY);
     let sign_in = SignIn::new(server.clone(), trust, credentials).map_err(anyhow::Error::msg)?;
     let remote = Remote { server, sign_in, data, line };
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
@@ -184,52 +186,52 @@ pub async fn run(
     let printing = tokio::spawn(async move {
         loop {
             tokio::select! {
-                Some(line) = lines.recv() => print(&show::line(&line, terminal_style)),
-                Some(news) = heard.recv() => print(&show::news(&news, terminal_style)),
+                Some(status) = statuses.recv() => print(&show::connection_status(&status, terminal_style)),
+                Some(notice) = queued_notices.recv() => print(&show::notice(&notice, terminal_style)),
                 else => return,
             }
         }
     });
-    let turned_away = tokio::select! {
-        turned_away = remote.host(&mut gateway) => turned_away.err(),
+    let rejected = tokio::select! {
+        hosted = remote.host(&mut gateway) => hosted.err(),
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
     };
     gateway.stop().await;
     drop(gateway);
     let _ = printing.await;
-    match turned_away {
-        Some(refused) => bail!("the hub did not let this gateway in: {refused}"),
+    match rejected {
+        Some(reason) => bail!("the hub rejected this gateway: {reason}"),
         None => Ok(()),
     }
 }
 
 fn print(text: &str) {
-    // A closed standard output is no reason not to host.
+    // The gateway keeps hosting even if standard output is closed.
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// Where a gateway keeps what it must not forget.
+/// Returns the data directory of the gateway.
 pub fn directory(data: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(data) = data {
         return Ok(PathBuf::from(data));
     }
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || std::env::home_dir().map(|home| home.join(".local/share"));
-    let share = named("PARLOR_GATEWAY_DATA")
-        .or_else(|| named("XDG_DATA_HOME").or_else(home).map(|share| share.join("parlor/gateway")));
-    share.context("where to keep its data? add --data DIR")
+    let directory = variable("PARLOR_GATEWAY_DATA")
+        .or_else(|| variable("XDG_DATA_HOME").or_else(home).map(|share| share.join("parlor/gateway")));
+    directory.context("there is no default data directory: add --data DIR")
 }
 
 pub fn address(text: &str) -> anyhow::Result<Url> {
     let with_scheme = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let mut url = Url::parse(&with_scheme).with_context(|| format!("{text:?} is no address of a hub"))?;
+    let mut url = Url::parse(&with_scheme).with_context(|| format!("{text:?} is not the URL of a hub"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        bail!("{text:?} is no address of a hub: it begins with https:// or http://");
+        bail!("{text:?} is not the URL of a hub: it must start with https:// or http://");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        bail!("an address is no place for a password: use --user and PARLOR_PASSWORD");
+        bail!("the URL must not contain a password: use --user and PARLOR_PASSWORD");
     }
     if !url.path().ends_with('/') {
         url.set_path(&format!("{}/", url.path()));
@@ -243,25 +245,25 @@ pub fn certificates(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Whoever the system trusts, and whoever has one of these certificates.
+/// Trusts the certificates of the system, and additionally these certificates in PEM format.
 pub fn trust(certificates: Option<&str>) -> anyhow::Result<Trust> {
-    Trust::new(certificates).map_err(|why| anyhow::anyhow!("the certificates to trust: {why}"))
+    Trust::new(certificates).map_err(|why| anyhow::anyhow!("invalid --ca-file: {why}"))
 }
 
 fn credentials(
     user: Option<String>,
     key_file: Option<PathBuf>,
-    joined: Option<join::PairedHub>,
+    paired: Option<join::PairedHub>,
 ) -> anyhow::Result<Credentials> {
     let secret = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(user) = user {
         let password = match secret("PARLOR_PASSWORD") {
             Some(password) => password,
-            None => ask_secretly(&format!("Password of {user}: "))?.expose().to_owned(),
+            None => prompt_password(&format!("Password of {user}: "))?.expose().to_owned(),
         };
         return Ok(Credentials::Password { user, password });
     }
-    // A file that is named is meant; the variable may be left from something else.
+    // The file takes precedence: it is given explicitly, while the variable may be a leftover.
     if let Some(path) = key_file {
         let key =
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -270,44 +272,46 @@ fn credentials(
     if let Some(key) = secret("PARLOR_KEY") {
         return Ok(Credentials::Key(key));
     }
-    match joined {
-        Some(joined) => Ok(Credentials::Key(joined.key.expose().to_owned())),
+    match paired {
+        Some(paired) => Ok(Credentials::Key(paired.key.expose().to_owned())),
         None => bail!(
-            "who are you to the hub? Use one of: parlor join CODE --server URL, --user NAME, --key-file FILE, PARLOR_KEY"
+            "there are no credentials for the hub. Use one of: parlor join CODE --server URL, --user NAME, --key-file FILE, PARLOR_KEY"
         ),
     }
 }
 
-/// Asks whoever sits at the terminal, without showing what they type.
-fn ask_secretly(question: &str) -> anyhow::Result<Secret> {
+/// Prompts for a password on the terminal, without echoing the input.
+fn prompt_password(prompt: &str) -> anyhow::Result<Secret> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let stdin = io::stdin();
     if !stdin.is_terminal() {
-        bail!("there is nobody to ask for a password: set PARLOR_PASSWORD");
+        bail!(
+            "standard input is not a terminal, so the password cannot be prompted for: set PARLOR_PASSWORD"
+        );
     }
-    eprint!("{question}");
-    let shown = tcgetattr(&stdin).context("cannot hide what is typed")?;
-    let mut hidden = shown.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&stdin, OptionalActions::Flush, &hidden).context("cannot hide what is typed")?;
+    eprint!("{prompt}");
+    let original = tcgetattr(&stdin).context("cannot disable the terminal's echo")?;
+    let mut without_echo = original.clone();
+    without_echo.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &without_echo).context("cannot disable the terminal's echo")?;
     let mut line = String::new();
     let read = stdin.read_line(&mut line);
-    let _ = tcsetattr(&stdin, OptionalActions::Flush, &shown);
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &original);
     eprintln!();
-    read.context("no password was typed")?;
+    read.context("cannot read the password")?;
     Ok(Secret::new(line.trim_end_matches(['\r', '\n'])))
 }
 
-/// What is missing for each agent.
+/// Checks each agent of the gateway.
 pub async fn doctor(arguments: &HostingArguments, config: Option<&Path>) -> anyhow::Result<Vec<AgentCheck>> {
-    let mut examined = Vec::new();
-    for agent in arguments.settle(config)?.agents {
-        examined.push(examine(&agent).await);
+    let mut checks = Vec::new();
+    for agent in arguments.resolve(config)?.agents {
+        checks.push(examine(&agent).await);
     }
-    if examined.is_empty() {
-        bail!("there is no agent to look at: add --agent NAME=KIND, or --config FILE");
+    if checks.is_empty() {
+        bail!("there is no agent to check: add --agent NAME=KIND, or --config FILE");
     }
-    Ok(examined)
+    Ok(checks)
 }
 
 pub struct AgentCheck {
@@ -322,7 +326,7 @@ pub async fn examine(agent: &AgentEntry) -> AgentCheck {
         Err(problem) => vec![Finding {
             state: Health::Failure,
             what: format!("{problem:#}.").into(),
-            fix: Some("docs/agents.md shows every kind.".into()),
+            fix: Some("Correct the entry; docs/agents.md describes every kind.".into()),
         }],
     };
     AgentCheck { name: agent.name.clone(), findings }

@@ -1,4 +1,5 @@
-//! A gateway within the hub: over a link in the same process, and with no way around the hub's rules.
+//! A gateway inside the hub process. It exchanges frames with the hub like a remote gateway, so the same
+//! rules apply.
 
 use parlor_agents::gateway::store::GatewayStore;
 use parlor_agents::gateway::{Gateway, SpawnPolicy};
@@ -9,30 +10,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Frames that may wait in each direction.
+/// Maximum number of queued frames in each direction.
 const FRAME_QUEUE: usize = 256;
-/// Between two tries to have agents hosted.
+/// Delay before reconnecting, or before reading the agents again.
 pub const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 pub fn open(directory: &Path) -> anyhow::Result<(Arc<GatewayStore>, Gateway)> {
     let data = Arc::new(GatewayStore::open(directory)?);
-    // They are in the room; the log needs no more of them.
-    let (news, _) = mpsc::channel(1);
-    let gateway = Gateway::new(data.clone(), SpawnPolicy::default(), news)?;
+    // Notices are discarded: the room already shows the same events.
+    let (notices, _) = mpsc::channel(1);
+    let gateway = Gateway::new(data.clone(), SpawnPolicy::default(), notices)?;
     Ok((data, gateway))
 }
 
-/// One connection, until it is lost or something changed. What agents do goes on over the next one.
+/// Serves one gateway connection until it is lost or `changed` resolves. Runs continue over the next
+/// connection.
 pub async fn connect(app: &App, owner: &UserId, gateway: &mut Gateway, changed: impl Future<Output = ()>) {
-    let (ours, theirs) = parlor_agents::frame_channel(FRAME_QUEUE);
-    let hosting = parlor_server::host_locally(app, owner, ours.incoming, ours.outgoing);
+    let (hub_side, gateway_side) = parlor_agents::frame_channel(FRAME_QUEUE);
+    let hosting = parlor_server::host_locally(app, owner, hub_side.incoming, hub_side.outgoing);
     tokio::pin!(hosting);
     let lost = tokio::select! {
         _ = &mut hosting => None,
-        () = gateway.serve(theirs) => Some(true),
+        () = gateway.serve(gateway_side) => Some(true),
         () = changed => Some(false),
     };
-    // With its own end of the link gone, the hub takes leave of those that may not come back.
+    // The gateway's side of the channel is closed: wait until the hub has processed the disconnect.
     if let Some(lost) = lost {
         let _ = hosting.await;
         if !lost {

@@ -1,4 +1,5 @@
-//! `parlor join CODE`: gives a one-time code for a key, which a gateway then signs in with.
+//! Implements `parlor join CODE`: exchanges a one-time pairing code for an API key and stores it for the
+//! gateway.
 
 use super::gateway::{address, certificates, directory, trust};
 use crate::secret::Secret;
@@ -16,23 +17,23 @@ const FILE: &str = "joined.json";
 
 #[derive(Debug, Args)]
 pub struct JoinArguments {
-    /// The code that the hub shows, such as BCDF-GHJK-MNPQ
+    /// Pairing code that the hub shows, such as BCDF-GHJK-MNPQ
     code: String,
-    /// The hub, such as https://chat.example.org
+    /// URL of the hub, such as https://chat.example.org
     #[arg(long, value_name = "URL", env = "PARLOR_SERVER")]
     server: String,
-    /// A certificate to trust besides those that this system knows, in PEM
+    /// Additional certificate to trust, in PEM format
     #[arg(long, value_name = "FILE", env = "PARLOR_CA_FILE")]
     ca_file: Option<PathBuf>,
 }
 
-/// Which hub was joined, and with which key.
+/// The paired hub and the API key for it, as stored in the gateway's data directory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PairedHub {
     pub server: String,
     #[serde(with = "crate::secret::exposed")]
     pub key: Secret,
-    /// Certificates that it is known by besides those of the system, in PEM.
+    /// Additional certificates to trust for this hub, in PEM format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
 }
@@ -42,8 +43,10 @@ impl PairedHub {
         let path = data.join(FILE);
         match std::fs::read(&path) {
             Ok(bytes) => {
-                let joined = serde_json::from_slice(&bytes);
-                joined.map(Some).with_context(|| format!("{} is damaged: join again", path.display()))
+                let paired = serde_json::from_slice(&bytes);
+                paired
+                    .map(Some)
+                    .with_context(|| format!("{} is damaged: run parlor join again", path.display()))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -56,24 +59,24 @@ pub async fn run(arguments: &JoinArguments, data: Option<&str>) -> anyhow::Resul
     let server = address(&arguments.server)?;
     let ca = arguments.ca_file.as_deref().map(certificates).transpose()?;
     let trust = trust(ca.as_deref())?;
-    // Before the code is spent: what it gives can be had only once.
+    // Create the directory first: the code works only once, so the key must not be lost to a failed write.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+        .with_context(|| format!("cannot create {}", directory.display()))?;
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let key = match pair(&server, &trust, arguments.code.trim(), &name).await {
         Ok(key) => Secret::new(key),
-        Err(ConnectError::Wrong(why)) => bail!("the hub did not take this code: {why}"),
+        Err(ConnectError::Wrong(why)) => bail!("the hub rejected the pairing code: {why}"),
         Err(ConnectError::NotNow(why)) => bail!("{why}"),
     };
-    let joined = PairedHub { server: server.to_string(), key, ca };
-    replace(&directory.join(FILE), &serde_json::to_vec_pretty(&joined)?)
-        .with_context(|| format!("cannot write below {}", directory.display()))?;
-    let given = data.map(|data| format!(" --data {data}")).unwrap_or_default();
+    let paired = PairedHub { server: server.to_string(), key, ca };
+    replace(&directory.join(FILE), &serde_json::to_vec_pretty(&paired)?)
+        .with_context(|| format!("cannot write to {}", directory.display()))?;
+    let data_flag = data.map(|data| format!(" --data {data}")).unwrap_or_default();
     let server = server.as_str().trim_end_matches('/');
     Ok(format!(
-        "\n  Joined {server}.\n\n  Now host an agent:\n\n    parlor gateway --agent coder=claude:.{given}\n\n"
+        "\n  Paired with {server}.\n\n  To host an agent, run:\n\n    parlor gateway --agent coder=claude:.{data_flag}\n\n"
     ))
 }

@@ -1,7 +1,7 @@
-//! The agents that a hub hosts itself: those of its settings file, and those that were added by command.
+//! The agents that the hub hosts itself: from its settings file, or added by `parlor agent add`.
 //!
-//! They live in the same gateway as agents anywhere else, over a link within the process: the hub gives them no way
-//! around its rules.
+//! They run in a gateway inside the hub process (see `in_process`), and the hub's rules apply to them as to
+//! the agents of any other gateway.
 
 use super::entry::{self, AgentEntry};
 use super::in_process;
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// An agent of the hub, and whose it is.
+/// An agent that the hub hosts, with its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LocalAgent {
-    /// The name to sign in with; the first admin if nobody is named.
+    /// Username of the owner; if absent, the first admin owns the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     #[serde(flatten)]
@@ -33,11 +33,12 @@ struct LocalAgentsFile {
     agent: Vec<LocalAgent>,
 }
 
-/// Which agents the hub hosts. What is added is kept in a file in the data directory.
+/// The list of agents that the hub hosts. Agents added by command are stored in `agents.toml` in the data
+/// directory.
 #[derive(Debug)]
 pub struct LocalAgents {
     data: PathBuf,
-    /// Of the settings file, which people write.
+    /// Agents of the settings file, which is never written by the hub.
     configured: Vec<LocalAgent>,
     changed: watch::Sender<u64>,
 }
@@ -57,7 +58,7 @@ impl LocalAgents {
     pub fn list(&self) -> anyhow::Result<Vec<LocalAgent>> {
         let mut all = self.configured.clone();
         let added = self.added()?.agent;
-        all.extend(added.into_iter().filter(|one| !self.is_configured(&one.entry.name)));
+        all.extend(added.into_iter().filter(|agent| !self.is_configured(&agent.entry.name)));
         Ok(all)
     }
 
@@ -65,8 +66,8 @@ impl LocalAgents {
         agent.entry.check()?;
         let mut file = self.added()?;
         let name = &agent.entry.name;
-        if self.is_configured(name) || file.agent.iter().any(|known| known.entry.name == *name) {
-            bail!("there is an agent of the name {name} already");
+        if self.is_configured(name) || file.agent.iter().any(|existing| existing.entry.name == *name) {
+            bail!("an agent named {name} already exists");
         }
         file.agent.push(agent);
         self.write(&file)
@@ -74,13 +75,13 @@ impl LocalAgents {
 
     pub fn remove(&self, name: &str) -> anyhow::Result<()> {
         if self.is_configured(name) {
-            bail!("{name} is in the settings file: remove it there");
+            bail!("{name} is defined in the settings file: remove it there");
         }
         let mut file = self.added()?;
-        let known = file.agent.len();
+        let count = file.agent.len();
         file.agent.retain(|agent| agent.entry.name != name);
-        if file.agent.len() == known {
-            bail!("there is no agent of the name {name} here");
+        if file.agent.len() == count {
+            bail!("there is no agent named {name}");
         }
         self.write(&file)
     }
@@ -99,47 +100,47 @@ impl LocalAgents {
     }
 
     fn write(&self, file: &LocalAgentsFile) -> anyhow::Result<()> {
-        let text = toml::to_string(file).context("cannot be written down")?;
+        let text = toml::to_string(file).context("cannot encode the agents as TOML")?;
         let path = self.path();
         replace(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
         self.changed.send_modify(|count| *count += 1);
         Ok(())
     }
 
-    /// The id under which the hub knows an agent of this name, if it was ever hosted.
+    /// Returns the ID of the agent with this name, if it was ever hosted.
     pub fn id(&self, name: &str) -> Option<AgentId> {
         #[derive(Deserialize)]
         struct Identity {
             agents: std::collections::BTreeMap<String, String>,
         }
-        let known = std::fs::read(self.directory().join("gateway.json")).ok()?;
-        let known: Identity = serde_json::from_slice(&known).ok()?;
-        AgentId::parse(known.agents.get(name)?).ok()
+        let identity = std::fs::read(self.directory().join("gateway.json")).ok()?;
+        let identity: Identity = serde_json::from_slice(&identity).ok()?;
+        AgentId::parse(identity.agents.get(name)?).ok()
     }
 
-    /// Where the gateway of these agents keeps its own things.
+    /// Returns the data directory of the gateway inside the hub.
     pub fn directory(&self) -> PathBuf {
         self.data.join("agents")
     }
 }
 
-/// What of a settings file concerns agents.
+/// The `[[agent]]` list of a settings file; other keys are ignored.
 #[derive(Debug, Deserialize)]
 struct Configured {
     #[serde(default)]
     agent: Vec<LocalAgent>,
 }
 
-/// Hosts what is on the roster, for as long as the hub runs.
+/// Hosts the local agents until the hub stops.
 pub async fn run_loop(app: Arc<App>, local_agents: Arc<LocalAgents>) {
     if let Err(error) = host(&app, &local_agents).await {
-        tracing::error!(error = format!("{error:#}"), "the agents of this hub cannot be hosted");
+        tracing::error!(error = format!("{error:#}"), "cannot host the agents of this hub");
     }
 }
 
 async fn host(app: &App, local_agents: &LocalAgents) -> anyhow::Result<()> {
     let mut changed = local_agents.changed.subscribe();
-    // Without an agent nothing is made on the disk.
+    // Without an agent, no directory is created.
     while local_agents.list()?.is_empty() {
         changed.changed().await?;
     }
@@ -147,77 +148,84 @@ async fn host(app: &App, local_agents: &LocalAgents) -> anyhow::Result<()> {
         return Ok(());
     }
     let (data, mut gateway) =
-        in_process::open(&local_agents.directory()).context("cannot use the directory of the agents")?;
+        in_process::open(&local_agents.directory()).context("cannot open the directory of the agents")?;
     loop {
         changed.mark_unchanged();
         let owner = sync_gateway(app, local_agents, &data, &mut gateway).await?;
         let mut later = changed.clone();
-        // The roster lives as long as this does.
-        let news = async { drop(later.changed().await) };
+        // An error would mean that `LocalAgents` was dropped, but it outlives this loop.
+        let list_changed = async { drop(later.changed().await) };
         match owner {
-            Some(owner) => in_process::connect(app, &owner, &mut gateway, news).await,
-            None => news.await,
+            Some(owner) => in_process::connect(app, &owner, &mut gateway, list_changed).await,
+            None => list_changed.await,
         }
     }
 }
 
-/// Makes the hub know every agent on the roster and the gateway host it; gives the owner of one of them.
+/// Registers every local agent with the hub and makes the gateway host exactly these agents. Returns the
+/// owner of the first one, in whose name the gateway connects.
 async fn sync_gateway(
     app: &App,
     local_agents: &LocalAgents,
     data: &GatewayStore,
     gateway: &mut Gateway,
 ) -> anyhow::Result<Option<UserId>> {
-    let (mut some_owner, mut known) = (None, Vec::new());
-    for LocalAgent { owner: named, entry } in local_agents.list()? {
+    let (mut first_owner, mut ids) = (None, Vec::new());
+    for LocalAgent { owner: username, entry } in local_agents.list()? {
         let id = data.agent(&entry.name)?;
-        known.push(id.clone());
-        let of = match owner(&app.hub, named.as_deref()).await {
-            Ok(of) => of,
+        ids.push(id.clone());
+        let owner = match owner(&app.hub, username.as_deref()).await {
+            Ok(owner) => owner,
             Err(refusal) => {
-                tracing::warn!(agent = entry.name, ?refusal, "an agent of this hub has no owner");
+                tracing::warn!(
+                    agent = entry.name,
+                    ?refusal,
+                    "the owner of an agent of this hub does not exist"
+                );
                 continue;
             }
         };
         let new = registration(&id, &entry);
-        match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: of.clone(), new }).await {
+        match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: owner.clone(), new }).await {
             Ok(_) => {
-                some_owner.get_or_insert(of);
-                let plan = AgentSpec { id, name: entry.name.as_str().into(), agent_config: entry.recipe };
-                if let Err(problem) = gateway.add(plan) {
-                    tracing::warn!(agent = entry.name, %problem, "an agent of this hub cannot be hosted");
+                first_owner.get_or_insert(owner);
+                let spec = AgentSpec { id, name: entry.name.as_str().into(), agent_config: entry.config };
+                if let Err(problem) = gateway.add(spec) {
+                    tracing::warn!(agent = entry.name, %problem, "cannot host an agent of this hub");
                 }
             }
-            Err(refusal) => tracing::warn!(agent = entry.name, ?refusal, "the hub does not take an agent"),
+            Err(refusal) => {
+                tracing::warn!(agent = entry.name, ?refusal, "the hub refused to register an agent")
+            }
         }
     }
-    gateway.keep_only(&known);
-    Ok(some_owner)
+    gateway.keep_only(&ids);
+    Ok(first_owner)
 }
 
 fn registration(id: &AgentId, entry: &AgentEntry) -> AgentRegistration {
-    let directory = entry.recipe.directory.as_ref().map(|path| path.display().to_string().into());
+    let directory = entry.config.directory.as_ref().map(|path| path.display().to_string().into());
     AgentRegistration {
         gateway: GatewayId::stored(HUB),
         id: id.clone(),
         name: entry.name.as_str().into(),
-        kind: entry.recipe.kind.as_str().into(),
+        kind: entry.config.kind.as_str().into(),
         working_directory: directory,
         capabilities: vec!["rewind".into()],
-        model: entry.recipe.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
+        model: entry.config.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: None,
         mcp_servers: None,
     }
 }
 
-/// The person of that name, or the first admin.
-pub async fn owner(hub: &parlor_engine::Hub, named: Option<&str>) -> Result<UserId, Refusal> {
+/// Returns the user with this username, or the first admin if `username` is `None`.
+pub async fn owner(hub: &parlor_engine::Hub, username: Option<&str>) -> Result<UserId, Refusal> {
     let missing = Refusal::NotFound(parlor_model::EntityKind::User);
-    if let Some(name) = named {
+    if let Some(name) = username {
         return hub.account(name).await?.map(|user| user.id).ok_or(missing);
     }
-    let everyone = Query::Users { limit: 1_000_000, offset: 0 };
-    let Answer::Users { users, .. } = hub.read(&Caller::OPERATOR, everyone).await? else {
+    let all_users = Query::Users { limit: 1_000_000, offset: 0 };
+    let Answer::Users { users, .. } = hub.read(&Caller::OPERATOR, all_users).await? else {
         return Err(Refusal::Unavailable);
     };
     let admins = users.into_iter().filter(|user| user.role == SiteRole::Admin);

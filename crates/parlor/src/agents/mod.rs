@@ -1,4 +1,4 @@
-//! Agents on this machine: of a gateway that belongs to a hub elsewhere, or of the hub itself.
+//! Agents that this process hosts: as a gateway of a remote hub, or inside the hub itself.
 
 pub mod command;
 pub mod entry;

@@ -1,4 +1,4 @@
-//! The agents that admins define over the API: models that answer without a gateway of anybody's.
+//! Hosts service agents: models that admins define over the API, and that need no gateway of a user.
 
 use super::in_process;
 use crate::models::ModelClients;
@@ -11,38 +11,38 @@ use serde_json::{Map, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Hosts what is defined, for as long as the hub runs.
+/// Hosts the defined service agents until the hub stops.
 pub async fn run_loop(app: Arc<App>, models: Arc<ModelClients>, data: &Path) {
     if let Err(error) = host(&app, &models, &data.join("service-agents")).await {
-        tracing::error!(error = format!("{error:#}"), "the service agents cannot be hosted");
+        tracing::error!(error = format!("{error:#}"), "cannot host the service agents");
     }
 }
 
 async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Result<()> {
     let mut gateway = None;
     loop {
-        let wanted = match wanted(app, models).await {
-            Ok(wanted) => wanted,
+        let services = match active_services(app, models).await {
+            Ok(services) => services,
             Err(refusal) => {
-                tracing::warn!(?refusal, "the service agents cannot be looked up");
+                tracing::warn!(?refusal, "cannot read the service agents");
                 tokio::time::sleep(in_process::RETRY_DELAY).await;
                 continue;
             }
         };
-        // Without an agent nothing is made on the disk.
-        let gateway = match (&mut gateway, wanted.is_empty()) {
+        // Without a service agent, no directory is created.
+        let gateway = match (&mut gateway, services.is_empty()) {
             (None, true) => {
                 app.hub.services_changed().await;
                 continue;
             }
             (Some(gateway), _) => gateway,
             (none, false) => {
-                let (_, made) =
-                    in_process::open(directory).context("cannot use the directory of the agents")?;
-                none.insert(made)
+                let (_, opened) =
+                    in_process::open(directory).context("cannot open the directory of the service agents")?;
+                none.insert(opened)
             }
         };
-        let owner = arrange(gateway, wanted);
+        let owner = sync_gateway(gateway, services);
         match owner {
             Some(owner) => in_process::connect(app, &owner, gateway, app.hub.services_changed()).await,
             None => app.hub.services_changed().await,
@@ -50,43 +50,43 @@ async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Res
     }
 }
 
-/// An agent that is to answer, and whose it is.
+/// An active service agent with its owner.
 struct ServiceToHost {
     owner: UserId,
-    plan: AgentSpec,
+    spec: AgentSpec,
     kind: AgentKind,
 }
 
-async fn wanted(app: &App, models: &ModelClients) -> Result<Vec<ServiceToHost>, Refusal> {
+async fn active_services(app: &App, models: &ModelClients) -> Result<Vec<ServiceToHost>, Refusal> {
     let Answer::Services(services) = app.hub.read(&Caller::OPERATOR, Query::Services).await? else {
         return Err(Refusal::Unavailable);
     };
-    let mut wanted = Vec::new();
+    let mut active = Vec::new();
     for (agent, service) in services.into_iter().filter(|(_, service)| service.active) {
         let model = match models.model(&service) {
             Ok(model) => model,
             Err(reason) => {
-                tracing::warn!(agent = &*agent.name, reason, "a service agent cannot answer");
+                tracing::warn!(agent = &*agent.name, reason, "cannot host a service agent");
                 continue;
             }
         };
-        let further = Map::from_iter([("model".to_owned(), json!(service.model.model))]);
-        let agent_config =
-            AgentConfig { kind: agent.host.kind.to_string(), extra: further, ..AgentConfig::default() };
-        let plan = AgentSpec { id: agent.id, name: agent.name, agent_config };
-        wanted.push(ServiceToHost { owner: agent.owner, plan, kind: AgentKind::Model(model) });
+        let extra = Map::from_iter([("model".to_owned(), json!(service.model.model))]);
+        let agent_config = AgentConfig { kind: agent.host.kind.to_string(), extra, ..AgentConfig::default() };
+        let spec = AgentSpec { id: agent.id, name: agent.name, agent_config };
+        active.push(ServiceToHost { owner: agent.owner, spec, kind: AgentKind::Model(model) });
     }
-    Ok(wanted)
+    Ok(active)
 }
 
-/// Has the gateway host these and no others; gives the owner of one of them.
-fn arrange(gateway: &mut Gateway, wanted: Vec<ServiceToHost>) -> Option<UserId> {
-    let known: Vec<_> = wanted.iter().map(|one| one.plan.id.clone()).collect();
-    gateway.keep_only(&known);
-    let mut some_owner = None;
-    for ServiceToHost { owner, plan, kind } in wanted {
-        gateway.add_with_kind(plan, kind);
-        some_owner.get_or_insert(owner);
+/// Makes the gateway host exactly these agents. Returns the owner of the first one, in whose name it
+/// connects.
+fn sync_gateway(gateway: &mut Gateway, services: Vec<ServiceToHost>) -> Option<UserId> {
+    let ids: Vec<_> = services.iter().map(|service| service.spec.id.clone()).collect();
+    gateway.keep_only(&ids);
+    let mut first_owner = None;
+    for ServiceToHost { owner, spec, kind } in services {
+        gateway.add_with_kind(spec, kind);
+        first_owner.get_or_insert(owner);
     }
-    some_owner
+    first_owner
 }

@@ -1,7 +1,7 @@
-//! The file of a backup: a tar that begins with what it is and ends with a list of what is in it.
+//! Format of a backup file: a tar archive that starts with a header and ends with a manifest.
 //!
-//! Owns: the form. A file that was cut short has no list, and one that was changed does not match it; either is
-//! refused before anything is made of it. Names that would lead elsewhere are refused too.
+//! Owns: the format. A truncated file has no manifest, and a modified file does not match its manifest; both
+//! are rejected before the data is used. Paths outside the data directory are rejected too.
 
 use super::{DATABASE, UPLOADS};
 use anyhow::{Context, bail, ensure};
@@ -13,21 +13,21 @@ use std::path::{Component, Path};
 use tar::{Archive, Builder, EntryType, Header};
 
 const FORMAT: u32 = 1;
-const ABOUT: &str = "backup.json";
-const LIST: &str = "manifest.json";
-/// Far more than a list of every file there could be.
-const LONGEST_NOTE: u64 = 1 << 30;
+const HEADER: &str = "backup.json";
+const MANIFEST: &str = "manifest.json";
+/// Maximum bytes of the header or the manifest; far more than a manifest of any hub needs.
+const MAX_METADATA_BYTES: u64 = 1 << 30;
 
-/// The first entry.
+/// First entry of the archive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupHeader {
     format: u32,
-    /// The version that made it.
+    /// Version of Parlor that wrote the backup.
     pub parlor: String,
     pub schema: i64,
-    /// The newest event in it.
+    /// Sequence number of the newest event in the backup.
     pub seq: u64,
-    /// In seconds since 1970.
+    /// Unix time of the backup, in seconds.
     pub made_at: u64,
 }
 
@@ -37,7 +37,7 @@ impl BackupHeader {
     }
 }
 
-/// One line of the last entry.
+/// A file of the archive, as listed in the manifest, which is the last entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestEntry {
     path: String,
@@ -47,13 +47,13 @@ pub struct ManifestEntry {
 
 pub struct ArchiveWriter {
     tar: Builder<BufWriter<File>>,
-    list: Vec<ManifestEntry>,
+    manifest: Vec<ManifestEntry>,
 }
 
 impl ArchiveWriter {
     pub fn begin(file: File, about: &BackupHeader) -> anyhow::Result<Self> {
-        let mut writer = Self { tar: Builder::new(BufWriter::new(file)), list: Vec::new() };
-        writer.note(ABOUT, about)?;
+        let mut writer = Self { tar: Builder::new(BufWriter::new(file)), manifest: Vec::new() };
+        writer.append_json(HEADER, about)?;
         Ok(writer)
     }
 
@@ -63,20 +63,20 @@ impl ArchiveWriter {
         let bytes = content.metadata().with_context(reading)?.len();
         let mut content = Hashing::new(content.take(bytes));
         self.tar.append_data(&mut header(bytes), path, &mut content).with_context(reading)?;
-        ensure!(content.bytes == bytes, "{} became shorter while it was read", file.display());
-        self.list.push(ManifestEntry { path: path.into(), bytes, sha256: content.digest() });
+        ensure!(content.bytes == bytes, "{} was truncated while it was read", file.display());
+        self.manifest.push(ManifestEntry { path: path.into(), bytes, sha256: content.digest() });
         Ok(())
     }
 
-    /// Closes the archive; it is on disk afterwards.
+    /// Writes the manifest, closes the archive and syncs it to disk.
     pub fn finish(mut self) -> anyhow::Result<()> {
-        let list = std::mem::take(&mut self.list);
-        self.note(LIST, &list)?;
+        let manifest = std::mem::take(&mut self.manifest);
+        self.append_json(MANIFEST, &manifest)?;
         let file = self.tar.into_inner()?.into_inner()?;
         Ok(file.sync_all()?)
     }
 
-    fn note(&mut self, name: &str, content: &impl Serialize) -> anyhow::Result<()> {
+    fn append_json(&mut self, name: &str, content: &impl Serialize) -> anyhow::Result<()> {
         let bytes = serde_json::to_vec_pretty(content)?;
         Ok(self.tar.append_data(&mut header(bytes.len() as u64), name, &*bytes)?)
     }
@@ -90,23 +90,23 @@ fn header(bytes: u64) -> Header {
     header
 }
 
-/// Reads an archive to its end and hands each file in it to where `place` says. Only when it is read to the end is it
-/// known to be whole.
-pub fn read<Place: Write>(
+/// Reads an archive to its end and copies each file in it to the writer that `open_target` returns for its
+/// path. Only an `Ok` result means that the archive is complete and intact.
+pub fn read<Target: Write>(
     file: &Path,
-    mut place: impl FnMut(&str) -> anyhow::Result<Place>,
+    mut open_target: impl FnMut(&str) -> anyhow::Result<Target>,
 ) -> anyhow::Result<(BackupHeader, Vec<ManifestEntry>)> {
     let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let mut archive = Archive::new(BufReader::new(opened));
     let mut entries = archive.entries()?;
-    let no_backup = || format!("{} is not a backup of Parlor", file.display());
-    // Not the reason that the reader of archives gives: it quotes what it found.
-    let first = entries.next().and_then(Result::ok).with_context(no_backup)?;
-    ensure!(first.path_bytes() == ABOUT.as_bytes(), no_backup());
-    let about: BackupHeader = note(first).with_context(no_backup)?;
+    let not_a_backup = || format!("{} is not a backup of Parlor", file.display());
+    // The error of the tar reader is discarded, because it quotes the contents of the file.
+    let first = entries.next().and_then(Result::ok).with_context(not_a_backup)?;
+    ensure!(first.path_bytes() == HEADER.as_bytes(), not_a_backup());
+    let about: BackupHeader = read_json(first).with_context(not_a_backup)?;
     ensure!(
         about.format == FORMAT,
-        "{} was made by Parlor {} in a form that this version does not know",
+        "{} was written by Parlor {} in a format that this version does not support",
         file.display(),
         about.parlor
     );
@@ -115,39 +115,39 @@ pub fn read<Place: Write>(
     for entry in entries {
         let entry = entry.ok().with_context(damaged)?;
         let path = String::from_utf8(entry.path_bytes().into_owned()).ok().with_context(damaged)?;
-        if path == LIST {
-            let list: Vec<ManifestEntry> = note(entry).with_context(damaged)?;
-            ensure!(list == found, "{}: what is in it is not what its list says", damaged());
+        if path == MANIFEST {
+            let manifest: Vec<ManifestEntry> = read_json(entry).with_context(damaged)?;
+            ensure!(manifest == found, "{}: its contents do not match its manifest", damaged());
             ensure!(found.iter().any(|listed| listed.path == DATABASE), "{}: no database", damaged());
             return Ok((about, found));
         }
-        ensure!(is_ours(&path) && entry.header().entry_type().is_file(), "{}: {path:?}", no_backup());
+        ensure!(is_expected(&path) && entry.header().entry_type().is_file(), "{}: {path:?}", not_a_backup());
         let mut content = Hashing::new(entry);
-        let mut target = place(&path)?;
+        let mut target = open_target(&path)?;
         let copied = io::copy(&mut content, &mut target).and_then(|_| target.flush());
         ensure!(!content.failed, damaged());
         copied.with_context(|| format!("cannot write {path}"))?;
         let bytes = content.bytes;
         found.push(ManifestEntry { path, bytes, sha256: content.digest() });
     }
-    bail!("{}: it ends too early", damaged())
+    bail!("{}: it is truncated", damaged())
 }
 
-fn note<T: for<'a> Deserialize<'a>>(entry: impl Read) -> Option<T> {
+fn read_json<T: for<'a> Deserialize<'a>>(entry: impl Read) -> Option<T> {
     let mut text = String::new();
-    entry.take(LONGEST_NOTE).read_to_string(&mut text).ok()?;
+    entry.take(MAX_METADATA_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Nothing but the database, and files somewhere below the uploads.
-fn is_ours(path: &str) -> bool {
+/// Returns whether the path may occur in a backup: the database, or a file below the uploads directory.
+fn is_expected(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let plain = parts.clone().all(|part| matches!(part, Component::Normal(_)));
     path == DATABASE
         || plain && parts.next() == Some(Component::Normal(UPLOADS.as_ref())) && parts.next().is_some()
 }
 
-/// Computes the digest of what is read through it.
+/// A reader that computes size and SHA-256 digest of the data read through it.
 struct Hashing<R> {
     inner: R,
     hash: Sha256,
@@ -180,14 +180,14 @@ mod tests {
     use std::path::PathBuf;
     use tempfile::TempDir;
 
-    /// An archive with a database and two uploads, and what is in them.
+    /// Writes an archive with a database and two uploads.
     fn sample(directory: &TempDir) -> PathBuf {
         let file = directory.path().join("sample.tar");
         let content = directory.path().join("content");
         let mut writer =
             ArchiveWriter::begin(File::create(&file).unwrap(), &BackupHeader::new(1, 7, 0)).unwrap();
         for path in ["parlor.db", "uploads/ab/cdef", "uploads/x"] {
-            std::fs::write(&content, format!("what is in {path}")).unwrap();
+            std::fs::write(&content, format!("content of {path}")).unwrap();
             writer.add(path, &content).unwrap();
         }
         writer.finish().unwrap();
@@ -199,23 +199,23 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_comes_out() {
+    fn reading_an_archive_returns_the_files_that_were_added() {
         let directory = tempfile::tempdir().unwrap();
         let file = sample(&directory);
         let out = directory.path().join("out");
-        let place = |path: &str| Ok(File::create(format!("{}-{}", out.display(), path.replace('/', "-")))?);
-        let (about, list) = read(&file, place).unwrap();
-        assert_eq!((about.seq, list.len(), list[1].path.as_str()), (7, 3, "uploads/ab/cdef"));
+        let create = |path: &str| Ok(File::create(format!("{}-{}", out.display(), path.replace('/', "-")))?);
+        let (about, files) = read(&file, create).unwrap();
+        assert_eq!((about.seq, files.len(), files[1].path.as_str()), (7, 3, "uploads/ab/cdef"));
         let found = std::fs::read_to_string(directory.path().join("out-uploads-x")).unwrap();
-        assert_eq!(found, "what is in uploads/x");
+        assert_eq!(found, "content of uploads/x");
     }
 
     #[test]
-    fn one_that_was_cut_short_anywhere_is_refused() {
+    fn a_truncated_archive_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let file = sample(&directory);
         let whole = std::fs::read(&file).unwrap();
-        // The end of a tar is two empty blocks, and before them one may be filled up; nothing is missing without.
+        // A tar archive ends with two empty blocks and up to one block of padding; they contain no data.
         for length in (0..whole.len() - 1536).step_by(97) {
             std::fs::write(&file, &whole[..length]).unwrap();
             assert!(read_whole(&file).is_err(), "{length} of {}", whole.len());
@@ -223,30 +223,30 @@ mod tests {
     }
 
     #[test]
-    fn one_in_which_a_file_was_changed_is_refused() {
+    fn an_archive_with_a_modified_file_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let file = sample(&directory);
         let mut bytes = std::fs::read(&file).unwrap();
-        let place = bytes.windows(8).position(|window| window == b"what is ").unwrap();
-        bytes[place] ^= 1;
+        let position = bytes.windows(8).position(|window| window == b"content ").unwrap();
+        bytes[position] ^= 1;
         std::fs::write(&file, bytes).unwrap();
         let error = read_whole(&file).unwrap_err().to_string();
-        assert!(error.contains("not what its list says"), "{error}");
+        assert!(error.contains("do not match its manifest"), "{error}");
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn paths_outside_the_data_directory_are_rejected() {
         for path in ["../parlor.db", "/parlor.db", "uploads", "uploads/../x", "token.key", "./parlor.db", ""]
         {
-            assert!(!is_ours(path), "{path}");
+            assert!(!is_expected(path), "{path}");
         }
         for path in ["parlor.db", "uploads/x", "uploads/ab/x"] {
-            assert!(is_ours(path), "{path}");
+            assert!(is_expected(path), "{path}");
         }
     }
 
     #[test]
-    fn a_link_is_no_file() {
+    fn an_archive_with_a_symbolic_link_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("evil.tar");
         let mut writer =

@@ -1,4 +1,4 @@
-//! Makes a backup.
+//! Creates a backup: copies the database, adds the uploads, verifies the archive, then moves it into place.
 
 use super::archive::{self, ArchiveWriter, BackupHeader};
 use super::last::LastBackup;
@@ -14,25 +14,25 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Copies what the data directory holds into `file`, and says what is in it.
+/// Writes a backup of the data directory to `file` and returns the text to print.
 pub async fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
     let file = std::path::absolute(file)?;
-    ensure!(data.join(DATABASE).exists(), "there is no data of a hub in {}", data.display());
-    ensure!(!file.is_dir(), "{} is a directory; name a file in it", file.display());
+    ensure!(data.join(DATABASE).exists(), "{} contains no hub data", data.display());
+    ensure!(!file.is_dir(), "{} is a directory; choose a file in it", file.display());
     let backup_staging = BackupStaging::open(&file)?;
-    let (about, files) = backup_staging.make(data)?;
+    let (about, files) = backup_staging.write_archive(data)?;
     let bytes = backup_staging.move_to(&file)?;
     let last = LastBackup { file: file.clone(), at: about.made_at };
-    for noted in [last.note(data), have_noted(data, about.seq).await] {
-        if let Err(error) = noted {
-            // The backup is there all the same.
+    for recorded in [last.note(data), record_in_audit_log(data, about.seq).await] {
+        if let Err(error) = recorded {
+            // The backup itself succeeded, so this is only a warning.
             eprintln!("{error:#}");
         }
     }
     Ok(format!(
-        "Wrote {} ({}) and read it back: everything up to event {}{}.\n\
-         It holds messages, people, and the hashes of passwords and keys, so keep it as private as the data directory.\n\
-         It does not hold who is signed in, or the key that signs tokens.\n",
+        "Wrote and verified {} ({}): everything up to event {}{}.\n\
+         It contains messages, users, and hashes of passwords and keys: keep it as private as the data directory.\n\
+         It does not contain sign-ins or the key that signs tokens.\n",
         file.display(),
         in_megabytes(bytes),
         about.seq,
@@ -40,21 +40,22 @@ pub async fn create(data: &Path, file: &Path) -> anyhow::Result<String> {
     ))
 }
 
-/// By the hub that runs, or in its place.
-async fn have_noted(data: &Path, seq: u64) -> anyhow::Result<()> {
+/// Records the backup in the audit log, through the running hub or directly in the store.
+async fn record_in_audit_log(data: &Path, seq: u64) -> anyhow::Result<()> {
     let request = AdminRequest::NoteBackup { through: seq };
     match control::ask(data, &request).await {
         Ok(Some(AdminReply::Noted)) => return Ok(()),
-        Ok(Some(_)) => bail!("the hub could not note the backup in its audit log"),
+        Ok(Some(_)) => bail!("the hub could not record the backup in its audit log"),
         Ok(None) => {}
-        Err(error) => return Err(error.context("the backup was not noted in the audit log")),
+        Err(error) => return Err(error.context("the backup was not recorded in the audit log")),
     }
     let _lock = instance::lock(data)?;
-    let noted = backup::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
-    noted.context("the backup was not noted in the audit log")
+    let recorded = backup::note(&data.join(DATABASE), &note(Action::BackedUp, seq));
+    recorded.context("the backup was not recorded in the audit log")
 }
 
-/// A directory beside the file, of its own name, so that the next backup clears away what a killed one left.
+/// Staging directory next to the backup file. Its name derives from the file's name, so that the next backup
+/// to the same file removes the leftovers of an interrupted backup.
 struct BackupStaging {
     path: PathBuf,
     directory: PathBuf,
@@ -64,7 +65,7 @@ struct BackupStaging {
 impl BackupStaging {
     fn open(file: &Path) -> anyhow::Result<Self> {
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-            bail!("{} is no name for a file", file.display());
+            bail!("{} is not a file name", file.display());
         };
         let path = directory.join(format!(".{}.partial", name.to_string_lossy()));
         let opened = || -> io::Result<File> {
@@ -74,10 +75,10 @@ impl BackupStaging {
             }
             OpenOptions::new().create(true).append(true).mode(0o600).open(path.join("lock"))
         };
-        let lock = opened().with_context(|| format!("cannot write into {}", directory.display()))?;
+        let lock = opened().with_context(|| format!("cannot write to {}", directory.display()))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another backup to {} is under way", file.display()),
+            Err(TryLockError::WouldBlock) => bail!("another backup to {} is in progress", file.display()),
             Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the backup"),
         }
         let backup_staging = Self { directory: directory.to_owned(), path, _lock: lock };
@@ -94,8 +95,8 @@ impl BackupStaging {
         self.path.join("archive")
     }
 
-    /// Gives what it is, and how many uploaded files are in it.
-    fn make(&self, data: &Path) -> anyhow::Result<(BackupHeader, usize)> {
+    /// Writes and verifies the archive. Returns its header and the number of uploaded files in it.
+    fn write_archive(&self, data: &Path) -> anyhow::Result<(BackupHeader, usize)> {
         let database = self.path.join(DATABASE);
         let copied = backup::copy(data, &database)?;
         let made_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
@@ -104,25 +105,27 @@ impl BackupStaging {
         let mut writer = ArchiveWriter::begin(out, &about)?;
         writer.add(DATABASE, &database)?;
         fs::remove_file(&database)?;
-        // After the database: what it speaks of was there before it.
+        // Uploads are copied after the database: a file is stored before the database refers to it, so every
+        // file that the copy refers to exists by then.
         let mut uploads = Vec::new();
         collect(&data.join(UPLOADS), UPLOADS, &mut uploads).context("cannot list the uploaded files")?;
         uploads.sort_unstable();
         let mut added = 0;
         for upload in &uploads {
             match writer.add(upload, &data.join(upload)) {
-                // Removed since, with the last message that it was on.
+                // The file was deleted since, with the last message that referred to it.
                 Err(error) if is_missing(&error) => continue,
                 outcome => outcome?,
             }
             added += 1;
         }
         writer.finish()?;
-        archive::read(&self.archive(), |_| Ok(io::sink())).context("the backup could not be read back")?;
+        archive::read(&self.archive(), |_| Ok(io::sink()))
+            .context("the verification of the backup failed")?;
         Ok((about, added))
     }
 
-    /// Gives the new file its name, which is on disk then, and how large it is.
+    /// Moves the archive to its final name, syncs the directory, and returns the size in bytes.
     fn move_to(self, file: &Path) -> anyhow::Result<u64> {
         let archive = self.archive();
         let bytes = archive.metadata()?.len();
@@ -142,7 +145,8 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Every finished file below a directory that may not exist, by its path from the data directory.
+/// Collects all complete files below a directory, by path relative to the data directory. The directory may
+/// not exist.
 fn collect(directory: &Path, path: &str, found: &mut Vec<String>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -151,7 +155,7 @@ fn collect(directory: &Path, path: &str, found: &mut Vec<String>) -> io::Result<
     for entry in entries {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-        // What begins with a dot is on its way.
+        // A name that starts with a dot is an unfinished upload.
         if name.starts_with('.') {
             continue;
         }

@@ -1,4 +1,4 @@
-//! When the last backup was made: a note in the data directory, for `parlor doctor`.
+//! Time and file of the last backup, stored in the data directory for `parlor doctor` and the metrics.
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ const NAME: &str = "last-backup.json";
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LastBackup {
     pub file: PathBuf,
-    /// In seconds since 1970.
+    /// Unix time of the backup, in seconds.
     pub at: u64,
 }
 
@@ -22,6 +22,6 @@ impl LastBackup {
         let new = data.join(format!("{NAME}.new"));
         std::fs::write(&new, serde_json::to_vec(self)?)
             .and_then(|()| std::fs::rename(&new, data.join(NAME)))
-            .with_context(|| format!("cannot note the backup in {}", data.display()))
+            .with_context(|| format!("cannot record the backup in {}", data.display()))
     }
 }

@@ -1,7 +1,7 @@
-//! `parlor backup FILE` and `parlor restore FILE`.
+//! Implements `parlor backup FILE` and `parlor restore FILE`.
 //!
-//! A backup is made by a process of its own that reads the database beside the hub, as the hub's readers do: nothing
-//! waits for it, and it works the same when no hub runs. Neither command leaves a half-made file under a true name.
+//! The backup process opens the database itself, as one more reader: the hub does not wait for it, and it
+//! works the same while no hub is running. Neither command leaves an incomplete file under a final name.
 
 mod archive;
 mod create;
@@ -21,11 +21,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What a directory of data holds, by its names in it and in an archive.
+/// Name of the database, in the data directory and in an archive.
 const DATABASE: &str = "parlor.db";
+/// Name of the directory with uploaded files, in the data directory and in an archive.
 const UPLOADS: &str = "uploads";
 
-/// What whoever runs the hub did, for its audit log.
+/// Returns the audit entry for a backup or restore by the operator, up to event `seq`.
 fn note(action: Action, seq: u64) -> NewAuditEntry {
     let detail = Some(audit::up_to(Seq(seq)).into());
     NewAuditEntry {
@@ -38,7 +39,7 @@ fn note(action: Action, seq: u64) -> NewAuditEntry {
     }
 }
 
-/// Until the directory is on the disk, neither are the names in it.
+/// Syncs a directory, so that new and renamed files in it survive a power loss.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! Starts over from a backup.
+//! Restores a data directory from a backup.
 
 use super::{DATABASE, UPLOADS, and_files, archive, note, sync_directory};
 use crate::instance;
@@ -10,13 +10,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where everything is made before anything is replaced. A start clears away what a killed restore left.
+/// Staging directory for the restored files. Start-up removes it if a restore was interrupted.
 pub const STAGING_DIRECTORY: &str = ".restore";
-/// What was there before, kept until the next restore.
-const BEFORE: &str = "parlor.db.before-restore";
+/// Copy of the previous database, kept until the next restore.
+const PREVIOUS_DATABASE: &str = "parlor.db.before-restore";
 
-/// Puts what `file` holds into the data directory. Until the last step, which is one rename, the old data is whole;
-/// after it the new is.
+/// Restores the backup `file` to the data directory. The last step is one atomic rename: before it, the old
+/// data is intact; after it, the restored data is.
 pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String> {
     instance::make_directory(data)?;
     let _lock = instance::lock(data)?;
@@ -24,31 +24,31 @@ pub fn restore(data: &Path, file: &Path, replace: bool) -> anyhow::Result<String
     let exists = database.exists();
     if exists && !replace {
         bail!(
-            "there is data in {} already; choose another directory with --data, or replace it with --replace",
+            "{} already contains data; choose another directory with --data, or replace the data with --replace",
             data.display()
         );
     }
-    let stage = RestoreStaging::open(data)?;
-    let (about, list) = archive::read(file, |path| stage.file(path))?;
-    let made = stage.path.join(DATABASE);
-    backup::assign_new_epoch(&made)
-        .with_context(|| format!("the database in {} cannot be used", file.display()))?;
-    backup::note(&made, &note(Action::Restored, about.seq))?;
-    stage.move_uploads(data).context("cannot move the uploaded files")?;
+    let staging = RestoreStaging::open(data)?;
+    let (about, files) = archive::read(file, |path| staging.file(path))?;
+    let staged = staging.path.join(DATABASE);
+    backup::assign_new_epoch(&staged)
+        .with_context(|| format!("the database in {} is not usable", file.display()))?;
+    backup::note(&staged, &note(Action::Restored, about.seq))?;
+    staging.move_uploads(data).context("cannot move the uploaded files")?;
     if exists {
-        put_away(data, &database).context("cannot put the old data away")?;
+        preserve_database(data, &database).context("cannot preserve the old data")?;
     }
-    fs::rename(&made, &database).context("cannot put the database in its place")?;
+    fs::rename(&staged, &database).context("cannot move the database into place")?;
     sync_directory(data)?;
     Ok(format!(
-        "{} is in {} now: everything up to event {}{}.\n\
-         Everybody signs in again, and clients load what they show anew. API keys that were revoked and people who were\n\
-         removed since then are back: see parlor admin token list and parlor admin user list.\n{}",
+        "Restored {} to {}: everything up to event {}{}.\n\
+         All users must sign in again, and clients reload their data. API keys that were revoked and users that were\n\
+         removed after the backup are active again: check parlor admin token list and parlor admin user list.\n{}",
         file.display(),
         data.display(),
         about.seq,
-        and_files(list.len() - 1),
-        if exists { format!("What was there before is in {BEFORE}.\n") } else { String::new() }
+        and_files(files.len() - 1),
+        if exists { format!("The previous database is in {PREVIOUS_DATABASE}.\n") } else { String::new() }
     ))
 }
 
@@ -61,20 +61,21 @@ impl RestoreStaging {
         let path = data.join(STAGING_DIRECTORY);
         clear(&path)
             .and_then(|()| DirBuilder::new().mode(0o700).create(&path))
-            .with_context(|| format!("cannot write into {}", data.display()))?;
+            .with_context(|| format!("cannot write to {}", data.display()))?;
         Ok(Self { path })
     }
 
     fn file(&self, path: &str) -> anyhow::Result<Synced> {
         let file = self.path.join(path);
-        let made = || {
+        let create = || {
             DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap_or(&self.path))?;
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)
         };
-        Ok(Synced(made().with_context(|| format!("cannot write {}", file.display()))?))
+        Ok(Synced(create().with_context(|| format!("cannot write {}", file.display()))?))
     }
 
-    /// Files named by what is in them do no harm to those that are there.
+    /// Moves the uploads into the data directory. Files are named by their content hash, so overwriting is
+    /// harmless.
     fn move_uploads(&self, data: &Path) -> io::Result<()> {
         let staged = self.path.join(UPLOADS);
         if staged.exists() { merge(&staged, &data.join(UPLOADS)) } else { Ok(()) }
@@ -87,14 +88,14 @@ impl Drop for RestoreStaging {
     }
 }
 
-fn clear(stage: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(stage) {
+fn clear(staging: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(staging) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// On disk once it is written.
+/// A file that is synced to disk when it is flushed.
 struct Synced(fs::File);
 
 impl io::Write for Synced {
@@ -120,20 +121,20 @@ fn merge(from: &Path, into: &Path) -> io::Result<()> {
     sync_directory(into)
 }
 
-/// Leaves the old database whole under its name, also under another, and nothing beside it: its write-ahead log
-/// would be taken for the new one's.
-fn put_away(data: &Path, database: &Path) -> anyhow::Result<()> {
+/// Preserves the old database as `PREVIOUS_DATABASE`, and removes its companion files: SQLite would apply the
+/// old write-ahead log to the restored database. The old database itself stays in place.
+fn preserve_database(data: &Path, database: &Path) -> anyhow::Result<()> {
     if let Err(error) = backup::checkpoint_into_file(database) {
-        // A damaged database is a reason to restore, not one to refuse it.
-        eprintln!("The old database could not be closed tidily: {error}");
+        // The restore continues: a damaged database is a common reason for it.
+        eprintln!("Cannot close the old database cleanly: {error}");
     }
     for companion in ["parlor.db-wal", "parlor.db-shm", "parlor.db-journal"] {
         remove(&data.join(companion))?;
     }
-    let before = data.join(BEFORE);
-    remove(&before)?;
-    if fs::hard_link(database, &before).is_err() {
-        fs::copy(database, &before)?;
+    let previous = data.join(PREVIOUS_DATABASE);
+    remove(&previous)?;
+    if fs::hard_link(database, &previous).is_err() {
+        fs::copy(database, &previous)?;
     }
     Ok(sync_directory(data)?)
 }

@@ -1,4 +1,4 @@
-//! Addresses of sockets in directories with long names.
+//! Socket paths that fit the length limit of socket addresses, even in directories with long names.
 
 use std::{
     fs::File,
@@ -6,20 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Socket addresses hold about a hundred bytes (108 on Linux, 104 elsewhere, with a closing zero).
-const LONGEST_ADDRESS: usize = 100;
+/// Maximum length of a socket path. Systems allow 108 bytes (Linux) or 104 (others), with a terminating zero.
+const MAX_PATH_BYTES: usize = 100;
 
-/// A path short enough for a socket address, as long as this value lives.
+/// A path that fits a socket address. It is valid only while this value is alive.
 pub struct SocketAddress {
     pub path: PathBuf,
-    /// Keeps the directory open that `path` goes through.
+    /// Keeps the directory open that `path` refers to through `/proc/self/fd`.
     _directory: Option<File>,
 }
 
-/// Gives the address of a socket in a directory, through the open directory if its name is too long.
+/// Returns the path of a socket in a directory. On Linux, a path that is too long is replaced by one through
+/// the file descriptor of the directory.
 pub fn socket_address(directory: &Path, name: &str) -> io::Result<SocketAddress> {
     let path = directory.join(name);
-    if path.as_os_str().len() <= LONGEST_ADDRESS || !cfg!(target_os = "linux") {
+    if path.as_os_str().len() <= MAX_PATH_BYTES || !cfg!(target_os = "linux") {
         return Ok(SocketAddress { path, _directory: None });
     }
     let opened = File::open(directory)?;

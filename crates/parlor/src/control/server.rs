@@ -1,6 +1,6 @@
-//! Answers at the control socket.
+//! Server of the control socket.
 
-use super::{LONGEST_REQUEST, SOCKET_NAME, path::socket_address};
+use super::{MAX_REQUEST_BYTES, SOCKET_NAME, path::socket_address};
 use crate::admin::{AdminReply, AdminRequest};
 use std::{
     fs::{self, DirBuilder, Permissions},
@@ -18,14 +18,14 @@ use tokio::{
     time::timeout,
 };
 
-/// Where the socket is made before it is shown.
+/// Private directory in which the socket is created before it is moved to its final path.
 const STAGING_DIRECTORY: &str = ".control-new";
-/// One that connects must say its line within this time.
+/// Timeout for reading the request, and for writing the reply.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// More at once wait to be accepted.
-const MOST_AT_ONCE: usize = 16;
+/// Maximum number of concurrent connections. Further connections wait in the listen queue.
+const MAX_CONCURRENT_CONNECTIONS: usize = 16;
 
-/// The bound socket; its file goes away with it.
+/// The bound socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
@@ -33,25 +33,25 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Binds the socket in the data directory. The caller holds the directory's lock, so a socket
-    /// that is there is a leftover and is replaced.
+    /// Binds the socket in the data directory. The caller holds the directory's lock, so an existing socket
+    /// is the leftover of a killed hub and is replaced.
     pub fn bind(data: &Path) -> io::Result<Self> {
-        // Bound inside a directory that only we can enter, then protected, then moved: at no moment
-        // can another user connect.
-        let workshop = data.join(STAGING_DIRECTORY);
-        remove_leftover(&workshop)?;
-        DirBuilder::new().mode(0o700).create(&workshop)?;
-        let address = socket_address(&workshop, SOCKET_NAME)?;
+        // Bind inside a private directory, restrict the permissions, then move the socket: other users can
+        // never connect, not even between bind and chmod.
+        let staging = data.join(STAGING_DIRECTORY);
+        remove_leftover(&staging)?;
+        DirBuilder::new().mode(0o700).create(&staging)?;
+        let address = socket_address(&staging, SOCKET_NAME)?;
         let listener = UnixListener::bind(&address.path)?;
-        let made = workshop.join(SOCKET_NAME);
-        fs::set_permissions(&made, Permissions::from_mode(0o600))?;
+        let staged = staging.join(SOCKET_NAME);
+        fs::set_permissions(&staged, Permissions::from_mode(0o600))?;
         let path = data.join(SOCKET_NAME);
-        fs::rename(&made, &path)?;
-        fs::remove_dir(&workshop)?;
+        fs::rename(&staged, &path)?;
+        fs::remove_dir(&staging)?;
         Ok(Self { listener, path })
     }
 
-    /// Answers until told to stop; what was begun is finished first.
+    /// Serves requests until `stop` resolves. Requests that were received before are finished first.
     pub async fn serve<P, F>(self, perform: P, stop: impl Future<Output = ()>)
     where
         P: Fn(AdminRequest) -> F + Send + Sync + 'static,
@@ -59,47 +59,48 @@ impl ControlSocket {
     {
         let perform = Arc::new(perform);
         let (stopping, _) = watch::channel(false);
-        let mut conversations = JoinSet::new();
+        let mut connections = JoinSet::new();
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                Some(_) = conversations.join_next() => {}
-                accepted = self.listener.accept(), if conversations.len() < MOST_AT_ONCE => match accepted {
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept(), if connections.len() < MAX_CONCURRENT_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
-                        conversations.spawn(converse(stream, Arc::clone(&perform), stopping.subscribe()));
+                        connections.spawn(serve_connection(stream, Arc::clone(&perform), stopping.subscribe()));
                     }
-                    // Out of file descriptors: nothing tells when one is free again.
+                    // Usually out of file descriptors. There is no notification when one becomes free, so
+                    // retry.
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 },
             }
         }
         stopping.send_replace(true);
-        while conversations.join_next().await.is_some() {}
+        while connections.join_next().await.is_some() {}
     }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // If it cannot be removed, connecting is refused all the same.
+        // A leftover file is harmless: without a listener, connections to it are refused.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-fn remove_leftover(workshop: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(workshop) {
+fn remove_leftover(staging: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(staging) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-async fn converse<P, F>(mut stream: UnixStream, perform: Arc<P>, mut stopping: watch::Receiver<bool>)
+async fn serve_connection<P, F>(mut stream: UnixStream, perform: Arc<P>, mut stopping: watch::Receiver<bool>)
 where
     P: Fn(AdminRequest) -> F,
     F: Future<Output = AdminReply>,
 {
     let request = tokio::select! {
-        // One that has not asked yet need not be waited for.
+        // A shutdown does not wait for a client that has not sent its request.
         _ = stopping.wait_for(|stopping| *stopping) => return,
         request = timeout(REQUEST_TIMEOUT, read_request(&mut stream)) => match request {
             Ok(Ok(request)) => request,
@@ -110,20 +111,20 @@ where
         Ok(request) => perform(request).await,
         Err(reason) => AdminReply::Refused { reason },
     };
-    let mut line =
-        serde_json::to_vec(&reply).expect("a reply is made of text and lists, which JSON can hold");
+    let mut line = serde_json::to_vec(&reply)
+        .expect("replies contain only strings, numbers and lists, which JSON can represent");
     line.push(b'\n');
-    // The asker may be gone; what it asked for is done all the same.
+    // The client may have disconnected; the request has been executed anyway.
     let _ = timeout(REQUEST_TIMEOUT, stream.write_all(&line)).await;
 }
 
 async fn read_request(stream: &mut UnixStream) -> io::Result<Result<AdminRequest, String>> {
     let mut line = Vec::new();
-    BufReader::new(stream.take(LONGEST_REQUEST)).read_until(b'\n', &mut line).await?;
+    BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_until(b'\n', &mut line).await?;
     if line.last() != Some(&b'\n') {
-        return Ok(Err("a request is one line of JSON, and not a long one".into()));
+        return Ok(Err(format!("a request must be one line of JSON of at most {MAX_REQUEST_BYTES} bytes")));
     }
-    // The parser's own words could repeat a password.
+    // The parser's error message is not passed on, because it could contain a password.
     Ok(serde_json::from_slice(&line)
-        .map_err(|_| "this hub does not know such a request; is it another version?".into()))
+        .map_err(|_| "the hub does not support this request; does it run another version?".into()))
 }

@@ -1,4 +1,4 @@
-//! The control socket over real sockets.
+//! Tests of the control socket with real Unix sockets.
 
 use super::{path::socket_address, *};
 use crate::{
@@ -18,7 +18,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A hub that only answers: removing a user echoes the name, everything else is refused.
+/// A fake hub: it replies to `RemoveUser` with the username, and refuses every other request.
 struct Hub {
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
@@ -55,15 +55,15 @@ fn remove(name: &str) -> AdminRequest {
 async fn a_request_is_answered_by_the_running_hub() {
     let data = TempDir::new().unwrap();
     let hub = Hub::start(data.path());
-    let (one, other) = (remove("ada"), remove("grace"));
-    let (one, other) = tokio::join!(ask(data.path(), &one), ask(data.path(), &other));
-    assert_eq!(one.unwrap(), Some(AdminReply::UserRemoved { username: "ada".into() }));
-    assert_eq!(other.unwrap(), Some(AdminReply::UserRemoved { username: "grace".into() }));
+    let (first, second) = (remove("ada"), remove("grace"));
+    let (first, second) = tokio::join!(ask(data.path(), &first), ask(data.path(), &second));
+    assert_eq!(first.unwrap(), Some(AdminReply::UserRemoved { username: "ada".into() }));
+    assert_eq!(second.unwrap(), Some(AdminReply::UserRemoved { username: "grace".into() }));
     hub.stop().await;
 }
 
 #[tokio::test]
-async fn a_password_crosses_the_socket_and_no_debug_text_shows_it() {
+async fn a_password_is_sent_over_the_socket_and_masked_in_debug_output() {
     let data = TempDir::new().unwrap();
     let hub = Hub::start(data.path());
     let request = AdminRequest::ResetPassword { username: "ada".into(), password: Secret::new("canary") };
@@ -74,7 +74,7 @@ async fn a_password_crosses_the_socket_and_no_debug_text_shows_it() {
 }
 
 #[tokio::test]
-async fn no_hub_is_told_apart_from_a_hub_that_refuses() {
+async fn without_a_running_hub_the_client_returns_none() {
     let data = TempDir::new().unwrap();
     assert_eq!(ask(data.path(), &remove("ada")).await.unwrap(), None);
     assert_eq!(ask(Path::new("/nowhere/at/all"), &remove("ada")).await.unwrap(), None);
@@ -85,7 +85,7 @@ async fn no_hub_is_told_apart_from_a_hub_that_refuses() {
 }
 
 #[tokio::test]
-async fn the_leftover_of_a_killed_hub_is_no_hub_and_is_replaced() {
+async fn the_leftover_socket_of_a_killed_hub_is_ignored_and_replaced() {
     let data = TempDir::new().unwrap();
     drop(std::os::unix::net::UnixListener::bind(data.path().join(SOCKET_NAME)).unwrap());
     std::fs::create_dir(data.path().join(".control-new")).unwrap();
@@ -116,12 +116,12 @@ async fn a_data_directory_with_a_long_name_works() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_without_repeating_it() {
+async fn an_invalid_request_is_refused_without_quoting_it() {
     let data = TempDir::new().unwrap();
     let hub = Hub::start(data.path());
-    check_refused(data.path(), b"hello canary\n", "does not know such a request").await;
-    check_refused(data.path(), b"{\"request\":\"canary\"}\n", "does not know such a request").await;
-    check_refused(data.path(), &[b'x'; 70_000], "not a long one").await;
+    check_refused(data.path(), b"hello canary\n", "does not support this request").await;
+    check_refused(data.path(), b"{\"request\":\"canary\"}\n", "does not support this request").await;
+    check_refused(data.path(), &[b'x'; 70_000], "at most 65536 bytes").await;
     hub.stop().await;
 }
 
@@ -131,7 +131,7 @@ async fn check_refused(data: &Path, bytes: &[u8], reason: &str) {
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
     let mut reply = Vec::new();
-    // Unread bytes make the close a reset; what was answered before it has arrived all the same.
+    // Unread bytes turn the close into a reset, but the reply has arrived before it.
     let _ = stream.read_to_end(&mut reply).await;
     let reply = String::from_utf8(reply).unwrap();
     assert!(reply.starts_with("{\"reply\":\"refused\"") && reply.contains(reason), "{reply}");
@@ -139,28 +139,28 @@ async fn check_refused(data: &Path, bytes: &[u8], reason: &str) {
 }
 
 #[tokio::test]
-async fn stopping_does_not_wait_for_one_who_says_nothing() {
+async fn stopping_does_not_wait_for_a_client_without_a_request() {
     let data = TempDir::new().unwrap();
     let hub = Hub::start(data.path());
     let mut silent = connect(data.path()).await;
-    // Answered after the silent one connected, so the hub has accepted both.
+    // This request is answered after the silent client connected, so the hub has accepted both.
     assert!(ask(data.path(), &remove("ada")).await.unwrap().is_some());
     hub.stop().await;
     assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0, "closed without an answer");
 }
 
 #[tokio::test]
-async fn stopping_finishes_what_was_begun() {
+async fn stopping_finishes_received_requests() {
     let data = TempDir::new().unwrap();
     let socket = ControlSocket::bind(data.path()).unwrap();
-    let (begun, may_end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, may_finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (stop, stopped) = oneshot::channel::<()>();
-    let (at_begin, at_end) = (Arc::clone(&begun), Arc::clone(&may_end));
+    let (on_start, on_finish) = (Arc::clone(&started), Arc::clone(&may_finish));
     let perform = move |request| {
-        let (at_begin, at_end) = (Arc::clone(&at_begin), Arc::clone(&at_end));
+        let (on_start, on_finish) = (Arc::clone(&on_start), Arc::clone(&on_finish));
         async move {
-            at_begin.notify_one();
-            at_end.notified().await;
+            on_start.notify_one();
+            on_finish.notified().await;
             answer(request).await
         }
     };
@@ -168,12 +168,12 @@ async fn stopping_finishes_what_was_begun() {
         let _ = stopped.await;
     }));
     let path = data.path().to_owned();
-    let asking = tokio::spawn(async move { ask(&path, &remove("ada")).await });
-    begun.notified().await;
+    let request = tokio::spawn(async move { ask(&path, &remove("ada")).await });
+    started.notified().await;
     stop.send(()).unwrap();
-    may_end.notify_one();
+    may_finish.notify_one();
     serving.await.unwrap();
-    assert_eq!(asking.await.unwrap().unwrap(), Some(AdminReply::UserRemoved { username: "ada".into() }));
+    assert_eq!(request.await.unwrap().unwrap(), Some(AdminReply::UserRemoved { username: "ada".into() }));
 }
 
 async fn connect(data: &Path) -> UnixStream {

@@ -1,6 +1,7 @@
-//! `parlor doctor`: looks at everything a hub needs, and says of each whether it is well and what to do if not.
+//! Implements `parlor doctor`: checks everything that a hub depends on and prints a fix for each problem.
 //!
-//! Owns: the order and the look. It changes nothing, and works while the hub runs.
+//! Owns: the order of the checks and the layout of the output. It changes nothing, and can run while the hub
+//! is running.
 
 mod disk;
 mod network;
@@ -21,12 +22,12 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
-/// What was found of one thing.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     what: Cow<'static, str>,
     state: State,
-    says: String,
+    message: String,
     fix: Option<String>,
 }
 
@@ -37,25 +38,25 @@ enum State {
     Fail,
 }
 
-fn ok(what: &'static str, says: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Ok, says: says.into(), fix: None }
+fn ok(what: &'static str, message: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Ok, message: message.into(), fix: None }
 }
 
-fn warn(what: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Warn, says: says.into(), fix: Some(fix.into()) }
+fn warn(what: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Warn, message: message.into(), fix: Some(fix.into()) }
 }
 
-fn fail(what: &'static str, says: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what: what.into(), state: State::Fail, says: says.into(), fix: Some(fix.into()) }
+fn fail(what: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { what: what.into(), state: State::Fail, message: message.into(), fix: Some(fix.into()) }
 }
 
-/// What there is to print, and whether something is broken.
+/// Text to print, and whether a check failed.
 pub struct Diagnosis {
     pub text: String,
     pub failed: bool,
 }
 
-/// The agents of a gateway.
+/// Checks the agents of a gateway, for `parlor gateway doctor`.
 pub async fn examine_agents(
     arguments: &HostingArguments,
     config: Option<&std::path::Path>,
@@ -66,13 +67,14 @@ pub async fn examine_agents(
     Ok(Diagnosis { text: render(&findings, TerminalStyle::for_stdout()), failed })
 }
 
-/// The agents that the hub hosts itself.
+/// Checks the agents that the hub hosts itself.
 async fn own_agents(settings: &Settings, sources: &Sources) -> Vec<Finding> {
-    let roster = LocalAgents::open(&settings.data, sources.config_file().as_deref());
-    let agents = match roster.and_then(|local_agents| local_agents.list()) {
+    let local_agents = LocalAgents::open(&settings.data, sources.config_file().as_deref());
+    let agents = match local_agents.and_then(|local_agents| local_agents.list()) {
         Ok(agents) => agents,
         Err(problem) => {
-            return vec![fail("agents", format!("{problem:#}."), "Correct it; docs/agents.md shows how.")];
+            let fix = "Correct the entry; docs/agents.md describes the format.";
+            return vec![fail("agents", format!("{problem:#}."), fix)];
         }
     };
     let mut findings = Vec::new();
@@ -91,7 +93,7 @@ fn about_agent(examined: agents::gateway::AgentCheck) -> impl Iterator<Item = Fi
             Health::Warning => State::Warn,
             Health::Failure => State::Fail,
         },
-        says: found.what.into(),
+        message: found.what.into(),
         fix: found.fix.map(Into::into),
     })
 }
@@ -99,7 +101,7 @@ fn about_agent(examined: agents::gateway::AgentCheck) -> impl Iterator<Item = Fi
 pub async fn examine(sources: &Sources) -> Diagnosis {
     let findings = match settings::load(sources) {
         Ok(loaded) => {
-            let mut findings = look_at(&loaded.settings).await;
+            let mut findings = check_hub(&loaded.settings).await;
             findings.extend(own_agents(&loaded.settings, sources).await);
             findings
         }
@@ -108,7 +110,7 @@ pub async fn examine(sources: &Sources) -> Diagnosis {
                 fail(
                     "settings",
                     problem.to_string(),
-                    "Correct it; parlor config example explains every setting.",
+                    "Correct the setting; parlor config example describes every setting.",
                 )
             };
             problems.iter().map(found).collect()
@@ -118,14 +120,14 @@ pub async fn examine(sources: &Sources) -> Diagnosis {
     Diagnosis { text: render(&findings, TerminalStyle::for_stdout()), failed }
 }
 
-async fn look_at(settings: &Settings) -> Vec<Finding> {
+async fn check_hub(settings: &Settings) -> Vec<Finding> {
     let mut findings = about_settings(settings);
     findings.extend(disk::data_directory(settings));
     findings.extend(disk::file_system(settings));
     let database = backup::inspect(&settings.data);
     findings.extend(disk::database(settings, &database));
     findings.push(clock(database.ok().map(|about| about.head.at)));
-    let hub = running::ask(settings).await;
+    let hub = running::status(settings).await;
     findings.push(running::hub(settings, &hub).await);
     findings.push(running::open_files(settings, &hub));
     findings.extend(network::addresses(settings));
@@ -139,10 +141,10 @@ fn about_settings(settings: &Settings) -> Vec<Finding> {
     let mut findings: Vec<Finding> = settings
         .warnings()
         .into_iter()
-        .map(|warning| warn("settings", warning, "parlor config show tells where each setting comes from."))
+        .map(|warning| warn("settings", warning, "parlor config show prints the source of each setting."))
         .collect();
     if findings.is_empty() {
-        findings.push(ok("settings", "They are good."));
+        findings.push(ok("settings", "All settings are valid."));
     }
     if settings.trusted_proxies.is_empty()
         && settings.limits == Switch::On
@@ -151,52 +153,56 @@ fn about_settings(settings: &Settings) -> Vec<Finding> {
     {
         findings.push(warn(
             "proxy",
-            "A public URL and a loopback address mean that a proxy stands between, and to the limits everybody behind it \
-             is one address.",
-            "Set trusted_proxies = [\"127.0.0.1\"], and have the proxy send X-Forwarded-For.",
+            "public_url is set and the hub listens on loopback, so there is a proxy. Without trusted_proxies, all \
+             clients behind it count as one address for the limits.",
+            "Set trusted_proxies = [\"127.0.0.1\"], and configure the proxy to send X-Forwarded-For.",
         ));
     }
     findings
 }
 
-/// The start of 2025: nothing of ours is older.
-const BEFORE_US: Duration = Duration::from_secs(1_735_689_600);
+/// The start of 2025, before the first version of Parlor: an earlier time means that the clock is wrong.
+const EARLIEST_PLAUSIBLE_TIME: Duration = Duration::from_secs(1_735_689_600);
 
 fn clock(newest: Option<parlor_model::Time>) -> Finding {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let newest = Duration::from_micros(newest.map_or(0, |time| time.0.max(0) as u64));
-    if now < BEFORE_US {
+    if now < EARLIEST_PLAUSIBLE_TIME {
         return fail(
             "clock",
-            "It is years behind.",
-            "Set it, and let NTP keep it right (timedatectl set-ntp true).",
+            "The clock is years behind.",
+            "Set the clock, and enable NTP (timedatectl set-ntp true).",
         );
     }
     match newest.checked_sub(now) {
         Some(ahead) if ahead > Duration::from_secs(60) => warn(
             "clock",
-            format!("The newest event in the database is {} from now: was it set back?", in_words(ahead)),
-            "Compare it with another clock, and let NTP keep it right (timedatectl set-ntp true).",
+            format!(
+                "The newest event in the database is {} from now: was the clock set back?",
+                in_words(ahead)
+            ),
+            "Compare the clock with another one, and enable NTP (timedatectl set-ntp true).",
         ),
-        _ if newest.is_zero() => ok("clock", "It looks right."),
-        _ => ok("clock", "It agrees with the newest event."),
+        _ if newest.is_zero() => ok("clock", "The clock is plausible."),
+        _ => ok("clock", "The clock is consistent with the newest event."),
     }
 }
 
-const BACKUP_IS_OLD: Duration = Duration::from_secs(8 * 86_400);
+/// Age of the last backup from which the check warns.
+const OLD_BACKUP_AGE: Duration = Duration::from_secs(8 * 86_400);
 
 fn backups(settings: &Settings) -> Option<Finding> {
     if !settings.data.join("parlor.db").exists() {
         return None;
     }
-    let fix = "parlor backup FILE writes one while the hub runs; let a timer do it every day.";
+    let fix = "Run parlor backup FILE daily with a timer; the hub can keep running.";
     let Some(last) = LastBackup::read(&settings.data) else {
-        return Some(warn("backup", "None was ever made.", fix));
+        return Some(warn("backup", "No backup was ever made.", fix));
     };
     let age =
         SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(Duration::from_secs(last.at));
-    let says = format!("The last one was made {} ago, in {}.", in_words(age), last.file.display());
-    Some(if age > BACKUP_IS_OLD { warn("backup", says, fix) } else { ok("backup", says) })
+    let message = format!("The last backup was made {} ago: {}.", in_words(age), last.file.display());
+    Some(if age > OLD_BACKUP_AGE { warn("backup", message, fix) } else { ok("backup", message) })
 }
 
 fn in_words(time: Duration) -> String {
@@ -209,6 +215,7 @@ fn in_words(time: Duration) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Maximum width of a message, in characters.
 const WIDTH: usize = 84;
 
 fn render(findings: &[Finding], terminal_style: TerminalStyle) -> String {
@@ -221,9 +228,9 @@ fn render(findings: &[Finding], terminal_style: TerminalStyle) -> String {
             State::Warn => terminal_style.warning("warn"),
             State::Fail => terminal_style.bad("fail"),
         };
-        // A name of a file is text of others.
-        let says = wrapped(&escape_control(&finding.says), WIDTH).join(&format!("\n{indent}"));
-        let _ = writeln!(text, "  {state}  {:column$}  {says}", escape_control(&finding.what));
+        // Messages contain untrusted text such as file names.
+        let message = wrapped(&escape_control(&finding.message), WIDTH).join(&format!("\n{indent}"));
+        let _ = writeln!(text, "  {state}  {:column$}  {message}", escape_control(&finding.what));
         if let Some(fix) = &finding.fix {
             let fix = wrapped(&escape_control(fix), WIDTH - 2).join(&format!("\n{indent}  "));
             let _ = writeln!(text, "{indent}{} {}", terminal_style.dim("→"), terminal_style.dim(fix));
@@ -231,21 +238,21 @@ fn render(findings: &[Finding], terminal_style: TerminalStyle) -> String {
     }
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
     let summary = match (count(State::Warn), count(State::Fail)) {
-        (0, 0) => "All is well.".to_owned(),
-        (warnings, 0) => format!("It works; {}.", of(warnings, "thing to look at", "things to look at")),
-        (0, failures) => format!("{}.", of(failures, "thing is broken", "things are broken")),
+        (0, 0) => "All checks passed.".to_owned(),
+        (warnings, 0) => format!("No check failed, {}.", plural(warnings, "warning", "warnings")),
+        (0, failures) => format!("{}.", plural(failures, "check failed", "checks failed")),
         (warnings, failures) => format!(
-            "{}, and {}.",
-            of(failures, "thing is broken", "things are broken"),
-            of(warnings, "thing to look at", "things to look at")
+            "{}, {}.",
+            plural(failures, "check failed", "checks failed"),
+            plural(warnings, "warning", "warnings")
         ),
     };
     let _ = writeln!(text, "\n  {}\n", terminal_style.bold(summary));
     text
 }
 
-fn of(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn plural(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
 #[cfg(test)]
@@ -253,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_finding_is_a_line_and_what_is_not_well_has_a_fix() {
+    fn each_finding_is_one_line_and_each_problem_has_a_fix() {
         let findings = [
             ok("clock", "Right."),
             warn("backup", "None.", "Make one."),
@@ -266,20 +273,20 @@ mod tests {
   fail  tls     Expired.
                 → Renew it.
 
-  1 thing is broken, and 1 thing to look at.
+  1 check failed, 1 warning.
 
 ";
         assert_eq!(render(&findings, TerminalStyle::PLAIN), expected);
-        assert!(render(&findings[..1], TerminalStyle::PLAIN).ends_with("All is well.\n\n"));
+        assert!(render(&findings[..1], TerminalStyle::PLAIN).ends_with("All checks passed.\n\n"));
     }
 
     #[test]
-    fn a_clock_that_was_set_back_is_noticed() {
+    fn a_clock_behind_the_newest_event_is_a_warning() {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros() as i64;
         assert_eq!(clock(None).state, State::Ok);
         assert_eq!(clock(Some(parlor_model::Time(now - 5_000_000))).state, State::Ok);
         let behind = clock(Some(parlor_model::Time(now + 3 * 86_400_000_000)));
         assert_eq!(behind.state, State::Warn);
-        assert!(behind.says.contains("2 days from now"), "{behind:?}");
+        assert!(behind.message.contains("2 days from now"), "{behind:?}");
     }
 }

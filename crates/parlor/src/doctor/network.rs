@@ -1,4 +1,4 @@
-//! Addresses and certificates.
+//! Checks of public address, allowed origins and TLS certificate for `parlor doctor`.
 
 use super::{Finding, fail, in_words, ok, warn};
 use crate::settings::Settings;
@@ -7,21 +7,23 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 use url::Url;
 
+/// Remaining lifetime of the certificate below which the check warns.
 const EXPIRES_SOON: Duration = Duration::from_secs(21 * 86_400);
 
 pub fn addresses(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &settings.public_url {
         None if settings.listens_on_loopback() => {
-            findings.push(ok("address", format!("For this machine only, at {}.", settings.listen)));
+            let message = format!("The hub is reachable from this machine only, at {}.", settings.listen);
+            findings.push(ok("address", message));
         }
         None => findings.push(warn(
             "address",
             format!(
-                "Others reach {}, but by names the hub does not know: it refuses their pages.",
+                "Other machines can reach {}, but the hub rejects requests with an unknown host name.",
                 settings.listen
             ),
-            "Set public_url to the URL people use.",
+            "Set public_url to the URL that users open.",
         )),
         Some(url) => findings.push(public(settings, url)),
     }
@@ -32,10 +34,8 @@ pub fn addresses(settings: &Settings) -> Vec<Finding> {
     if let Some(origin) = settings.allowed_origins.iter().find(insecure) {
         findings.push(warn(
             "origins",
-            format!(
-                "Pages of {origin} may connect, and anybody on the way can change what such a page does."
-            ),
-            "Serve that page over https, and allow that origin instead.",
+            format!("Pages of {origin} may connect, but without TLS they can be modified in transit."),
+            "Serve that page over https, and allow the https origin instead.",
         ));
     }
     findings
@@ -46,20 +46,20 @@ fn public(settings: &Settings, url: &Url) -> Finding {
     match (url.scheme(), settings.speaks_tls()) {
         ("http", true) => fail(
             "address",
-            format!("public_url is {url}, but Parlor speaks https only."),
-            "Let public_url begin with https.",
+            format!("public_url is {url}, but the hub accepts only https."),
+            "Start public_url with https.",
         ),
         ("http", false) if !local => warn(
             "address",
-            format!("{url} goes without TLS: passwords and messages can be read on the way."),
-            "Set tls_cert and tls_key, or put a proxy that speaks TLS in front, and let public_url begin with https.",
+            format!("{url} does not use TLS: passwords and messages can be read in transit."),
+            "Set tls_cert and tls_key, or use a TLS proxy, and start public_url with https.",
         ),
         _ if url.path() != "/" => warn(
             "address",
-            format!("public_url has a path ({}), and Parlor serves at the root.", url.path()),
-            "Give it a host name of its own.",
+            format!("public_url has a path ({}), but the hub serves only at the root.", url.path()),
+            "Use a separate host name for the hub.",
         ),
-        _ => ok("address", format!("People reach it at {url}.")),
+        _ => ok("address", format!("Users reach the hub at {url}.")),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn tls(settings: &Settings) -> Vec<Finding> {
     let tls = match Tls::load(certificate, key) {
         Ok(tls) => tls,
         Err(error) => {
-            let fix = "Name the chain in tls_cert and its key in tls_key, both in PEM, and let the hub's user read them.";
+            let fix = "Set tls_cert to the chain and tls_key to its key, both in PEM and readable by the hub's user.";
             return vec![fail("tls", format!("{error}."), fix)];
         }
     };
@@ -82,26 +82,26 @@ pub fn tls(settings: &Settings) -> Vec<Finding> {
     if let Some(host) = host.filter(|host| !tls.covers_host(host)) {
         findings.push(fail(
             "tls",
-            format!("The certificate is not for {host}, so browsers refuse it."),
-            "Get one for the host in public_url.",
+            format!("The certificate is not valid for {host}, so browsers reject it."),
+            "Get a certificate for the host in public_url.",
         ));
     }
     if key.metadata().is_ok_and(|about| about.mode() & 0o007 != 0) {
-        let says = format!("Everybody on this machine can read {}.", key.display());
-        findings.push(warn("tls", says, format!("chmod o= {}", key.display())));
+        let message = format!("Every user of this machine can read {}.", key.display());
+        findings.push(warn("tls", message, format!("chmod o= {}", key.display())));
     }
     findings
 }
 
 fn expiry(expires: Option<SystemTime>) -> Finding {
-    let renew = "Renew it; Parlor takes the new files without a restart.";
+    let renew = "Renew the certificate; the hub reloads the files without a restart.";
     match expires.map(|time| time.duration_since(SystemTime::now())) {
-        None => warn("tls", "When the certificate runs out cannot be read from it.", renew),
-        Some(Err(_)) => fail("tls", "The certificate has run out.", renew),
+        None => warn("tls", "The expiry date of the certificate cannot be read.", renew),
+        Some(Err(_)) => fail("tls", "The certificate has expired.", renew),
         Some(Ok(left)) if left < EXPIRES_SOON => {
-            warn("tls", format!("The certificate runs out in {}.", in_words(left)), renew)
+            warn("tls", format!("The certificate expires in {}.", in_words(left)), renew)
         }
-        Some(Ok(left)) => ok("tls", format!("The certificate is good for {}.", in_words(left))),
+        Some(Ok(left)) => ok("tls", format!("The certificate is valid for {}.", in_words(left))),
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     use crate::doctor::State;
 
     #[test]
-    fn a_certificate_is_renewed_before_it_runs_out() {
+    fn a_certificate_that_expires_soon_is_a_warning_and_an_expired_one_a_failure() {
         let now = SystemTime::now();
         let day = Duration::from_secs(86_400);
         let state = |expires| expiry(expires).state;

@@ -1,4 +1,4 @@
-//! The hub itself, if it runs.
+//! Checks of the running hub for `parlor doctor`: status, listener and open-file limit.
 
 use super::{Finding, fail, ok, warn};
 use crate::admin::{AdminReply, AdminRequest};
@@ -9,35 +9,37 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The database, the log, requests under way, and what else is open besides sockets.
-const BESIDES_SOCKETS: u64 = 512;
+/// Timeout for the status request, and for connecting to the listener.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Number of file descriptors reserved for everything but WebSockets: database, log, HTTP requests.
+const NON_SOCKET_FILES: u64 = 512;
 
-/// What the hub said of itself; `None` if none runs.
+/// Status of the hub; `None` if no hub is running.
 pub type StatusReply = Result<Option<AdminReply>, String>;
 
-pub async fn ask(settings: &Settings) -> StatusReply {
-    match timeout(PATIENCE, control::ask(&settings.data, &AdminRequest::Status)).await {
+pub async fn status(settings: &Settings) -> StatusReply {
+    match timeout(PROBE_TIMEOUT, control::ask(&settings.data, &AdminRequest::Status)).await {
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(error)) => Err(format!("{error:#}")),
         Err(_) => Err("the hub did not answer in time".into()),
     }
 }
 
-pub async fn hub(settings: &Settings, said: &StatusReply) -> Finding {
+pub async fn hub(settings: &Settings, status: &StatusReply) -> Finding {
     let listen = settings.listen;
-    let (version, store) = match said {
-        Ok(None) => return none_runs(settings).await,
+    let (version, store) = match status {
+        Ok(None) => return not_running(settings).await,
         Ok(Some(AdminReply::Status { version, store, .. })) => (version, store.as_str()),
         Ok(Some(_)) => {
             return fail(
                 "hub",
-                "Another version runs, which does not know this question.",
-                "Restart it with this version.",
+                "Another version is running, which does not support the status request.",
+                "Restart the hub with this version.",
             );
         }
         Err(error) => {
-            return fail("hub", format!("It cannot be asked: {error}."), "Look at its log, and restart it.");
+            let message = format!("The status of the hub is unavailable: {error}.");
+            return fail("hub", message, "Check the log of the hub, and restart the hub.");
         }
     };
     match store {
@@ -45,68 +47,65 @@ pub async fn hub(settings: &Settings, said: &StatusReply) -> Finding {
         "full" => {
             return fail(
                 "hub",
-                "It runs, but the disk is full: it keeps nothing.",
-                "Make room; it goes on by itself.",
+                "The hub is running, but the disk is full: it stores nothing.",
+                "Free disk space; the hub recovers without a restart.",
             );
         }
         _ => {
             return fail(
                 "hub",
-                "It runs, but its disk failed: it keeps nothing until it is restarted.",
-                "Look at the disk (dmesg), then restart the hub.",
+                "The hub is running, but its disk failed: it stores nothing until it is restarted.",
+                "Check the disk (dmesg), then restart the hub.",
             );
         }
     }
-    if listen.port() != 0 && !matches!(timeout(PATIENCE, TcpStream::connect(listen)).await, Ok(Ok(_))) {
-        let says = format!("It runs, but nobody answers at {listen}.");
-        return warn(
-            "hub",
-            says,
-            "Are these the settings it was started with? Give the same --listen and --config.",
-        );
+    if listen.port() != 0 && !matches!(timeout(PROBE_TIMEOUT, TcpStream::connect(listen)).await, Ok(Ok(_))) {
+        let message = format!("The hub is running, but does not accept connections at {listen}.");
+        return warn("hub", message, "Run this command with the same --listen and --config as the hub.");
     }
     if version != env!("CARGO_PKG_VERSION") {
-        let says = format!("Version {version} runs; this is {}.", env!("CARGO_PKG_VERSION"));
-        return warn("hub", says, "Restart it to have the new version.");
+        let message =
+            format!("The hub runs version {version}, but this is version {}.", env!("CARGO_PKG_VERSION"));
+        return warn("hub", message, "Restart the hub to run the new version.");
     }
-    ok("hub", format!("It runs and keeps what it is told (version {version})."))
+    ok("hub", format!("The hub is running and stores data (version {version})."))
 }
 
-async fn none_runs(settings: &Settings) -> Finding {
+async fn not_running(settings: &Settings) -> Finding {
     let listen = settings.listen;
     match TcpListener::bind(listen).await {
-        Ok(_) => ok("hub", format!("None runs here, and {listen} is free.")),
+        Ok(_) => ok("hub", format!("No hub is running, and {listen} is free.")),
         Err(error) => fail(
             "hub",
-            format!("None runs here, and {listen} cannot be had: {error}."),
+            format!("No hub is running, and {listen} is not available: {error}."),
             format!(
-                "See who has it (ss -ltnp 'sport = :{}'), or choose another with --listen.",
+                "Find the process that uses the port (ss -ltnp 'sport = :{}'), or set another address with --listen.",
                 listen.port()
             ),
         ),
     }
 }
 
-pub fn open_files(settings: &Settings, said: &StatusReply) -> Finding {
-    let (whose, most) = match said {
-        Ok(Some(AdminReply::Status { open_files: Some(most), .. })) => ("The hub", *most),
-        _ => ("A hub started from here", limit().unwrap_or(u64::MAX)),
+pub fn open_files(settings: &Settings, status: &StatusReply) -> Finding {
+    let (process, limit) = match status {
+        Ok(Some(AdminReply::Status { open_files: Some(limit), .. })) => ("The hub", *limit),
+        _ => ("A hub started from this shell", limit().unwrap_or(u64::MAX)),
     };
-    let needed = settings.max_total_ws_connections as u64 + BESIDES_SOCKETS;
-    if most >= needed {
-        return ok("open files", format!("{whose} may have enough for every socket it may have."));
+    let needed = settings.max_total_ws_connections as u64 + NON_SOCKET_FILES;
+    if limit >= needed {
+        return ok("open files", format!("{process} may open enough files for max_total_ws_connections."));
     }
     warn(
         "open files",
         format!(
-            "{whose} may have {most}, and needs {needed} for {} sockets.",
+            "{process} may open {limit} files, but needs {needed} for {} WebSocket connections.",
             settings.max_total_ws_connections
         ),
-        "LimitNOFILE=65536 in the systemd unit, or ulimit -n 65536; or a smaller max_total_ws_connections.",
+        "Set LimitNOFILE=65536 in the systemd unit, run ulimit -n 65536, or lower max_total_ws_connections.",
     )
 }
 
-/// How many files this process may have open; `None` if as many as it likes.
+/// Maximum number of open files of this process; `None` if unlimited.
 pub fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

@@ -1,4 +1,4 @@
-//! The commented example file, made from the table.
+//! Renders the commented example file for `parlor config example` from the settings table.
 
 use super::{
     GROUPS,
@@ -9,14 +9,14 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Settings of Parlor.
 #
-# Every line below is the default; take away the leading # of those you change.
-# Each setting is also a variable: listen is PARLOR_LISTEN. A flag wins over a variable, a
-# variable over this file. A variable that is empty counts as not set. A secret can also be
-# kept in a file of its own: admin_password_file = \"/run/secrets/admin\", or
+# Every line below is the default; remove the leading # to change a setting.
+# Each setting is also an environment variable: listen is PARLOR_LISTEN. A flag overrides a
+# variable, a variable overrides this file. An empty variable counts as not set. A secret can
+# also be read from a separate file: admin_password_file = \"/run/secrets/admin\", or
 # PARLOR_ADMIN_PASSWORD_FILE.
 ";
 
-/// Renders every setting with its documentation and its default, commented out.
+/// Renders every setting with its description and its default, commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
     for group in GROUPS {
@@ -35,7 +35,7 @@ fn write_entry(text: &mut String, entry: &Entry) {
     }
     let _ = match &entry.presence {
         Presence::Default(value) => writeln!(text, "#{} = {}", entry.key, value()),
-        Presence::Optional(value) => writeln!(text, "# Not set unless you do.\n#{} = {}", entry.key, value()),
-        Presence::Secret => writeln!(text, "# Not set unless you do.\n#{} = \"…\"", entry.key),
+        Presence::Optional(value) => writeln!(text, "# Not set by default.\n#{} = {}", entry.key, value()),
+        Presence::Secret => writeln!(text, "# Not set by default.\n#{} = \"…\"", entry.key),
     };
 }

@@ -1,9 +1,9 @@
-//! The settings that are one of a few words.
+//! Enums for settings whose value is one of a fixed set of keywords.
 
 use super::types::Keywords;
 use parlor_agents::kinds::model::Dialect;
 
-/// When a commit counts as kept; see the setting for what each of them risks.
+/// Durability of a commit; the setting `synchronous` documents the risk of each level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Synchronous {
     Full,
@@ -16,7 +16,7 @@ impl Keywords for Synchronous {
         &[("full", Self::Full), ("normal", Self::Normal), ("off", Self::Off)];
 }
 
-/// Whether something is done at all.
+/// A setting that is on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
     On,
@@ -27,7 +27,7 @@ impl Keywords for Switch {
     const WORDS: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
 }
 
-/// How a model is spoken to.
+/// API of a model endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelApi {
     OpenAi,
@@ -48,7 +48,7 @@ impl ModelApi {
     }
 }
 
-/// How a line of the log looks.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
@@ -59,7 +59,7 @@ impl Keywords for LogFormat {
     const WORDS: &'static [(&'static str, Self)] = &[("text", Self::Text), ("json", Self::Json)];
 }
 
-/// How much is logged.
+/// Minimum level of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
     Error,
@@ -80,9 +80,9 @@ impl Keywords for LogLevel {
 }
 
 impl LogLevel {
-    /// The word, as log filters take it.
+    /// Returns the keyword, in the syntax of log filters.
     pub fn as_str(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(_, level)| *level == self);
-        found.map(|(word, _)| *word).expect("every level has a word")
+        found.map(|(word, _)| *word).expect("every level has a keyword")
     }
 }

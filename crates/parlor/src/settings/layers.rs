@@ -1,7 +1,7 @@
-//! Where settings come from: flags over environment over file over default.
+//! Sources of settings and their precedence: flag, environment variable, settings file, default.
 //!
-//! Owns: precedence, secrets kept in files, and the refusal of names that mean nothing.
-//! Never: reads the process environment itself; it is handed in, so tests own it.
+//! Owns: precedence, secrets stored in files, and the rejection of unknown names. The environment is passed
+//! in as [`Sources`], so that tests control it.
 
 use super::{
     suggest::nearest,
@@ -16,36 +16,37 @@ use std::{
 };
 use toml::{Table, Value};
 
-/// The variable that names the file, like `--config`.
+/// Environment variable with the path of the settings file; `--config` overrides it.
 pub const CONFIG_VARIABLE: &str = "PARLOR_CONFIG";
 
-/// The list of agents, which has a form of its own.
+/// Key of the `[[agent]]` list in the settings file. It is parsed by `agents::local`, not as a setting.
 const AGENTS: &str = "agent";
-/// What only `parlor gateway` reads, and may be set where a hub is started too.
-const OF_GATEWAYS: [&str; 5] =
+/// Variables that only `parlor gateway` reads. They are accepted, because a hub and a gateway may share an
+/// environment.
+const GATEWAY_VARIABLES: [&str; 5] =
     ["PARLOR_SERVER", "PARLOR_KEY", "PARLOR_KEY_FILE", "PARLOR_PASSWORD", "PARLOR_GATEWAY_DATA"];
 
-/// A secret longer than this is a mistake in the path, not a secret.
-const LARGEST_SECRET_FILE: u64 = 64 * 1024;
+/// Maximum size of a secret file. A larger file indicates a wrong path.
+const MAX_SECRET_FILE_BYTES: u64 = 64 * 1024;
 
-/// What the process was started with.
+/// Inputs from which the settings are read.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// Flags by the key they set.
+    /// Values given as flags, by setting key.
     pub flags: BTreeMap<&'static str, String>,
-    /// The `PARLOR_…` variables.
+    /// The `PARLOR_…` environment variables.
     pub environment: BTreeMap<String, OsString>,
     pub config: Option<PathBuf>,
 }
 
 impl Sources {
-    /// Takes the `PARLOR_…` variables of this process.
+    /// Combines the given flags with the `PARLOR_…` environment variables of this process.
     pub fn from_process(flags: BTreeMap<&'static str, String>, config: Option<PathBuf>) -> Self {
-        let ours = |(name, value): (OsString, OsString)| {
+        let parlor_variable = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
             name.starts_with("PARLOR_").then_some((name, value))
         };
-        Self { flags, environment: std::env::vars_os().filter_map(ours).collect(), config }
+        Self { flags, environment: std::env::vars_os().filter_map(parlor_variable).collect(), config }
     }
 
     pub fn config_file(&self) -> Option<PathBuf> {
@@ -55,7 +56,7 @@ impl Sources {
     }
 }
 
-/// One thing that is wrong, with the name the person used.
+/// One problem with the settings. `key` is the name under which the value was given: key, variable or flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub key: String,
@@ -74,20 +75,20 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Where a value came from.
+/// Source of a setting's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingSource {
     Default,
-    /// The key in the settings file.
+    /// Key in the settings file.
     File(String),
-    /// The variable.
+    /// Name of the environment variable.
     Environment(String),
-    /// The flag, with its dashes.
+    /// Name of the flag, with its dashes.
     Flag(String),
 }
 
 impl SettingSource {
-    /// The name to put in front of a complaint about the value.
+    /// Returns the name under which problems with the value are reported.
     fn name<'a>(&'a self, key: &'a str) -> &'a str {
         match self {
             Self::Default => key,
@@ -107,17 +108,17 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// A value before it is read by its form.
+/// A value as given, before its setting type parses it.
 #[derive(Clone, Debug)]
 pub struct RawSetting {
     pub value: Value,
     pub origin: SettingSource,
 }
 
-/// The value that holds for each key; an optional setting that nobody set has none.
+/// Effective value of each key. Optional settings that are unset have no entry.
 pub type Effective = BTreeMap<&'static str, RawSetting>;
 
-/// Applies the precedence and collects everything that is wrong on the way.
+/// Determines the effective value of each setting by precedence, and collects all problems.
 pub fn resolve(groups: &'static [Group], sources: &Sources) -> (Effective, Vec<Problem>) {
     let mut problems = Vec::new();
     let file = sources.config_file().map(|path| read_file(&path, &mut problems)).unwrap_or_default();
@@ -155,7 +156,7 @@ fn find(entry: &Entry, file: &Table, sources: &Sources) -> Result<Option<RawSett
 
 fn in_environment(entry: &Entry, sources: &Sources) -> Result<Option<RawSetting>, Problem> {
     let text_of = |variable: &String| -> Result<Option<String>, Problem> {
-        // Container files pass variables on that are empty when nobody set them.
+        // Compose files pass on variables that are unset on the host as empty strings.
         let Some(text) = sources.environment.get(variable).filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
@@ -200,12 +201,12 @@ fn read_secret(path: &Path) -> Result<Value, String> {
     if !about.is_file() {
         return Err(format!("names {shown}, which is not a file"));
     }
-    if about.len() > LARGEST_SECRET_FILE {
+    if about.len() > MAX_SECRET_FILE_BYTES {
         return Err(format!("names {shown}, which is too large for a secret"));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("names {shown}, which is not valid UTF-8"))?;
-    // Editors and `echo` end a file with a newline that is no part of the secret.
+    // Editors and `echo` append a newline that is not part of the secret.
     match text.trim_end_matches(['\r', '\n']) {
         "" => Err(format!("names {shown}, which is empty")),
         secret => Ok(Value::from(secret)),
@@ -222,7 +223,7 @@ fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Table {
         }
     };
     text.parse::<Table>().unwrap_or_else(|error| {
-        // Not the error's own text: it quotes the line, and the line may hold a password.
+        // `message()` instead of `Display`: the latter quotes the line, which may contain a password.
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
         problems.push(Problem::new(name, format!("is not valid TOML near line {line}: {}", error.message())));
         Table::new()
@@ -248,7 +249,7 @@ fn refuse_unknown<'a, I: Iterator<Item = &'a Entry>>(
         .flat_map(|entry| [Some(entry.variable()), entry.file_variable()])
         .flatten()
         .chain([CONFIG_VARIABLE.to_owned()])
-        .chain(OF_GATEWAYS.map(str::to_owned))
+        .chain(GATEWAY_VARIABLES.map(str::to_owned))
         .collect();
     for variable in sources.environment.keys().filter(|variable| !variables.contains(variable)) {
         problems.push(Problem::new(variable, unknown("setting", nearest(variable, &variables))));
@@ -263,7 +264,7 @@ fn unknown(kind: &str, nearest: Option<&str>) -> String {
     format!("there is no such {kind}; {hint}")
 }
 
-/// Reads values by their forms and keeps what went wrong.
+/// Parses effective values by their setting types and collects the problems.
 pub struct SettingReader<'a> {
     effective: &'a Effective,
     problems: &'a mut Vec<Problem>,
@@ -274,12 +275,12 @@ impl<'a> SettingReader<'a> {
         Self { effective, problems }
     }
 
-    /// Gives nothing when the value is missing or wrong; the problem is then already noted.
+    /// Returns `None` if the value is missing or invalid; an invalid value has been added to the problems.
     pub fn required<F: SettingType>(&mut self, key: &str, form: &F) -> Option<F::Output> {
         self.read(key, form).flatten()
     }
 
-    /// Gives `Some(None)` when nobody set it.
+    /// Returns `Some(None)` if the setting is unset, and `None` if its value is invalid.
     pub fn optional<F: SettingType>(&mut self, key: &str, form: &F) -> Option<Option<F::Output>> {
         self.read(key, form)
     }

@@ -1,22 +1,25 @@
-//! The limits that hold once `limits` has been taken into account.
+//! Effective rate limits and connection limits, with the setting `limits` applied.
 
 use super::{Settings, Switch};
 
-/// Every limit that `limits = "off"` lifts, and no other; `None` is no limit.
+/// Exactly the limits that `limits = "off"` disables. `None` means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitsInForce {
-    /// A minute and address.
+    /// Per minute and address.
     pub logins: Option<u32>,
-    /// A minute and address.
+    /// Per minute and address.
     pub refreshes: Option<u32>,
-    /// A minute and person, or address that nobody signed in from.
+    /// Per minute and user, or per minute and address for requests that are not signed in.
     pub requests: Option<u32>,
-    /// A minute and person.
+    /// Per minute and user.
     pub passwords: Option<u32>,
+    /// Per minute and user.
     pub searches: Option<u32>,
+    /// Per minute and user.
     pub uploads: Option<u32>,
+    /// Per minute and user.
     pub router_tests: Option<u32>,
-    /// A window (`client_rate_limit_window`) and socket.
+    /// Per `client_rate_limit_window` and WebSocket connection.
     pub frames: Option<u32>,
     pub sockets_per_user: Option<usize>,
     pub sockets: Option<usize>,

@@ -1,10 +1,10 @@
-//! The limits as admins are told of them: with the name of the setting, and in its words.
+//! The limits that the REST API reports to admins, with the key and the description of each setting.
 
 use super::{GROUPS, Settings, Switch};
 use parlor_wire::agentim::rest::{Limit, LimitKind, LimitUnit};
 use std::time::Duration;
 
-macro_rules! told {
+macro_rules! limits {
     ($settings:expr; $( $kind:ident { $( $key:ident $unit:ident, )* } )*) => {
         vec![$($( Limit {
             key: stringify!($key),
@@ -18,7 +18,7 @@ macro_rules! told {
 
 impl Settings {
     pub fn limits_for_admins(&self) -> Vec<Limit> {
-        told!(self;
+        limits!(self;
             Budget {
                 max_turns_per_day Count,
                 max_tokens_per_day Count,
@@ -58,7 +58,7 @@ impl Settings {
     }
 }
 
-/// What `limits = "off"` lifts is not.
+/// Returns whether limits of this kind are in force: `limits = "off"` disables rate and connection limits.
 fn in_force(settings: &Settings, kind: LimitKind) -> bool {
     settings.limits == Switch::On || !matches!(kind, LimitKind::Rate | LimitKind::Connection)
 }
@@ -103,30 +103,31 @@ mod tests {
     use crate::settings::{Sources, load};
     use std::collections::BTreeMap;
 
-    fn told(limits: &str) -> Vec<Limit> {
+    fn reported(limits: &str) -> Vec<Limit> {
         let flags = BTreeMap::from([("limits", limits.to_owned())]);
         load(&Sources { flags, ..Sources::default() }).unwrap().settings.limits_for_admins()
     }
 
-    /// A setting that is added there is told here, or this says so.
+    /// Fails if a new setting in these groups is missing in `limits_for_admins`.
     #[test]
-    fn every_limit_and_size_of_the_settings_is_told_in_its_words() {
-        let told = told("on");
+    fn every_setting_in_the_groups_limits_and_sizes_is_reported_with_its_description() {
+        let reported = reported("on");
         let groups = GROUPS.iter().filter(|group| ["Limits", "Sizes"].contains(&group.title));
         for entry in groups.flat_map(|group| group.entries).filter(|entry| entry.key != "limits") {
-            let limit = told.iter().find(|limit| limit.key == entry.key);
-            let limit = limit.unwrap_or_else(|| panic!("{} is not told", entry.key));
+            let limit = reported.iter().find(|limit| limit.key == entry.key);
+            let limit = limit.unwrap_or_else(|| panic!("{} is not reported", entry.key));
             assert_eq!(limit.unit == LimitUnit::Bytes, limit.about.contains("ytes"), "{limit:?}");
             assert_eq!(limit.unit == LimitUnit::Seconds, limit.about.contains("in seconds"), "{limit:?}");
         }
-        assert!(told.iter().all(|limit| limit.about.ends_with('.') && limit.value.is_some()), "{told:?}");
+        let is_complete = |limit: &Limit| limit.about.ends_with('.') && limit.value.is_some();
+        assert!(reported.iter().all(is_complete), "{reported:?}");
     }
 
     #[test]
-    fn what_is_lifted_is_told_as_no_limit_and_budgets_stay() {
-        for Limit { key, kind, value, .. } in told("off") {
-            let is_lifted = matches!(kind, LimitKind::Rate | LimitKind::Connection);
-            assert_eq!(value.is_none(), is_lifted, "{key}");
+    fn disabled_limits_are_reported_without_a_value_and_budgets_stay() {
+        for Limit { key, kind, value, .. } in reported("off") {
+            let is_disabled = matches!(kind, LimitKind::Rate | LimitKind::Connection);
+            assert_eq!(value.is_none(), is_disabled, "{key}");
         }
     }
 }

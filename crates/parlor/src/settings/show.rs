@@ -1,11 +1,11 @@
-//! The settings that hold, with the place each came from.
+//! Renders the effective settings for `parlor config show`.
 
 use super::{Effective, GROUPS};
 use std::fmt::Write;
 
 const MASK: &str = "\"********\"";
 
-/// Renders the effective settings as TOML lines with their origin as a comment; secrets masked.
+/// Renders the effective settings as TOML lines with their source as a comment. Secrets are masked.
 pub fn show(effective: &Effective) -> String {
     let lines: Vec<(String, String)> = GROUPS
         .iter()
@@ -18,7 +18,8 @@ pub fn show(effective: &Effective) -> String {
             }
         })
         .collect();
-    // Aligned for the eye, but one long list must not push every comment off the screen.
+    // Comments are aligned, but lines over 60 characters are ignored: one long list must not move every
+    // comment off the screen.
     let width =
         lines.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= 60).max().unwrap_or(0);
     let mut text = String::new();

@@ -1,40 +1,41 @@
-//! Finds the name a person probably meant.
+//! Suggests a valid setting name for a misspelt one.
 
-/// Below this likeness a suggestion confuses more than it helps.
-const LIKE_ENOUGH: f64 = 0.75;
+/// Minimum similarity of a suggestion, from 0 to 1. Less similar names would confuse more than help.
+const MIN_SIMILARITY: f64 = 0.75;
 
-/// Gives the known name most like the given one, or none if nothing is alike.
+/// Returns the known name that is most similar to the given one, or `None` if no name is similar enough.
 pub fn nearest<'a>(given: &str, known: &'a [String]) -> Option<&'a str> {
-    // The prefix all variables share would make everything look alike.
+    // The common prefix of all variables would make every name similar, so it is ignored.
     let core = |name: &str| {
         let name = name.to_ascii_lowercase().replace('-', "_");
         name.strip_prefix("parlor_").map_or(name.clone(), str::to_owned)
     };
-    let wanted = core(given);
+    let given = core(given);
     known
         .iter()
         .map(|name| {
             (
                 name,
-                strsim::normalized_damerau_levenshtein(&wanted, &core(name))
-                    .max(shared_words(&wanted, &core(name))),
+                strsim::normalized_damerau_levenshtein(&given, &core(name))
+                    .max(shared_words(&given, &core(name))),
             )
         })
-        .filter(|(_, likeness)| *likeness >= LIKE_ENOUGH)
-        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .filter(|(_, similarity)| *similarity >= MIN_SIMILARITY)
+        .max_by(|(_, left), (_, right)| left.total_cmp(right))
         .map(|(name, _)| name.as_str())
 }
 
-/// How much of the words both have in common, so that `ws_max_connections` finds its way too.
-fn shared_words(one: &str, other: &str) -> f64 {
+/// Returns the share of words that both names have in common, so that `ws_max_connections` matches
+/// `max_ws_connections_per_user`. Fewer than two shared words count as none.
+fn shared_words(left: &str, right: &str) -> f64 {
     let words =
         |name: &str| name.split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-    let (one, other) = (words(one), words(other));
-    let shared = one.iter().filter(|word| other.contains(word)).count();
+    let (left, right) = (words(left), words(right));
+    let shared = left.iter().filter(|word| right.contains(word)).count();
     if shared < 2 {
         return 0.0;
     }
-    2.0 * shared as f64 / (one.len() + other.len()) as f64
+    2.0 * shared as f64 / (left.len() + right.len()) as f64
 }
 
 #[cfg(test)]
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_its_key() {
+    fn a_misspelt_key_finds_the_valid_key() {
         check("lisen", Some("listen"));
         check("Listen", Some("listen"));
         check("admin-password", Some("admin_password"));
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_alike_gives_no_suggestion() {
+    fn a_name_without_a_similar_one_has_no_suggestion() {
         check("colour", None);
         check("", None);
     }

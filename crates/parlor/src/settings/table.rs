@@ -1,31 +1,31 @@
-//! What the program knows of each setting, and the macro that makes it from one entry.
+//! Metadata of each setting, and the macro that generates it from one entry.
 //!
-//! Owns: the entry type. The names in the environment, the example file, the checks and the
-//! `Settings` struct all derive from the same entry, so none of them can be forgotten.
+//! Owns: the entry type. The environment variables, the example file, the validation and the `Settings`
+//! struct are all derived from the same entry, so they cannot diverge.
 
 use toml::Value;
 
-/// Settings that belong together in the example file.
+/// Settings under one heading in the example file.
 pub struct Group {
     pub title: &'static str,
     pub entries: &'static [Entry],
 }
 
-/// One setting.
+/// Metadata of one setting.
 pub struct Entry {
     pub key: &'static str,
     pub docs: &'static [&'static str],
     pub presence: Presence,
-    /// Makes a TOML value of the text in the environment or in a flag.
+    /// Converts the text of an environment variable or a flag to a TOML value.
     pub parse_text: fn(&str) -> Result<Value, String>,
 }
 
-/// What holds when nobody sets it.
+/// Value of a setting that no source sets.
 pub enum Presence {
     Default(fn() -> Value),
-    /// Stays unset; the example shows how a value looks.
+    /// Unset by default. The value is only an illustration for the example file.
     Optional(fn() -> Value),
-    /// Stays unset; never printed, and may also be given as the name of a file.
+    /// Unset by default. The value is never printed, and can also be read from a file (`…_file`).
     Secret,
 }
 
@@ -34,7 +34,7 @@ impl Entry {
         format!("PARLOR_{}", self.key.to_ascii_uppercase())
     }
 
-    /// The key that names a file with the value, for those who keep secrets in files.
+    /// Returns the key (`…_file`) that names a file with the value. Only secrets have one.
     pub fn file_key(&self) -> Option<String> {
         self.is_secret().then(|| format!("{}_file", self.key))
     }
@@ -48,23 +48,23 @@ impl Entry {
     }
 }
 
-/// Makes the `Settings` struct and its table.
+/// Generates the `Settings` struct and the table `GROUPS`.
 ///
-/// An entry is `key: type = form, default value;`, or `example value` for an optional setting,
-/// or `secret` for an optional one that is never shown.
+/// An entry is `key: type = setting type, default value;`. `example value` instead of `default value` makes
+/// the setting optional; `secret` makes it optional and never printed.
 macro_rules! settings {
     ($( $title:literal { $(
         $(#[doc = $doc:literal])*
         $key:ident : $type:ty = $form:expr, $presence:ident $($value:expr)? ;
     )* } )*) => {
-        /// Everything that can be set, checked and ready to use.
+        /// Validated values of all settings.
         #[derive(Clone, Debug)]
         pub struct Settings { $($(
             $(#[doc = $doc])*
             pub $key: $type,
         )*)* }
 
-        /// Every setting, in the order of the example file.
+        /// All settings by group, in the order of the example file.
         pub static GROUPS: &[$crate::settings::table::Group] = &[ $(
             $crate::settings::table::Group { title: $title, entries: &[ $(
                 $crate::settings::table::Entry {
@@ -77,7 +77,8 @@ macro_rules! settings {
         )* ];
 
         impl Settings {
-            /// Reads each value by its form; what does not fit is added to the problems.
+            /// Parses each value by its setting type. Returns `None` if a value is invalid; the reader
+            /// collects the problems.
             fn assemble(reader: &mut $crate::settings::layers::SettingReader<'_>) -> Option<Self> {
                 $($( let $key = $crate::settings::table::settings!(@read $presence reader, stringify!($key), &$form); )*)*
                 Some(Self { $($( $key: $key?, )*)* })

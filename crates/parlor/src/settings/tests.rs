@@ -1,10 +1,10 @@
-//! The settings as a person meets them: precedence, secrets, refusals, masks.
+//! Tests of loading settings: precedence, secrets, rejected values, masking.
 
 use super::*;
 use std::{collections::BTreeMap, ffi::OsString};
 use tempfile::TempDir;
 
-/// What a process is started with, for one test.
+/// Builder for the sources of settings in one test.
 struct Given {
     directory: TempDir,
     sources: Sources,
@@ -32,7 +32,7 @@ impl Given {
         self
     }
 
-    /// A file beside the settings, for secrets.
+    /// Writes a secret file next to the settings file and returns its path.
     fn secret_file(&self, content: &str) -> String {
         let path = self.directory.path().join("secret");
         std::fs::write(&path, content).unwrap();
@@ -54,7 +54,7 @@ impl Given {
 }
 
 #[test]
-fn nothing_given_means_the_documented_defaults() {
+fn without_any_source_the_documented_defaults_apply() {
     let Loaded { settings, effective } = Given::nothing().loads();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:7878");
     assert_eq!(settings.data, PathBuf::from("./parlor-data"));
@@ -69,7 +69,7 @@ fn nothing_given_means_the_documented_defaults() {
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+fn a_flag_overrides_the_environment_which_overrides_the_file_which_overrides_the_default() {
     let given = Given::nothing();
     check_listen(&given, "127.0.0.1:7878", SettingSource::Default);
     let given = given.file("listen = \"127.0.0.1:1\"\n");
@@ -113,7 +113,7 @@ fn lists_and_numbers_can_be_given_as_text() {
 }
 
 #[test]
-fn a_secret_can_be_kept_in_a_file_and_loses_its_last_newline() {
+fn a_secret_is_read_from_a_file_without_its_trailing_newline() {
     let given = Given::nothing();
     let path = given.secret_file("correct horse \n");
     let given = given.env("PARLOR_ADMIN_PASSWORD_FILE", path);
@@ -127,7 +127,7 @@ fn a_secret_can_be_kept_in_a_file_and_loses_its_last_newline() {
 }
 
 #[test]
-fn a_secret_variable_wins_over_a_secret_file_named_in_the_settings_file() {
+fn a_secret_variable_overrides_a_secret_file_named_in_the_settings_file() {
     let given = Given::nothing();
     let path = given.secret_file("from the file");
     let given =
@@ -136,7 +136,7 @@ fn a_secret_variable_wins_over_a_secret_file_named_in_the_settings_file() {
 }
 
 #[test]
-fn a_secret_given_twice_in_one_place_is_refused() {
+fn a_secret_given_twice_in_the_same_source_is_rejected() {
     let both = Given::nothing().file("admin_password = \"a\"\nadmin_password_file = \"/nowhere\"");
     both.is_refused("admin_password_file", "together with admin_password");
     let both = Given::nothing().env("PARLOR_TOKEN_SECRET", "a").env("PARLOR_TOKEN_SECRET_FILE", "/nowhere");
@@ -144,7 +144,7 @@ fn a_secret_given_twice_in_one_place_is_refused() {
 }
 
 #[test]
-fn a_secret_file_that_is_missing_or_empty_is_refused() {
+fn a_missing_or_empty_secret_file_is_rejected() {
     let missing = Given::nothing().env("PARLOR_ADMIN_PASSWORD_FILE", "/nowhere/at/all");
     missing.is_refused("PARLOR_ADMIN_PASSWORD_FILE", "cannot read /nowhere/at/all");
     let given = Given::nothing();
@@ -153,12 +153,12 @@ fn a_secret_file_that_is_missing_or_empty_is_refused() {
 }
 
 #[test]
-fn only_secrets_can_be_kept_in_files() {
+fn only_secrets_can_be_read_from_files() {
     Given::nothing().env("PARLOR_LISTEN_FILE", "/x").is_refused("PARLOR_LISTEN_FILE", "no such setting");
 }
 
 #[test]
-fn an_unknown_name_is_refused_with_the_nearest_known_one() {
+fn an_unknown_name_is_rejected_with_a_suggestion() {
     Given::nothing().file("lisen = 1").is_refused("lisen", "no such setting; did you mean listen?");
     Given::nothing().file("[listen_on]\nport = 1").is_refused("listen_on", "no such table");
     Given::nothing()
@@ -170,37 +170,37 @@ fn an_unknown_name_is_refused_with_the_nearest_known_one() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let given = Given::nothing().file("auth_timeout = 0\nmax_json_depth = \"deep\"\ncolour = 1");
-    given.is_refused("auth_timeout", "between 1 and 300 seconds, not be 0");
-    given.is_refused("max_json_depth", "must be a whole number, not a text");
+    given.is_refused("auth_timeout", "between 1 and 300 seconds, not 0");
+    given.is_refused("max_json_depth", "must be a whole number, not a string");
     given.is_refused("colour", "no such setting");
     assert_eq!(load(&given.sources).unwrap_err().len(), 3);
 }
 
 #[test]
-fn a_problem_bears_the_name_the_person_used() {
+fn a_problem_names_the_variable_or_flag_that_set_the_value() {
     Given::nothing().env("PARLOR_AUTH_TIMEOUT", "soon").is_refused("PARLOR_AUTH_TIMEOUT", "a whole number");
     Given::nothing().env("PARLOR_AUTH_TIMEOUT", "0").is_refused("PARLOR_AUTH_TIMEOUT", "between 1 and 300");
     Given::nothing().flag("listen", "here").is_refused("--listen", "an address and a port");
 }
 
 #[test]
-fn a_retry_is_recognised_for_at_least_a_day() {
+fn the_minimum_dedupe_window_is_24_hours() {
     Given::nothing()
         .env("PARLOR_DEDUPE_WINDOW_HOURS", "23")
         .is_refused("PARLOR_DEDUPE_WINDOW_HOURS", "between 24");
 }
 
 #[test]
-fn no_size_and_no_time_can_be_zero() {
+fn no_number_can_be_zero() {
     let numbers = GROUPS
         .iter()
         .flat_map(|group| group.entries)
         .filter(|entry| (entry.parse_text)("0").is_ok_and(|value| value.is_integer()));
     let mut seen = 0;
     for entry in numbers {
-        Given::nothing().env(&entry.variable(), "0").is_refused(&entry.variable(), "must lie between");
+        Given::nothing().env(&entry.variable(), "0").is_refused(&entry.variable(), "must be between");
         seen += 1;
     }
     assert!(seen >= 20, "only {seen} numbers found");
@@ -217,14 +217,14 @@ fn limits_can_be_off_only_on_loopback() {
 }
 
 #[test]
-fn a_choice_is_one_of_its_words() {
+fn an_unknown_keyword_is_rejected_with_the_valid_ones() {
     Given::nothing()
         .file("synchronous = \"maybe\"")
         .is_refused("synchronous", "\"full\" or \"normal\" or \"off\"");
 }
 
 #[test]
-fn what_is_risky_but_allowed_is_warned_of() {
+fn risky_settings_produce_warnings() {
     let given = Given::nothing()
         .env("PARLOR_LISTEN", "0.0.0.0:80")
         .env("PARLOR_SYNCHRONOUS", "off")
@@ -243,7 +243,7 @@ fn an_address_mapped_from_ipv4_loopback_is_loopback() {
 }
 
 #[test]
-fn a_broken_file_is_named_with_its_line_and_never_quoted() {
+fn the_error_for_invalid_toml_names_the_line_without_quoting_it() {
     let given = Given::nothing().file("listen = \"127.0.0.1:1\"\nadmin_password = \"canary\n");
     let problems = load(&given.sources).unwrap_err();
     assert_eq!(problems.len(), 1);
@@ -252,14 +252,14 @@ fn a_broken_file_is_named_with_its_line_and_never_quoted() {
 }
 
 #[test]
-fn a_missing_settings_file_is_refused() {
+fn a_missing_settings_file_is_rejected() {
     let mut given = Given::nothing();
     given.sources.config = Some("/nowhere/parlor.toml".into());
     given.is_refused("/nowhere/parlor.toml", "cannot be read");
 }
 
 #[test]
-fn shown_settings_hide_secrets_and_tell_their_origin() {
+fn shown_settings_mask_secrets_and_name_the_source() {
     let given = Given::nothing()
         .file("admin_password = \"canary-one\"\nmax_json_depth = 12")
         .env("PARLOR_TOKEN_SECRET", "canary-two-canary-two-canary-two-canary")
@@ -274,7 +274,7 @@ fn shown_settings_hide_secrets_and_tell_their_origin() {
     check_line(&shown, "data = \"/srv/parlor\"", "# flag --data");
     check_line(&shown, "listen = \"127.0.0.1:7878\"", "# default");
     assert!(shown.lines().any(|line| line == "# public_url is not set"));
-    shown.parse::<toml::Table>().expect("what is shown is TOML");
+    shown.parse::<toml::Table>().expect("the output of `show` is valid TOML");
 }
 
 #[track_caller]
@@ -284,12 +284,12 @@ fn check_line(shown: &str, start: &str, end: &str) {
 }
 
 #[test]
-fn the_example_is_every_default_commented_out() {
+fn the_example_contains_every_default_commented_out() {
     let example = example();
     assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')));
     assert_eq!(example.parse::<toml::Table>().unwrap(), toml::Table::new());
 
-    // A setting is "#key", a sentence is "# Sentence".
+    // A setting starts with "#key", a description with "# Text".
     let settings: Vec<&str> = example
         .lines()
         .filter_map(|line| line.strip_prefix('#'))
@@ -298,7 +298,7 @@ fn the_example_is_every_default_commented_out() {
     let table: toml::Table = settings.join("\n").parse().unwrap();
     let defaults: BTreeMap<_, _> = Given::nothing().loads().effective;
     for entry in GROUPS.iter().flat_map(|group| group.entries) {
-        assert!(!entry.docs.is_empty(), "{} says nothing about itself", entry.key);
+        assert!(!entry.docs.is_empty(), "{} has no description", entry.key);
         let shown = table.get(entry.key).unwrap_or_else(|| panic!("{} is missing", entry.key));
         if let Some(default) = defaults.get(entry.key) {
             assert_eq!(shown, &default.value, "{}", entry.key);
@@ -308,7 +308,7 @@ fn the_example_is_every_default_commented_out() {
 }
 
 #[test]
-fn the_origin_of_the_public_url_is_what_browsers_send() {
+fn the_public_origin_is_normalised_to_the_value_that_browsers_send() {
     let given = Given::nothing().env("PARLOR_PUBLIC_URL", "https://Chat.Example.org:443/parlor");
     assert_eq!(given.loads().settings.public_origin().unwrap(), "https://chat.example.org");
 }

@@ -1,7 +1,7 @@
-//! The forms a setting can have: how its text is read, what range it may lie in, what it becomes.
+//! Setting types: parsing, allowed range and Rust type of a setting's value.
 //!
-//! Owns: parsing and ranges of single values, and the sentences that say what is wrong with one.
-//! Never: knows a setting by name, or reads a file or the environment.
+//! Owns: parsing and range checks of single values, and their error messages.
+//! Never: refers to a setting by name, or reads a file or the environment.
 
 use crate::secret::Secret;
 use parlor_server::Network;
@@ -9,21 +9,22 @@ use std::{marker::PhantomData, net::SocketAddr, ops::RangeInclusive, path::PathB
 use toml::Value;
 use url::Url;
 
-/// Turns a TOML value into the type the program works with, or says in one sentence why not.
+/// Converts a TOML value to the Rust type of the setting.
 ///
-/// The sentence follows the key, as in "listen: must be …". It never repeats a secret.
+/// The error message follows the key, as in "listen: must be …", and never contains a secret.
 pub trait SettingType {
     type Output;
 
     fn read(&self, value: &Value) -> Result<Self::Output, String>;
 
-    /// Makes a TOML value of the text of an environment variable or a flag.
+    /// Converts the text of an environment variable or a flag to a TOML value.
     fn parse_text(&self, text: &str) -> Result<Value, String> {
         Ok(Value::from(text))
     }
 }
 
-/// Calls [`SettingType::parse_text`]; naming the type lets an entry write `count(1..=9)` without repeating it.
+/// Calls [`SettingType::parse_text`]. The type parameter `T` lets a table entry write `count(1..=9)` without
+/// repeating the integer type.
 pub fn text_for<T, F: SettingType<Output = T>>(form: &F, text: &str) -> Result<Value, String> {
     form.parse_text(text)
 }
@@ -42,7 +43,7 @@ impl SettingType for Address {
     }
 }
 
-/// A path in the file system.
+/// The path of a directory, absolute or relative.
 pub struct Directory;
 
 impl SettingType for Directory {
@@ -56,7 +57,7 @@ impl SettingType for Directory {
     }
 }
 
-/// The path of a folder, from the root of the file system.
+/// The absolute path of a folder.
 pub struct WholePath;
 
 impl SettingType for WholePath {
@@ -65,7 +66,7 @@ impl SettingType for WholePath {
     fn read(&self, value: &Value) -> Result<PathBuf, String> {
         let text = text_of(value)?;
         let path = Some(PathBuf::from(text)).filter(|path| path.is_absolute());
-        path.ok_or_else(|| format!("must hold whole paths such as /srv/code, not \"{text}\""))
+        path.ok_or_else(|| format!("must hold absolute paths such as /srv/code, not \"{text}\""))
     }
 }
 
@@ -83,7 +84,7 @@ impl SettingType for FilePath {
     }
 }
 
-/// The name of a user: 3 to 50 letters, digits, `_` and `-`.
+/// A username: 3 to 50 letters, digits, `_` and `-`.
 pub struct Username;
 
 impl SettingType for Username {
@@ -99,7 +100,7 @@ impl SettingType for Username {
     }
 }
 
-/// The URL people open, with or without a path.
+/// An HTTP or HTTPS URL, with or without a path.
 pub struct WebAddress;
 
 impl SettingType for WebAddress {
@@ -112,7 +113,7 @@ impl SettingType for WebAddress {
     }
 }
 
-/// A web origin: scheme, host and port, nothing after them. Becomes the form browsers send.
+/// A web origin: scheme, host and port without a path. Normalised to the value that browsers send.
 pub struct Origin;
 
 impl SettingType for Origin {
@@ -128,7 +129,7 @@ impl SettingType for Origin {
     }
 }
 
-/// What a `Host` header may say: a name or address, with a port or without.
+/// A value of the `Host` header: a name or address, with or without a port.
 pub struct Host;
 
 impl SettingType for Host {
@@ -139,8 +140,8 @@ impl SettingType for Host {
         let refused = || {
             format!("must hold host names such as chat.example.org or chat.example.org:8443, not \"{text}\"")
         };
-        // Reading it as the authority of a URL gives the checks of a real parser; a text with a
-        // path, a query or a user name is more than a host.
+        // The URL parser validates the host. Text with a path, a query or a username is rejected before,
+        // because it would parse as a valid URL.
         if text.is_empty() || text.contains(['/', '?', '#', '@', '\\']) || text.contains(char::is_whitespace)
         {
             return Err(refused());
@@ -150,7 +151,7 @@ impl SettingType for Host {
     }
 }
 
-/// An address, or a network such as 10.0.0.0/8.
+/// An IP address, or a network such as 10.0.0.0/8.
 pub struct Networks;
 
 impl SettingType for Networks {
@@ -163,7 +164,7 @@ impl SettingType for Networks {
     }
 }
 
-/// Several values of one form: a TOML array, or a text with commas.
+/// A list of values of one setting type: a TOML array, or text separated by commas.
 pub struct List<F>(pub F);
 
 impl<F: SettingType> SettingType for List<F> {
@@ -180,8 +181,9 @@ impl<F: SettingType> SettingType for List<F> {
     }
 }
 
-/// A secret of at least so many characters.
+/// A secret with a minimum length.
 pub struct SecretText {
+    /// Minimum length, in characters.
     pub at_least: usize,
 }
 
@@ -189,18 +191,18 @@ impl SettingType for SecretText {
     type Output = Secret;
 
     fn read(&self, value: &Value) -> Result<Secret, String> {
-        let text = value.as_str().ok_or("must be a text in quotes")?;
+        let text = value.as_str().ok_or("must be a string in quotes")?;
         if text.chars().count() < self.at_least {
             return Err(match self.at_least {
                 1 => "must not be empty".into(),
-                least => format!("must have at least {least} characters"),
+                minimum => format!("must have at least {minimum} characters"),
             });
         }
         Ok(Secret::new(text))
     }
 }
 
-/// A host with its port, as it stands in an address.
+/// A host with its port, normalised as in a URL.
 pub struct HostAndPort;
 
 impl SettingType for HostAndPort {
@@ -208,7 +210,7 @@ impl SettingType for HostAndPort {
 
     fn read(&self, value: &Value) -> Result<String, String> {
         let text = text_of(value)?;
-        // Read as browsers do, so that it can be compared with an address.
+        // The URL parser normalises the host, so that it can be compared with the host of a URL.
         let url = Url::parse(&format!("http://{text}")).ok();
         let url = url.filter(is_plain_web_address).filter(|url| url.path() == "/");
         let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
@@ -219,7 +221,7 @@ impl SettingType for HostAndPort {
     }
 }
 
-/// A name of something elsewhere: one line, not empty.
+/// Text of one line that is not empty, such as the name of a model.
 pub struct SingleLine;
 
 impl SettingType for SingleLine {
@@ -241,7 +243,7 @@ pub struct IntegerType<T> {
     output: PhantomData<fn() -> T>,
 }
 
-/// A plain count.
+/// A number without a unit.
 pub fn count<T>(range: RangeInclusive<u64>) -> IntegerType<T> {
     IntegerType { range, unit: "", output: PhantomData }
 }
@@ -264,7 +266,7 @@ impl<T: TryFrom<u64>> SettingType for IntegerType<T> {
     }
 }
 
-/// A length of time in whole units.
+/// A duration in whole seconds, hours or days.
 pub struct DurationType {
     range: RangeInclusive<u64>,
     unit: &'static str,
@@ -296,10 +298,10 @@ impl SettingType for DurationType {
     }
 }
 
-/// One of a few words.
+/// One of the keywords of `T`.
 pub struct Choice<T>(PhantomData<fn() -> T>);
 
-/// A type each of whose values has a word in the settings.
+/// An enum whose variants are written as keywords in the settings.
 pub trait Keywords: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
@@ -322,15 +324,16 @@ impl<T: Keywords> SettingType for Choice<T> {
 }
 
 fn text_of(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| format!("must be a text in quotes, not {}", kind_of(value)))
+    value.as_str().ok_or_else(|| format!("must be a string in quotes, not {}", kind_of(value)))
 }
 
 fn whole_in(value: &Value, range: &RangeInclusive<u64>, unit: &str) -> Result<u64, String> {
     let given =
         value.as_integer().ok_or_else(|| format!("must be a whole number, not {}", kind_of(value)))?;
-    u64::try_from(given).ok().filter(|number| range.contains(number)).ok_or_else(|| {
-        format!("must lie between {} and {}{unit}, not be {given}", range.start(), range.end())
-    })
+    u64::try_from(given)
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| format!("must be between {} and {}{unit}, not {given}", range.start(), range.end()))
 }
 
 fn number_from(text: &str) -> Result<Value, String> {
@@ -340,7 +343,7 @@ fn number_from(text: &str) -> Result<Value, String> {
 
 fn kind_of(value: &Value) -> &'static str {
     match value {
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Integer(_) => "a number",
         Value::Float(_) => "a number with a fraction",
         Value::Boolean(_) => "true or false",
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_is_normalised_to_what_browsers_send() {
+    fn an_origin_is_normalised_to_the_value_that_browsers_send() {
         check(&Origin, "https://Chat.Example.org:443/", Ok("https://chat.example.org".into()));
         check(&Origin, "http://127.0.0.1:5173", Ok("http://127.0.0.1:5173".into()));
         refuse(&Origin, "https://chat.example.org/app", "without a path");
@@ -392,22 +395,22 @@ mod tests {
     }
 
     #[test]
-    fn a_list_in_a_text_is_split_at_commas() {
+    fn a_list_given_as_text_is_split_at_commas() {
         let form = List(Host);
         let value = form.parse_text(" a.example , b.example,").unwrap();
         assert_eq!(form.read(&value), Ok(vec!["a.example".into(), "b.example".into()]));
-        assert!(form.read(&Value::from("a.example")).unwrap_err().contains("must be a list, not a text"));
+        assert!(form.read(&Value::from("a.example")).unwrap_err().contains("must be a list, not a string"));
     }
 
     #[test]
-    fn a_number_outside_its_range_is_refused_with_the_range() {
+    fn a_number_outside_its_range_is_rejected_with_the_range() {
         let form = seconds(1..=60);
         assert_eq!(form.read(&Value::from(60)), Ok(Duration::from_secs(60)));
         for outside in [0, 61, -1] {
             let reason = form.read(&Value::from(outside)).unwrap_err();
-            assert_eq!(reason, format!("must lie between 1 and 60 seconds, not be {outside}"));
+            assert_eq!(reason, format!("must be between 1 and 60 seconds, not {outside}"));
         }
-        assert!(form.read(&Value::from("60")).unwrap_err().contains("whole number, not a text"));
+        assert!(form.read(&Value::from("60")).unwrap_err().contains("whole number, not a string"));
         assert!(form.parse_text("1.5").unwrap_err().contains("whole number"));
     }
 
@@ -418,15 +421,15 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_refused_is_not_repeated() {
+    fn the_error_for_an_invalid_secret_does_not_contain_the_secret() {
         let form = SecretText { at_least: 32 };
         let reason = form.read(&Value::from("too-short-canary")).unwrap_err();
         assert_eq!(reason, "must have at least 32 characters");
-        assert_eq!(form.read(&Value::from(4711)).unwrap_err(), "must be a text in quotes");
+        assert_eq!(form.read(&Value::from(4711)).unwrap_err(), "must be a string in quotes");
     }
 
     #[test]
-    fn a_username_follows_the_rules_of_sign_in() {
+    fn a_username_has_3_to_50_letters_digits_underscores_and_hyphens() {
         check(&Username, "ada_l-1", Ok("ada_l-1".into()));
         refuse(&Username, "ad", "3 to 50");
         refuse(&Username, "ada lovelace", "3 to 50");

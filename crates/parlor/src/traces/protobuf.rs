@@ -1,11 +1,11 @@
-//! The `ExportTraceServiceRequest` of OTLP 1.x, written as protobuf.
+//! Encodes the `ExportTraceServiceRequest` of OTLP 1.x as protobuf.
 //!
-//! Field numbers are those of `opentelemetry/proto/trace/v1/trace.proto` and of what it imports.
+//! Field numbers are those of `opentelemetry/proto/trace/v1/trace.proto` and its imports.
 
 use super::recorder::{Span, Value};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The span is sampled, and it is known that its parent is of this process.
+/// Span flags: the span is sampled, and its parent is known to be local to this process.
 const FLAGS: u32 = 0x101;
 
 pub fn export_request(spans: &[Span]) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn message(write: impl FnOnce(&mut Message)) -> Vec<u8> {
 
 struct Message(Vec<u8>);
 
-/// How the value of a field is written.
+/// Protobuf wire type of a field.
 #[derive(Clone, Copy)]
 enum Wire {
     Varint = 0,
@@ -113,7 +113,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_request_is_written_as_the_protocol_has_it() {
+    fn a_request_is_encoded_as_otlp_protobuf() {
         let span = Span {
             trace: [0xaa; 16],
             id: [0xbb; 8],

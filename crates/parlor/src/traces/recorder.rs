@@ -1,6 +1,6 @@
-//! A layer of the log that turns each finished span into one for the collector.
+//! A tracing layer that records each finished span and queues it for the exporter.
 //!
-//! Owns: ids, times and attributes. Never waits: when the queue is full, the span is dropped.
+//! Owns: IDs, times and attributes of spans. Never blocks: if the queue is full, the span is dropped.
 
 use std::fmt::Debug;
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ pub struct Span {
     pub attributes: Vec<(&'static str, Value)>,
 }
 
-/// By its number in OTLP.
+/// Span kind; the discriminant is its number in OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Internal = 1,
@@ -99,7 +99,8 @@ impl Span {
         }
     }
 
-    /// `otel.name` and `otel.kind` are of the span itself; every other field is an attribute.
+    /// Sets name or kind of the span from the fields `otel.name` and `otel.kind`, and an attribute from any
+    /// other field.
     fn set(&mut self, field: &Field, value: Value) {
         match (field.name(), value) {
             ("otel.name", Value::Text(name)) => self.name = name,
@@ -119,7 +120,7 @@ impl Visit for Span {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        // OTLP has no unsigned numbers.
+        // OTLP has no unsigned integers, so values beyond `i64` become text.
         let value = i64::try_from(value).map_or_else(|_| Value::Text(value.to_string()), Value::Integer);
         self.set(field, value);
     }
@@ -137,10 +138,10 @@ impl Visit for Span {
     }
 }
 
-/// An id of zeros would be none; it is as likely as any other, which is never.
+/// Returns a random ID. The invalid ID of all zeros is not excluded, because its probability is negligible.
 fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    getrandom::fill(&mut bytes).expect("the system provides random numbers");
     bytes
 }
 
@@ -150,7 +151,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     #[test]
-    fn spans_arrive_with_their_parents_kinds_and_values() {
+    fn finished_spans_are_queued_with_parent_kind_and_attributes() {
         let (finished, mut queue) = mpsc::channel(2);
         let subscriber = tracing_subscriber::registry().with(Recorder::new(finished));
         tracing::subscriber::with_default(subscriber, || {
@@ -166,7 +167,7 @@ mod tests {
             });
             outer.record("status", 200_u16);
             drop(outer);
-            // One more than the queue takes: it is dropped, and nobody waits.
+            // The queue holds two spans, so this third one is dropped.
             tracing::info_span!("dropped").in_scope(|| {});
         });
         let (inner, outer) = (queue.try_recv().unwrap(), queue.try_recv().unwrap());

@@ -1,4 +1,6 @@
-//! Attacks on a real hub, one file for each kind, and what the attacker gets: nothing.
+//! Security tests: attacks on a running hub, one file per kind of attack.
+//!
+//! Every attack must fail without side effects.
 
 mod after_revocation;
 mod agents;

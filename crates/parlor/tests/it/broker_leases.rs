@@ -1,4 +1,4 @@
-//! Taking mail out under load and with consumers that die: nothing lost, nothing twice, nothing forever.
+//! Mailbox leases under load and with crashing consumers: no message is lost, duplicated, or leased forever.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
+/// Number of messages of the load test.
 const LOAD: u64 = 3000;
 const ROUNDS: u64 = 50;
-/// The lease of one who dies: it runs out while the next one asks again and again.
-const SHORT: u64 = 3;
-const LONG: u64 = 600_000;
+/// Lease of a crashing consumer, in milliseconds: expires while the next consumer polls.
+const SHORT_LEASE_MS: u64 = 3;
+/// Lease that does not expire during a test, in milliseconds.
+const LONG_LEASE_MS: u64 = 600_000;
 
 async fn connect(scene: &Scene) -> Broker {
     Broker::connect(scene.url(), scene.admin.token()).await.unwrap()
@@ -23,7 +25,7 @@ fn numbers(mail: &[Value]) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_thousand_messages_sent_while_others_receive_are_there_once() {
+async fn concurrent_receivers_get_each_of_3000_messages_once() {
     let scene = Scene::start().await;
     let mut sender = connect(&scene).await;
     sender.create_agent("writer", &[]).await.unwrap();
@@ -33,16 +35,16 @@ async fn three_thousand_messages_sent_while_others_receive_are_there_once() {
     for _ in 0..2 {
         let (mut broker, finished) = (connect(&scene).await, finished.clone());
         receivers.spawn(async move {
-            let mut got = Vec::new();
+            let mut received = Vec::new();
             loop {
                 let all_sent = *finished.borrow();
                 let mail = broker.receive("reader").await.unwrap();
                 let batch = numbers(&mail);
                 assert!(batch.is_sorted(), "oldest first: {batch:?}");
                 if all_sent && batch.is_empty() {
-                    return got;
+                    return received;
                 }
-                got.extend(batch);
+                received.extend(batch);
             }
         });
     }
@@ -52,41 +54,41 @@ async fn three_thousand_messages_sent_while_others_receive_are_there_once() {
         if n % 100 == 99 {
             sender.flush().await.unwrap();
             for _ in 0..100 {
-                let told = sender.frame(TEST_TIMEOUT).await.unwrap();
-                assert_eq!(told["message"]["delivered"], true, "{told}");
+                let reply = sender.frame(TEST_TIMEOUT).await.unwrap();
+                assert_eq!(reply["message"]["delivered"], true, "{reply}");
             }
         }
     }
     finish.send_replace(true);
-    let mut got = Vec::new();
+    let mut received = Vec::new();
     while let Some(part) = receivers.join_next().await {
-        got.extend(part.unwrap());
+        received.extend(part.unwrap());
     }
-    got.sort_unstable();
-    assert_eq!(got, (0..LOAD).collect::<Vec<_>>(), "none lost, none twice");
+    received.sort_unstable();
+    assert_eq!(received, (0..LOAD).collect::<Vec<_>>(), "no message is lost or duplicated");
     scene.ends_well().await;
 }
 
-/// A mailbox of one of the agent's sessions.
-struct Desk<'a> {
+/// Mailbox of one session of the agent `worker`.
+struct SessionMailbox<'a> {
     scene: &'a Scene,
     session: &'static str,
 }
 
-impl Desk<'_> {
+impl SessionMailbox<'_> {
     fn frame(&self, lease: u64) -> Value {
         let session = self.session;
         json!({ "type": "msg.session.receive", "agentId": "worker", "sessionId": session, "lease": lease })
     }
 
     async fn lease(&self, broker: &mut Broker, lease: u64) -> Vec<Value> {
-        let told = broker.ok(self.frame(lease)).await.unwrap();
-        told["messages"].as_array().unwrap().clone()
+        let reply = broker.ok(self.frame(lease)).await.unwrap();
+        reply["messages"].as_array().unwrap().clone()
     }
 
-    /// Asks until there is mail.
+    /// Polls until there is mail.
     async fn lease_some(&self, broker: &mut Broker, lease: u64) -> Vec<Value> {
-        let some = async {
+        let poll = async {
             loop {
                 let mail = self.lease(broker, lease).await;
                 if !mail.is_empty() {
@@ -94,13 +96,15 @@ impl Desk<'_> {
                 }
             }
         };
-        tokio::time::timeout(TEST_TIMEOUT, some).await.expect("mail comes again when its lease is over")
+        tokio::time::timeout(TEST_TIMEOUT, poll)
+            .await
+            .expect("mail is available again after its lease has expired")
     }
 
-    /// A consumer that takes what there is and dies before it acknowledged.
-    async fn take_and_die(&self) -> Vec<Value> {
+    /// A consumer that leases all mail and disconnects without acknowledging it.
+    async fn lease_and_crash(&self) -> Vec<Value> {
         let mut broker = connect(self.scene).await;
-        self.lease_some(&mut broker, SHORT).await
+        self.lease_some(&mut broker, SHORT_LEASE_MS).await
     }
 
     async fn acknowledge(&self, broker: &mut Broker, mail: &[Value]) -> u64 {
@@ -123,43 +127,47 @@ async fn worker(scene: &Scene) -> Broker {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_consumer_took_and_did_not_acknowledge_comes_again_and_afterwards_never() {
+async fn unacknowledged_mail_is_redelivered_and_acknowledged_mail_is_not() {
     let scene = Scene::start().await;
     let mut broker = worker(&scene).await;
-    let (one, two) = (Desk { scene: &scene, session: "one" }, Desk { scene: &scene, session: "two" });
+    let (first, second) =
+        (SessionMailbox { scene: &scene, session: "one" }, SessionMailbox { scene: &scene, session: "two" });
     let mut handled = BTreeSet::new();
-    let mut deaths = 0;
+    let mut crashes = 0;
     for round in 0..ROUNDS {
         for part in 0..2 {
             broker.route("source", "jobs/build", json!({ "n": round * 2 + part })).await.unwrap();
         }
         let expected = [round * 2, round * 2 + 1];
         for attempt in 1..=4 {
-            let taken = one.take_and_die().await;
-            deaths += 1;
-            assert_eq!(numbers(&taken), expected, "round {round}, attempt {attempt}");
-            for copy in &taken {
+            let leased = first.lease_and_crash().await;
+            crashes += 1;
+            assert_eq!(numbers(&leased), expected, "round {round}, attempt {attempt}");
+            for copy in &leased {
                 assert_eq!((&copy["attempts"], &copy["status"]), (&json!(attempt), &json!("leased")));
             }
         }
-        let taken = one.lease_some(&mut broker, LONG).await;
-        assert_eq!((numbers(&taken), &taken[0]["attempts"]), (expected.to_vec(), &json!(5)));
-        assert_eq!(one.acknowledge(&mut broker, &taken[..1]).await, 1);
+        let leased = first.lease_some(&mut broker, LONG_LEASE_MS).await;
+        assert_eq!((numbers(&leased), &leased[0]["attempts"]), (expected.to_vec(), &json!(5)));
+        assert_eq!(first.acknowledge(&mut broker, &leased[..1]).await, 1);
         assert_eq!(
-            one.acknowledge(&mut broker, &taken).await,
+            first.acknowledge(&mut broker, &leased).await,
             1,
-            "what was acknowledged is not counted again"
+            "an acknowledged message is not counted again"
         );
-        assert!(numbers(&taken).into_iter().all(|n| handled.insert(n)), "nothing is handled twice");
-        // The other session's copy is its own.
-        let other = two.lease(&mut broker, LONG).await;
-        assert_eq!((numbers(&other), &other[0]["attempts"]), (expected.to_vec(), &json!(1)));
-        assert_eq!(two.acknowledge(&mut broker, &other).await, 2);
+        assert!(numbers(&leased).into_iter().all(|n| handled.insert(n)), "no message is handled twice");
+        // The copy of the other session has its own lease.
+        let other_copies = second.lease(&mut broker, LONG_LEASE_MS).await;
+        assert_eq!((numbers(&other_copies), &other_copies[0]["attempts"]), (expected.to_vec(), &json!(1)));
+        assert_eq!(second.acknowledge(&mut broker, &other_copies).await, 2);
     }
-    assert_eq!((deaths, handled.len() as u64), (200, ROUNDS * 2));
-    for desk in [&one, &two] {
-        assert!(desk.lease(&mut broker, SHORT).await.is_empty(), "nothing comes after its acknowledgement");
-        let session = desk.session;
+    assert_eq!((crashes, handled.len() as u64), (200, ROUNDS * 2));
+    for mailbox in [&first, &second] {
+        assert!(
+            mailbox.lease(&mut broker, SHORT_LEASE_MS).await.is_empty(),
+            "acknowledged mail is not delivered again"
+        );
+        let session = mailbox.session;
         let frame = json!({ "type": "msg.session.history", "agentId": "worker", "sessionId": session });
         let history = broker.ok(frame).await.unwrap();
         let history = history["messages"].as_array().unwrap();
@@ -172,51 +180,61 @@ async fn what_a_consumer_took_and_did_not_acknowledge_comes_again_and_afterwards
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_never_acknowledged_is_a_dead_letter_after_five_leases() {
+async fn unacknowledged_mail_becomes_a_dead_letter_after_five_leases() {
     let scene = Scene::start().await;
     let mut broker = worker(&scene).await;
-    let one = Desk { scene: &scene, session: "one" };
+    let first = SessionMailbox { scene: &scene, session: "one" };
     let routed = broker.route("source", "jobs/build", json!({ "n": 1 })).await.unwrap();
-    let mut taken = Vec::new();
+    let mut leased = Vec::new();
     for attempt in 1..=5 {
-        taken = one.take_and_die().await;
-        assert_eq!(taken[0]["attempts"], attempt);
+        leased = first.lease_and_crash().await;
+        assert_eq!(leased[0]["attempts"], attempt);
     }
-    let buried = async {
+    let dead_letter = async {
         loop {
-            assert!(one.lease(&mut broker, SHORT).await.is_empty(), "not a sixth time");
-            let told = broker.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
-            if let Some(letter) = told["messages"].get(0) {
+            assert!(
+                first.lease(&mut broker, SHORT_LEASE_MS).await.is_empty(),
+                "the message is not leased a sixth time"
+            );
+            let reply = broker.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
+            if let Some(letter) = reply["messages"].get(0) {
                 return letter.clone();
             }
         }
     };
-    let letter = tokio::time::timeout(TEST_TIMEOUT, buried).await.unwrap();
+    let letter = tokio::time::timeout(TEST_TIMEOUT, dead_letter).await.unwrap();
     assert_eq!((&letter["id"], &letter["reason"]), (&routed["id"], &json!("not_acknowledged")));
     assert_eq!(letter["_deliveredTo"], "worker:one");
-    assert_eq!(one.acknowledge(&mut broker, &taken).await, 0, "it is too late");
-    // The same message in the other session and with the agent waits as before.
-    let two = Desk { scene: &scene, session: "two" };
-    assert_eq!(numbers(&two.lease(&mut broker, LONG).await), [1]);
+    assert_eq!(first.acknowledge(&mut broker, &leased).await, 0, "a dead letter cannot be acknowledged");
+    // The copies of the other session and of the agent are still pending.
+    let second = SessionMailbox { scene: &scene, session: "two" };
+    assert_eq!(numbers(&second.lease(&mut broker, LONG_LEASE_MS).await), [1]);
     assert_eq!(numbers(&broker.receive("worker").await.unwrap()), [1]);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_outlives_its_connection_and_a_restart_and_keeps_others_out() {
+async fn a_lease_survives_disconnect_and_restart_and_excludes_other_consumers() {
     let mut scene = Scene::start().await;
     let mut broker = worker(&scene).await;
     broker.route("source", "jobs/build", json!({ "n": 1 })).await.unwrap();
-    let one = Desk { scene: &scene, session: "one" };
-    let taken = one.lease(&mut broker, LONG).await;
-    assert_eq!(numbers(&taken), [1]);
-    assert!(one.lease(&mut connect(&scene).await, LONG).await.is_empty(), "it is out");
+    let mailbox = SessionMailbox { scene: &scene, session: "one" };
+    let leased = mailbox.lease(&mut broker, LONG_LEASE_MS).await;
+    assert_eq!(numbers(&leased), [1]);
+    assert!(
+        mailbox.lease(&mut connect(&scene).await, LONG_LEASE_MS).await.is_empty(),
+        "the message is leased to another consumer"
+    );
     drop(broker);
     scene.crash_and_restart().await;
-    let one = Desk { scene: &scene, session: "one" };
+    let mailbox = SessionMailbox { scene: &scene, session: "one" };
     let mut broker = connect(&scene).await;
-    assert!(one.lease(&mut broker, LONG).await.is_empty(), "it is still out");
-    let twice = [taken.clone(), taken].concat();
-    assert_eq!(one.acknowledge(&mut broker, &twice).await, 1, "whoever reads the mailbox may acknowledge");
+    assert!(mailbox.lease(&mut broker, LONG_LEASE_MS).await.is_empty(), "the lease survives the restart");
+    let repeated = [leased.clone(), leased].concat();
+    assert_eq!(
+        mailbox.acknowledge(&mut broker, &repeated).await,
+        1,
+        "any consumer of the mailbox may acknowledge, and a repeated id counts once"
+    );
     scene.ends_well().await;
 }

@@ -1,4 +1,5 @@
-//! Who gets what is sent through the broker, by push and by receive: sources, rooms, broadcasts, dead letters.
+//! Delivery through the broker by push and receive: external sources, rooms, broadcasts, dead letters,
+//! history.
 
 use parlor_testkit::broker::Broker;
 use parlor_testkit::rest::RestClient;
@@ -7,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, following, heard, make_key};
 
-async fn connect(scene: &Scene, person: &RestClient) -> Broker {
-    Broker::connect(scene.url(), person.token()).await.unwrap()
+async fn connect(scene: &Scene, user: &RestClient) -> Broker {
+    Broker::connect(scene.url(), user.token()).await.unwrap()
 }
 
 async fn add_agent(owner: &RestClient, room: &str, agent: &str) {
@@ -16,29 +17,30 @@ async fn add_agent(owner: &RestClient, room: &str, agent: &str) {
     owner.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
 }
 
-fn of_session(verb: &str, agent: &str, session: &str) -> Value {
+fn session_frame(verb: &str, agent: &str, session: &str) -> Value {
     json!({ "type": format!("msg.session.{verb}"), "agentId": agent, "sessionId": session })
 }
 
-fn subscribing(agent: &str, session: &str, pattern: &str) -> Value {
-    let mut frame = of_session("sub.add", agent, session);
+fn session_sub_add(agent: &str, session: &str, pattern: &str) -> Value {
+    let mut frame = session_frame("sub.add", agent, session);
     frame["pattern"] = json!(pattern);
     frame
 }
 
 async fn session_mail(broker: &mut Broker, agent: &str, session: &str) -> Vec<Value> {
-    let reply = broker.ok(of_session("receive", agent, session)).await.unwrap();
+    let reply = broker.ok(session_frame("receive", agent, session)).await.unwrap();
     reply["messages"].as_array().unwrap().clone()
 }
 
-/// Everything that came before the answer to a ping: what the hub had to say so far.
+/// Returns all frames that the hub has queued for this connection: those that arrive before the answer to a
+/// ping.
 async fn pushes_so_far(socket: &mut Socket) -> Vec<Value> {
-    let mark = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos().to_string();
-    socket.send(&json!({ "type": "ping", "reqId": mark })).await.unwrap();
+    let request_id = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos().to_string();
+    socket.send(&json!({ "type": "ping", "reqId": request_id })).await.unwrap();
     let mut frames = Vec::new();
     loop {
         let frame = socket.frame(TEST_TIMEOUT).await.unwrap();
-        if frame["reqId"] == mark {
+        if frame["reqId"] == request_id {
             return frames;
         }
         frames.push(frame);
@@ -51,20 +53,24 @@ fn without_status(mut copy: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_source_routes_reaches_a_session_and_its_agent_by_push_and_by_receive() {
+async fn a_message_of_a_source_reaches_a_session_and_its_agent_by_push_and_by_receive() {
     let scene = Scene::start().await;
     let owner = scene.hearer("owner", &["slack/**"]).await;
     let mut agents = connect(&scene, &owner).await;
     agents.create_agent("researcher", &[]).await.unwrap();
-    let added = agents.ok(subscribing("researcher", "slack", "slack/team/#general")).await.unwrap();
+    let added = agents.ok(session_sub_add("researcher", "slack", "slack/team/#general")).await.unwrap();
     assert_eq!(added["subscriptions"][0]["pattern"], "slack/team/#general");
     assert!(added["subscriptions"][0]["addedAt"].as_u64().is_some(), "{added}");
     agents.listen("researcher").await.unwrap();
-    agents.ok(of_session("listen", "researcher", "slack")).await.unwrap();
+    agents.ok(session_frame("listen", "researcher", "slack")).await.unwrap();
     let (_, key) = make_key(&scene.admin, &["sources"]).await;
     let mut bridge = Broker::connect(scene.url(), &key).await.unwrap();
     let routed = bridge.route("slack-bridge", "slack/team/#general", json!({ "text": "hi" })).await.unwrap();
-    assert_eq!(routed["deliveredTo"], json!(["researcher"]), "a session brings its agent");
+    assert_eq!(
+        routed["deliveredTo"],
+        json!(["researcher"]),
+        "a message to a session is also delivered to its agent"
+    );
     let taker = json!([{ "agentId": "researcher", "sessionId": "slack" }]);
     assert_eq!(routed["deliveredToSessions"], taker);
 
@@ -84,9 +90,9 @@ async fn what_a_source_routes_reaches_a_session_and_its_agent_by_push_and_by_rec
     let mail = agents.receive("researcher").await.unwrap();
     assert_eq!(without_status(mail[0].clone()), without_status(to_agent));
     assert_eq!(mail.len(), 1);
-    assert!(session_mail(&mut agents, "researcher", "slack").await.is_empty(), "once");
+    assert!(session_mail(&mut agents, "researcher", "slack").await.is_empty(), "mail is received once");
 
-    let mut remove = subscribing("researcher", "slack", "/slack/team/#general/");
+    let mut remove = session_sub_add("researcher", "slack", "/slack/team/#general/");
     remove["type"] = json!("msg.session.sub.remove");
     let removed = agents.ok(remove).await.unwrap();
     assert_eq!((&removed["subscriptions"], &removed["sessionId"]), (&json!([]), &json!("slack")));
@@ -96,19 +102,19 @@ async fn what_a_source_routes_reaches_a_session_and_its_agent_by_push_and_by_rec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_reaches_a_session_that_listens_to_it_and_is_answered_through_the_room() {
+async fn room_messages_reach_a_subscribed_session_and_its_agent_replies_in_the_room() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let path = format!("room/{room}");
     let mut agents = connect(&scene, &alice).await;
     agents.create_agent("cook", &[]).await.unwrap();
-    let refused = agents.ask(subscribing("cook", "kitchen", &path)).await.unwrap();
+    let refused = agents.ask(session_sub_add("cook", "kitchen", &path)).await.unwrap();
     assert_eq!(refused["error"], "Not a member of this room");
     add_agent(&alice, &room, "cook").await;
-    agents.ok(subscribing("cook", "kitchen", &path)).await.unwrap();
+    agents.ok(session_sub_add("cook", "kitchen", &path)).await.unwrap();
     agents.listen("cook").await.unwrap();
-    agents.ok(of_session("listen", "cook", "kitchen")).await.unwrap();
+    agents.ok(session_frame("listen", "cook", "kitchen")).await.unwrap();
     let mut at_bob = following(&bob, &room).await;
 
     let ack = at_bob.say_and_wait(&room, "what is for dinner?", "b1").await.unwrap();
@@ -125,14 +131,18 @@ async fn a_room_reaches_a_session_that_listens_to_it_and_is_answered_through_the
     );
 
     let routed = agents.route("cook", &path, json!({ "text": "soup" })).await.unwrap();
-    let said = heard(&mut at_bob).await;
-    assert_eq!((&said["content"], &said["senderId"]), (&json!("soup"), &json!("cook")));
-    assert_eq!((&said["id"], &said["senderType"]), (&routed["id"], &json!("agent")));
-    assert_eq!(pushes_so_far(&mut agents).await, Vec::<Value>::new(), "it does not hear itself");
+    let reply = heard(&mut at_bob).await;
+    assert_eq!((&reply["content"], &reply["senderId"]), (&json!("soup"), &json!("cook")));
+    assert_eq!((&reply["id"], &reply["senderType"]), (&routed["id"], &json!("agent")));
+    assert_eq!(
+        pushes_so_far(&mut agents).await,
+        Vec::<Value>::new(),
+        "the sender does not receive its own message"
+    );
     assert_eq!(session_mail(&mut agents, "cook", "kitchen").await.len(), 1);
     assert_eq!(agents.receive("cook").await.unwrap().len(), 1);
 
-    // Out of the room, its subscription hears nothing.
+    // After the agent is removed from the room, its subscription receives nothing.
     alice.delete(&format!("/api/rooms/{room}/members/cook")).await.unwrap();
     at_bob.say_and_wait(&room, "it is gone", "b2").await.unwrap();
     assert_eq!(pushes_so_far(&mut agents).await, Vec::<Value>::new());
@@ -140,7 +150,8 @@ async fn a_room_reaches_a_session_that_listens_to_it_and_is_answered_through_the
     scene.ends_well().await;
 }
 
-/// Ada with two agents; bob's agent in a room with her; carol's nowhere near. All listen to everything.
+/// Connects three users: Ada owns two agents, Bob's agent is in a room with Ada, Carol shares no room with
+/// them. All agents subscribe to everything.
 async fn three_owners(scene: &Scene) -> [Broker; 3] {
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let carol = scene.person("carol").await;
@@ -148,7 +159,7 @@ async fn three_owners(scene: &Scene) -> [Broker; 3] {
     let mut brokers = [connect(scene, &ada).await, connect(scene, &bob).await, connect(scene, &carol).await];
     for (owner, id) in [(0, "ada-1"), (0, "ada-2"), (1, "bob-1"), (2, "carol-1")] {
         brokers[owner].create_agent(id, &["**"]).await.unwrap();
-        brokers[owner].ok(subscribing(id, "all", "agent/**")).await.unwrap();
+        brokers[owner].ok(session_sub_add(id, "all", "agent/**")).await.unwrap();
     }
     add_agent(&bob, &room, "bob-1").await;
     brokers
@@ -159,14 +170,14 @@ async fn a_broadcast_reaches_own_agents_and_those_in_a_common_room_but_not_its_s
     let scene = Scene::start().await;
     let [mut ada, bob, carol] = three_owners(&scene).await;
     let sent = json!({ "type": "msg.broadcast", "from": "ada-1", "command": "announce" });
-    let told = ada.ok(sent).await.unwrap();
-    assert_eq!(told["message"]["deliveredTo"], json!(["ada-2", "bob-1"]), "{told}");
-    let sessions = told["message"]["deliveredToSessions"].as_array().unwrap();
-    let of: Vec<&Value> = sessions.iter().map(|taker| &taker["agentId"]).collect();
-    assert_eq!(of, ["ada-2", "bob-1"], "the sender's sessions do not hear it either");
+    let reply = ada.ok(sent).await.unwrap();
+    assert_eq!(reply["message"]["deliveredTo"], json!(["ada-2", "bob-1"]), "{reply}");
+    let sessions = reply["message"]["deliveredToSessions"].as_array().unwrap();
+    let agents: Vec<&Value> = sessions.iter().map(|taker| &taker["agentId"]).collect();
+    assert_eq!(agents, ["ada-2", "bob-1"], "the sessions of the sender do not receive it either");
     assert_eq!(
-        (&told["messageId"], &told["message"]["source"]),
-        (&told["message"]["id"], &json!("internal"))
+        (&reply["messageId"], &reply["message"]["source"]),
+        (&reply["message"]["id"], &json!("internal"))
     );
     let mut brokers = [ada, bob, carol];
     for (owner, agent, expected) in [(0, "ada-1", 0), (0, "ada-2", 1), (1, "bob-1", 1), (2, "carol-1", 0)] {
@@ -178,31 +189,34 @@ async fn a_broadcast_reaches_own_agents_and_those_in_a_common_room_but_not_its_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_to_a_strangers_agent_is_unmatched_as_one_to_nobody_is() {
+async fn a_message_to_an_unreachable_agent_is_unmatched_like_one_to_an_unknown_agent() {
     let scene = Scene::start().await;
     let [mut ada, mut bob, mut carol] = three_owners(&scene).await;
     let mut answers = Vec::new();
     for to in ["carol-1", "nobody-1"] {
-        let mut told = ada.ok(json!({ "type": "msg.send", "from": "ada-1", "to": to })).await.unwrap();
-        let message = told["message"].as_object_mut().unwrap();
+        let mut reply = ada.ok(json!({ "type": "msg.send", "from": "ada-1", "to": to })).await.unwrap();
+        let message = reply["message"].as_object_mut().unwrap();
         assert_eq!(message["path"], format!("agent/{to}"));
         assert_eq!((&message["delivered"], &message["unmatched"]), (&json!(false), &json!(true)));
         for varying in ["id", "path", "timestamp", "position"] {
             message.remove(varying);
         }
-        answers.push(told["message"].clone());
+        answers.push(reply["message"].clone());
     }
     assert_eq!(answers[0], answers[1]);
     assert!(carol.receive("carol-1").await.unwrap().is_empty());
-    let told = ada.ok(json!({ "type": "msg.send", "from": "ada-1", "to": "bob-1" })).await.unwrap();
-    assert_eq!(told["message"]["deliveredTo"], json!(["bob-1"]), "only bob's agents hear it: {told}");
+    let reply = ada.ok(json!({ "type": "msg.send", "from": "ada-1", "to": "bob-1" })).await.unwrap();
+    assert_eq!(reply["message"]["deliveredTo"], json!(["bob-1"]), "only Bob's agent receives it: {reply}");
     assert_eq!(bob.receive("bob-1").await.unwrap().len(), 1);
-    assert!(ada.receive("ada-2").await.unwrap().is_empty(), "`**` does not overhear what is bob's");
+    assert!(
+        ada.receive("ada-2").await.unwrap().is_empty(),
+        "a subscription to `**` does not receive mail to Bob's agent"
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_are_for_admins_and_keys_made_for_it_and_are_cleared() {
+async fn dead_letters_are_read_and_cleared_by_admins_and_keys_with_the_dead_letters_scope() {
     let scene = Scene::start().await;
     let owner = scene.person("owner").await;
     let mut agents = connect(&scene, &owner).await;
@@ -210,7 +224,11 @@ async fn dead_letters_are_for_admins_and_keys_made_for_it_and_are_cleared() {
     agents.ok(json!({ "type": "msg.send", "from": "writer", "to": "ghost", "command": "hi" })).await.unwrap();
     agents.route("writer", "nobody/here", json!({ "n": 1 })).await.unwrap();
     let body = json!({ "name": "a program", "scopes": ["dead-letters"] });
-    assert_eq!(owner.post("/api/keys", body).await.unwrap().status, 403, "no key beyond its owner");
+    assert_eq!(
+        owner.post("/api/keys", body).await.unwrap().status,
+        403,
+        "a user cannot create a key with more rights than their own"
+    );
     let (_, key) = make_key(&scene.admin, &["dead-letters"]).await;
     let (_, other) = make_key(&scene.admin, &["read", "write", "agents", "sources"]).await;
     let mut by_key = Broker::connect(scene.url(), &key).await.unwrap();
@@ -218,20 +236,20 @@ async fn dead_letters_are_for_admins_and_keys_made_for_it_and_are_cleared() {
     let mut admin = connect(&scene, &scene.admin).await;
     for kind in ["msg.unmatched", "msg.unmatched.clear"] {
         for broker in [&mut agents, &mut by_other] {
-            let told = broker.ask(json!({ "type": kind })).await.unwrap();
-            assert_eq!(told["error"], "Not allowed", "{told}");
+            let reply = broker.ask(json!({ "type": kind })).await.unwrap();
+            assert_eq!(reply["error"], "Not allowed", "{reply}");
         }
     }
     for broker in [&mut by_key, &mut admin] {
-        let told = broker.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
-        let letters = told["messages"].as_array().unwrap();
+        let reply = broker.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
+        let letters = reply["messages"].as_array().unwrap();
         let paths: Vec<&Value> = letters.iter().map(|letter| &letter["path"]).collect();
         assert_eq!(paths, ["nobody/here", "agent/ghost"], "newest first");
-        assert!(letters.iter().all(|letter| letter["reason"] == "no_subscribers"), "{told}");
-        assert!(letters.iter().all(|letter| letter.get("status").is_none()), "{told}");
+        assert!(letters.iter().all(|letter| letter["reason"] == "no_subscribers"), "{reply}");
+        assert!(letters.iter().all(|letter| letter.get("status").is_none()), "{reply}");
         assert_eq!(letters[0]["payload"], json!({ "n": 1 }));
-        let one = json!({ "type": "msg.unmatched", "options": { "limit": 1 } });
-        assert_eq!(broker.ok(one).await.unwrap()["messages"].as_array().unwrap().len(), 1);
+        let limited = json!({ "type": "msg.unmatched", "options": { "limit": 1 } });
+        assert_eq!(broker.ok(limited).await.unwrap()["messages"].as_array().unwrap().len(), 1);
     }
     assert_eq!(by_key.ok(json!({ "type": "msg.unmatched.clear" })).await.unwrap()["cleared"], true);
     assert_eq!(admin.ok(json!({ "type": "msg.unmatched" })).await.unwrap()["messages"], json!([]));
@@ -239,7 +257,7 @@ async fn dead_letters_are_for_admins_and_keys_made_for_it_and_are_cleared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_is_newest_first_within_its_limit_and_times_and_takes_nothing_out() {
+async fn history_is_newest_first_within_limit_and_times_and_consumes_no_mail() {
     let scene = Scene::start().await;
     let mut agents = connect(&scene, &scene.admin).await;
     agents.create_agent("writer", &[]).await.unwrap();
@@ -250,18 +268,18 @@ async fn history_is_newest_first_within_its_limit_and_times_and_takes_nothing_ou
     }
     let mut numbers = async |options: Value| {
         let frame = json!({ "type": "msg.history", "agentId": "writer", "options": options });
-        let told = agents.ok(frame).await.unwrap();
-        let messages = told["messages"].as_array().unwrap();
-        assert!(messages.iter().all(|copy| copy["status"] == "pending"), "{told}");
+        let reply = agents.ok(frame).await.unwrap();
+        let messages = reply["messages"].as_array().unwrap();
+        assert!(messages.iter().all(|copy| copy["status"] == "pending"), "{reply}");
         messages.iter().map(|copy| copy["payload"]["n"].as_u64().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(numbers(json!({})).await, [4, 3, 2, 1, 0]);
     assert_eq!(numbers(json!({ "limit": 2 })).await, [4, 3]);
-    let within = |keep: &dyn Fn(i64) -> bool| {
+    let in_range = |keep: &dyn Fn(i64) -> bool| {
         (0..5_u64).rev().filter(|n| keep(times[*n as usize])).collect::<Vec<_>>()
     };
-    assert_eq!(numbers(json!({ "fromTime": times[3] })).await, within(&|time| time >= times[3]));
-    assert_eq!(numbers(json!({ "toTime": times[1] })).await, within(&|time| time <= times[1]));
+    assert_eq!(numbers(json!({ "fromTime": times[3] })).await, in_range(&|time| time >= times[3]));
+    assert_eq!(numbers(json!({ "toTime": times[1] })).await, in_range(&|time| time <= times[1]));
     assert_eq!(numbers(json!({ "fromTime": times[4] + 1 })).await, Vec::<u64>::new());
     let mail = agents.receive("writer").await.unwrap();
     assert_eq!(mail.len(), 5);
@@ -269,59 +287,63 @@ async fn history_is_newest_first_within_its_limit_and_times_and_takes_nothing_ou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_hears_nothing_before_it_listens_and_another_one_must_listen_again() {
+async fn a_new_connection_receives_no_pushes_before_it_listens() {
     let scene = Scene::start().await;
     let mut agents = connect(&scene, &scene.admin).await;
     agents.create_agent("writer", &[]).await.unwrap();
     for _ in 0..20 {
-        let mut gone = connect(&scene, &scene.admin).await;
-        gone.listen("writer").await.unwrap();
-        gone.ok(of_session("listen", "writer", "main")).await.unwrap();
+        let mut disconnected = connect(&scene, &scene.admin).await;
+        disconnected.listen("writer").await.unwrap();
+        disconnected.ok(session_frame("listen", "writer", "main")).await.unwrap();
     }
-    let mut back = connect(&scene, &scene.admin).await;
-    // Who listens all the time tells when a message has been told.
+    let mut reconnected = connect(&scene, &scene.admin).await;
+    // The witness listens all the time: its push proves that the message has been published.
     let mut witness = connect(&scene, &scene.admin).await;
     witness.listen("writer").await.unwrap();
     agents.route("writer", "agent/writer", json!({ "n": 1 })).await.unwrap();
     witness.wait_for_type("msg.push").await.unwrap();
-    assert_eq!(pushes_so_far(&mut back).await, Vec::<Value>::new());
+    assert_eq!(pushes_so_far(&mut reconnected).await, Vec::<Value>::new());
     for _ in 0..2 {
-        back.listen("writer").await.unwrap();
+        reconnected.listen("writer").await.unwrap();
     }
     agents.route("writer", "agent/writer", json!({ "n": 2 })).await.unwrap();
-    let push = back.wait_for_type("msg.push").await.unwrap();
+    let push = reconnected.wait_for_type("msg.push").await.unwrap();
     assert_eq!(push["message"]["payload"]["n"], 2);
-    assert_eq!(pushes_so_far(&mut back).await, Vec::<Value>::new(), "listening twice is listening");
+    assert_eq!(
+        pushes_so_far(&mut reconnected).await,
+        Vec::<Value>::new(),
+        "a second msg.listen does not duplicate pushes"
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_listened_to_a_deleted_agent_hears_nothing_of_the_next_one_with_its_id() {
+async fn a_listener_of_a_deleted_agent_receives_nothing_of_a_new_agent_with_the_same_id() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let (mut at_ada, mut at_bob) = (connect(&scene, &ada).await, connect(&scene, &bob).await);
-    let mut ears = connect(&scene, &ada).await;
+    let mut listener = connect(&scene, &ada).await;
     at_ada.create_agent("helper/one", &["slack/**"]).await.unwrap();
     at_ada.create_agent("helper", &[]).await.unwrap();
-    at_ada.ok(subscribing("helper/one", "s", "slack/**")).await.unwrap();
-    ears.listen("helper/one").await.unwrap();
-    ears.ok(of_session("listen", "helper/one", "s")).await.unwrap();
+    at_ada.ok(session_sub_add("helper/one", "s", "slack/**")).await.unwrap();
+    listener.listen("helper/one").await.unwrap();
+    listener.ok(session_frame("listen", "helper/one", "s")).await.unwrap();
     at_ada.route("helper", "agent/helper/one", json!({ "text": "a secret" })).await.unwrap();
-    assert_eq!(ears.pushed().await.unwrap()["payload"]["text"], "a secret");
+    assert_eq!(listener.pushed().await.unwrap()["payload"]["text"], "a secret");
     let deleted = at_ada.ok(json!({ "type": "agent.delete", "id": "helper" })).await.unwrap();
     assert_eq!(deleted["id"], "helper");
 
     at_bob.create_agent("helper/one", &[]).await.unwrap();
-    at_bob.ok(subscribing("helper/one", "s", "agent/**")).await.unwrap();
+    at_bob.ok(session_sub_add("helper/one", "s", "agent/**")).await.unwrap();
     at_bob.route("helper/one", "agent/helper/one", json!({ "text": "bob's" })).await.unwrap();
-    assert_eq!(pushes_so_far(&mut ears).await, Vec::<Value>::new());
+    assert_eq!(pushes_so_far(&mut listener).await, Vec::<Value>::new());
     let mail = at_bob.receive("helper/one").await.unwrap();
-    assert_eq!(mail.len(), 1, "nothing of the old one's mail: {mail:?}");
+    assert_eq!(mail.len(), 1, "the mail of the deleted agent is not delivered: {mail:?}");
     let history = at_bob.ok(json!({ "type": "msg.history", "agentId": "helper/one" })).await.unwrap();
     assert_eq!(history["messages"].as_array().unwrap().len(), 1, "{history}");
     let listed = at_bob.ok(json!({ "type": "msg.sub.list", "agentId": "helper/one" })).await.unwrap();
     assert_eq!(listed["subscriptions"], json!([]));
-    let told = ears.ask(json!({ "type": "msg.receive", "agentId": "helper/one" })).await.unwrap();
-    assert_eq!(told["error"], "Agent not found: helper/one");
+    let reply = listener.ask(json!({ "type": "msg.receive", "agentId": "helper/one" })).await.unwrap();
+    assert_eq!(reply["error"], "Agent not found: helper/one");
     scene.ends_well().await;
 }

@@ -1,4 +1,6 @@
-//! A recorded conversation with the original broker, replayed: the same answers, or a listed deviation.
+//! Replays a recorded session with the original broker.
+//!
+//! Every answer must be equal, or a listed and documented deviation.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +14,15 @@ use crate::scene::Scene;
 const RECORDED: &str = include_str!("../fixtures/broker-ws.jsonl");
 const DOCUMENT: &str = include_str!("../../../../docs/protocols/broker.md");
 
-/// Where Parlor answers otherwise: in which answers, at which place, what stands there, and the document's words
-/// for it.
+/// A place where Parlor's answer differs from the recording.
 struct Deviation {
+    /// `reqId`s of the answers concerned.
     answers: &'static [&'static str],
+    /// JSON pointer to the field.
     place: &'static str,
-    /// JSON, or nothing where Parlor has no such field.
+    /// Parlor's value as JSON, or `None` if Parlor has no such field.
     instead: Option<&'static str>,
+    /// Phrase of the row in the protocol document that describes the deviation.
     documented: &'static str,
 }
 
@@ -81,14 +85,14 @@ fn deviations() -> Vec<Deviation> {
     all
 }
 
-/// What Parlor says where the original said this.
-fn expected(mut recorded: Value, met: &mut BTreeSet<&'static str>) -> Value {
+/// Applies the deviations to a recorded answer; adds the place of each applied deviation to `applied`.
+fn expected(mut recorded: Value, applied: &mut BTreeSet<&'static str>) -> Value {
     for Deviation { answers, place, instead, .. } in deviations() {
         if !answers.iter().any(|answer| recorded["reqId"] == *answer) {
             continue;
         }
         let found = recorded.pointer(place);
-        assert!(found.is_some(), "the original has nothing at {place} in {recorded}");
+        assert!(found.is_some(), "the recording has no field {place} in {recorded}");
         let (parent, last) = place.rsplit_once('/').unwrap();
         match (recorded.pointer_mut(parent).unwrap(), instead) {
             (Value::Object(object), None) => drop(object.remove(last)),
@@ -96,7 +100,7 @@ fn expected(mut recorded: Value, met: &mut BTreeSet<&'static str>) -> Value {
             (Value::Object(object), Some(json)) => object[last] = serde_json::from_str(json).unwrap(),
             (other, _) => panic!("{place} is no field or element: {other}"),
         }
-        met.insert(place);
+        applied.insert(place);
     }
     recorded
 }
@@ -119,7 +123,7 @@ async fn the_broker_answers_as_recorded_from_the_original() {
         Socket::open(scene.url(), "/ws/broker", &[]).await.unwrap(),
         Socket::open(scene.url(), "/ws/broker", &[]).await.unwrap(),
     ];
-    let (mut kinds, mut met) = (BTreeSet::new(), BTreeSet::new());
+    let (mut kinds, mut applied) = (BTreeSet::new(), BTreeSet::new());
     for line in RECORDED.lines() {
         let mut frame: Value = serde_json::from_str(line).unwrap();
         let direction = frame.as_object_mut().unwrap().remove("dir").unwrap();
@@ -134,23 +138,26 @@ async fn the_broker_answers_as_recorded_from_the_original() {
                 socket.send_message(Message::text(raw.unwrap_or_else(|| frame.to_string()))).await.unwrap();
             }
             b'<' => {
-                // A push may come before or after the answer to what caused it.
+                // A push may precede or follow the answer to the request that caused it.
                 let kind = frame["type"].as_str().unwrap().to_owned();
-                let mut got = socket.wait_for_type(&kind).await.unwrap();
+                let mut actual = socket.wait_for_type(&kind).await.unwrap();
                 for pointer in ["", "/message"] {
-                    // An addition of Parlor's: where the message stands in the log.
-                    if let Some(Value::Object(object)) = got.pointer_mut(pointer) {
+                    // Parlor adds the position of the message in the log.
+                    if let Some(Value::Object(object)) = actual.pointer_mut(pointer) {
                         object.remove("position");
                     }
                 }
-                let frame = expected(frame, &mut met);
-                assert!(is_like(&frame, &got), "expected {frame}\ngot      {got}");
+                let frame = expected(frame, &mut applied);
+                assert!(matches_recording(&frame, &actual), "expected {frame}\ngot      {actual}");
                 kinds.insert(kind);
             }
             _ => assert_eq!(json!(socket.closed(TEST_TIMEOUT).await.unwrap()), frame["code"]),
         }
     }
-    assert_eq!(met.len(), deviations().iter().map(|known| known.place).collect::<BTreeSet<_>>().len());
+    assert_eq!(
+        applied.len(),
+        deviations().iter().map(|deviation| deviation.place).collect::<BTreeSet<_>>().len()
+    );
     assert!(kinds.len() >= 30, "{kinds:?}");
     scene.ends_well().await;
 }
@@ -163,18 +170,21 @@ fn every_deviation_from_the_recording_is_in_the_document() {
     }
 }
 
-/// Equal, but for ids and times, which the recording masks.
-fn is_like(expected: &Value, got: &Value) -> bool {
-    match (expected, got) {
-        (Value::String(mask), got) if mask == "<uuid>" => got.as_str().is_some_and(|id| !id.is_empty()),
-        (Value::String(mask), got) if mask == "<ms>" => got.as_u64().is_some(),
-        (Value::Array(expected), Value::Array(got)) => {
-            expected.len() == got.len() && expected.iter().zip(got).all(|(one, other)| is_like(one, other))
+/// Compares recursively; ids and times are masked in the recording and match any valid value.
+fn matches_recording(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::String(mask), actual) if mask == "<uuid>" => actual.as_str().is_some_and(|id| !id.is_empty()),
+        (Value::String(mask), actual) if mask == "<ms>" => actual.as_u64().is_some(),
+        (Value::Array(expected), Value::Array(actual)) => {
+            expected.len() == actual.len()
+                && expected.iter().zip(actual).all(|(expected, actual)| matches_recording(expected, actual))
         }
-        (Value::Object(expected), Value::Object(got)) => {
-            expected.len() == got.len()
-                && expected.iter().all(|(key, one)| got.get(key).is_some_and(|other| is_like(one, other)))
+        (Value::Object(expected), Value::Object(actual)) => {
+            expected.len() == actual.len()
+                && expected.iter().all(|(key, value)| {
+                    actual.get(key).is_some_and(|actual| matches_recording(value, actual))
+                })
         }
-        (expected, got) => expected == got,
+        (expected, actual) => expected == actual,
     }
 }

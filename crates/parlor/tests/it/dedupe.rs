@@ -1,4 +1,5 @@
-//! A message sent again is the same message: over reconnects, over a crash, and through another door.
+//! Idempotency of messages: a retry with the same `clientMessageId` yields the first message, also after a
+//! reconnect, after a crash and through another protocol.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, following, heard, next, refused, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_message_sent_up_to_five_times_is_in_history_once() {
+async fn a_message_sent_up_to_five_times_is_stored_once() {
     const MESSAGES: u64 = 600;
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
@@ -22,7 +23,7 @@ async fn each_message_sent_up_to_five_times_is_in_history_once() {
     let mut acks: HashMap<String, Ack> = HashMap::new();
     let crash_at = to_send.len() / 2;
     let mut sent = 0;
-    // Each burst is a connection of its own; some are left before their acknowledgements came.
+    // Each burst uses a new connection; some connections are dropped before all acknowledgements arrive.
     while sent < to_send.len() {
         let burst = &to_send[sent..to_send.len().min(sent + 1 + rng.below(120) as usize)];
         let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -33,21 +34,21 @@ async fn each_message_sent_up_to_five_times_is_in_history_once() {
         let crashes = (sent..sent + burst.len()).contains(&crash_at);
         let awaited = if crashes { 1 } else { burst.len() - rng.below(burst.len() as u64 / 2 + 1) as usize };
         for _ in 0..awaited {
-            note(&mut acks, &client.wait_for_type("server:message_ack").await.unwrap());
+            record_ack(&mut acks, &client.wait_for_type("server:message_ack").await.unwrap());
         }
         sent += burst.len();
         if crashes {
             scene.crash_and_restart().await;
         }
     }
-    // What was never acknowledged is sent until it is, as a client would.
+    // Send all messages once more, as a client does with unacknowledged ones.
     let mut client = Client::connect(&scene.admin).await.unwrap();
     for n in 0..MESSAGES {
         client.feed(&frame(n)).await.unwrap();
     }
     client.flush().await.unwrap();
     for _ in 0..MESSAGES {
-        note(&mut acks, &client.wait_for_type("server:message_ack").await.unwrap());
+        record_ack(&mut acks, &client.wait_for_type("server:message_ack").await.unwrap());
     }
     let history = scene.admin.history(&room).await.unwrap();
     assert_eq!(history.len() as u64, MESSAGES);
@@ -58,15 +59,15 @@ async fn each_message_sent_up_to_five_times_is_in_history_once() {
     scene.ends_well().await;
 }
 
-/// Every acknowledgement of one message says the same.
-fn note(acks: &mut HashMap<String, Ack>, frame: &Value) {
+/// Records an acknowledgement and asserts that it equals every earlier one of the same message.
+fn record_ack(acks: &mut HashMap<String, Ack>, frame: &Value) {
     let ack = Ack::of(frame).unwrap().unwrap();
     let first = acks.entry(ack.client_message_id.clone()).or_insert_with(|| ack.clone());
     assert_eq!(*first, ack);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
+async fn reusing_a_client_message_id_for_other_content_is_refused_by_every_protocol() {
     let mut scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -76,11 +77,11 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
     heard(&mut client).await;
     let body = |content: &str| json!({ "content": content, "clientMessageId": "m1" });
 
-    // The same by REST is the same message; nobody is told twice.
-    let again = alice.post(&path, body("hello")).await.unwrap();
-    assert_eq!(again.status, 200);
+    // A retry over REST returns the same message and publishes nothing.
+    let retried = alice.post(&path, body("hello")).await.unwrap();
+    assert_eq!(retried.status, 200);
     assert_eq!(
-        (&again.body["data"]["id"], &again.body["data"]["seq"]),
+        (&retried.body["data"]["id"], &retried.body["data"]["seq"]),
         (&json!(ack.message_id), &json!(ack.seq))
     );
     assert_eq!(client.say_and_wait(&room, "hello", "m1").await.unwrap(), ack);
@@ -98,7 +99,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
         assert_eq!((conflict.status.as_u16(), &conflict.body["ok"]), (409, &json!(false)));
         assert_eq!(client.say_and_wait(&room, "hello", "m1").await.unwrap(), ack);
     }
-    // The id is the sender's own: another person's m1 is another message.
+    // Idempotency keys are scoped to the sender: `m1` of another user is another message.
     let of_bob = bob.at(scene.url()).post(&path, body("mine")).await.unwrap();
     assert_eq!(of_bob.status, 201);
     assert_eq!(bob.at(scene.url()).history(&room).await.unwrap().len(), 2);
@@ -106,7 +107,7 @@ async fn an_id_used_again_for_another_message_is_refused_through_every_door() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_of_a_message_that_was_deleted_does_not_bring_it_back() {
+async fn a_retry_of_a_deleted_message_does_not_restore_it() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
@@ -115,8 +116,8 @@ async fn a_retry_of_a_message_that_was_deleted_does_not_bring_it_back() {
     assert_eq!(client.say_and_wait(&room, "regretted", "m1").await.unwrap(), ack);
     assert!(scene.admin.history(&room).await.unwrap().is_empty());
     next(&mut client, "server:message_deleted").await;
-    let told = so_far(&mut client).await;
-    let kinds = |kind: &str| told.iter().filter(|frame| frame["type"] == kind).count();
-    assert_eq!((kinds("server:new_message"), kinds("server:message_deleted")), (1, 0), "{told:?}");
+    let frames = so_far(&mut client).await;
+    let count = |kind: &str| frames.iter().filter(|frame| frame["type"] == kind).count();
+    assert_eq!((count("server:new_message"), count("server:message_deleted")), (1, 0), "{frames:?}");
     scene.ends_well().await;
 }

@@ -1,4 +1,4 @@
-//! How connections end from the hub's side: a session revoked, the hub shut down.
+//! Connections closed by the hub: revocation of a sign-in, and shutdown.
 
 use std::time::Duration;
 
@@ -9,68 +9,68 @@ use serde_json::json;
 use crate::scene::{PASSWORD, Scene, auth_error, following, heard, next};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_session_is_told_and_closed_within_a_second() {
+async fn a_revoked_sign_in_is_notified_and_its_connections_are_closed() {
     let scene = Scene::start().await;
     let alice = scene.person("alice").await;
     let room = alice.make_room("kitchen", &[]).await.unwrap();
-    let again = || async { scene.hub.sign_in("alice", PASSWORD).await.unwrap() };
+    let sign_in = || async { scene.hub.sign_in("alice", PASSWORD).await.unwrap() };
 
-    // Logging out ends that session's connections and no others.
-    let other = again().await;
-    let (mut gone, mut stays) = (following(&alice, &room).await, following(&other, &room).await);
+    // Signing out closes the connections of that sign-in and no others.
+    let other = sign_in().await;
+    let (mut revoked_client, mut stays) = (following(&alice, &room).await, following(&other, &room).await);
     alice.post("/api/auth/logout", json!({})).await.unwrap();
-    revoked(&mut gone).await;
+    assert_session_revoked(&mut revoked_client).await;
     let sessions = other.get("/api/auth/sessions").await.unwrap().data().unwrap();
     assert_eq!(sessions.as_array().unwrap().len(), 1);
     other.post_message(&room, "still here").await.unwrap();
     assert_eq!(heard(&mut stays).await["content"], "still here");
 
-    // So does ending it from another device.
-    let third = again().await;
-    let mut gone = following(&third, &room).await;
+    // Revoking a sign-in from another device closes its connections.
+    let third = sign_in().await;
+    let mut revoked_client = following(&third, &room).await;
     let sessions = third.get("/api/auth/sessions").await.unwrap().data().unwrap();
     let own = sessions.as_array().unwrap().iter().find(|session| session["current"] == true).unwrap();
     other.delete(&format!("/api/auth/sessions/{}", own["id"].as_str().unwrap())).await.unwrap();
-    revoked(&mut gone).await;
+    assert_session_revoked(&mut revoked_client).await;
     assert_eq!(auth_error(&third).await, "Invalid token");
 
-    // A new password ends all of them.
+    // A new password revokes every sign-in.
     const NEW: &str = "Better-horse-8";
-    let mut gone = [following(&other, &room).await, following(&again().await, &room).await];
+    let mut revoked_clients = [following(&other, &room).await, following(&sign_in().await, &room).await];
     let body = json!({ "currentPassword": PASSWORD, "newPassword": NEW });
     assert_eq!(other.put("/api/users/me/password", body).await.unwrap().status, 200);
-    for client in gone.iter_mut().chain([&mut stays]) {
-        revoked(client).await;
+    for client in revoked_clients.iter_mut().chain([&mut stays]) {
+        assert_session_revoked(client).await;
     }
     let alice = scene.hub.sign_in("alice", NEW).await.unwrap();
-    let mut gone = following(&alice, &room).await;
+    let mut revoked_client = following(&alice, &room).await;
     let path = format!("/api/users/{}", alice.user_id());
     scene.admin.put(&path, json!({ "password": PASSWORD })).await.unwrap().data().unwrap();
-    revoked(&mut gone).await;
+    assert_session_revoked(&mut revoked_client).await;
 
-    // And so does the end of the account.
-    let mut gone = following(&again().await, &room).await;
+    // Deleting the account revokes every sign-in.
+    let mut revoked_client = following(&sign_in().await, &room).await;
     scene.admin.delete(&path).await.unwrap();
-    revoked(&mut gone).await;
+    assert_session_revoked(&mut revoked_client).await;
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
+async fn a_shutdown_notifies_and_closes_every_connection() {
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut clients = Vec::new();
     for _ in 0..100 {
         clients.push(following(&scene.admin, &room).await);
     }
-    let mut stranger = Client::open(scene.url()).await.unwrap();
+    let mut unauthenticated = Client::open(scene.url()).await.unwrap();
     let readers = tokio::spawn(async move {
         for client in &mut clients {
-            let told = next(client, "server:error").await;
-            assert_eq!(told["code"], "SERVER_SHUTDOWN");
+            let error = next(client, "server:error").await;
+            assert_eq!(error["code"], "SERVER_SHUTDOWN");
             assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1001);
         }
-        assert_eq!(stranger.closed(TEST_TIMEOUT).await.unwrap(), 1001);
+        assert_eq!(unauthenticated.closed(TEST_TIMEOUT).await.unwrap(), 1001);
     });
     scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     readers.await.unwrap();
@@ -78,7 +78,7 @@ async fn at_shutdown_everyone_is_told_at_once_and_the_process_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
+async fn every_message_acknowledged_before_a_shutdown_is_stored() {
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -102,12 +102,17 @@ async fn what_was_sent_before_a_shutdown_is_acknowledged_or_not_there() {
     let acknowledged = reader.await.unwrap();
     scene.hub = scene.command.start().await.unwrap();
     let history = scene.admin.at(scene.hub.url()).history(&room).await.unwrap();
-    assert!(history.len() >= acknowledged, "{} of {acknowledged} are there", history.len());
+    assert!(
+        history.len() >= acknowledged,
+        "only {} of {acknowledged} acknowledged messages are stored",
+        history.len()
+    );
     scene.ends_well().await;
 }
 
-async fn revoked(client: &mut Client) {
-    let told = next(client, "server:error").await;
-    assert_eq!(told["code"], "SESSION_REVOKED");
+/// Asserts that the hub sends `SESSION_REVOKED` and closes the connection with 1008.
+async fn assert_session_revoked(client: &mut Client) {
+    let error = next(client, "server:error").await;
+    assert_eq!(error["code"], "SESSION_REVOKED");
     assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 }

@@ -1,4 +1,4 @@
-//! Chat events: the stream, and talking to agents over plain HTTP.
+//! Tests of chat events: the stream, the same events over `/ws/client`, and the REST calls for runs.
 
 mod access;
 mod busy;
@@ -20,40 +20,39 @@ use parlor_testkit::rest::RestClient;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-static FORM: LazyLock<Validator> = LazyLock::new(|| {
-    let form = include_str!("../../../../docs/protocols/chat-events.schema.json");
-    jsonschema::draft202012::new(&serde_json::from_str(form).unwrap()).unwrap()
+static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
+    let schema = include_str!("../../../../docs/protocols/chat-events.schema.json");
+    jsonschema::draft202012::new(&serde_json::from_str(schema).unwrap()).unwrap()
 });
 
-/// Everything that a test reads is of the form that is documented.
-fn is_lawful(message: &Value) -> Result<()> {
-    let flaws: Vec<String> = FORM.iter_errors(message).map(|flaw| flaw.to_string()).collect();
-    ensure!(flaws.is_empty(), "{flaws:?}");
+/// Checks an event against the documented JSON schema. Every stream of these tests applies it to all events.
+fn check_schema(event: &Value) -> Result<()> {
+    let errors: Vec<String> = SCHEMA.iter_errors(event).map(|error| error.to_string()).collect();
+    ensure!(errors.is_empty(), "{errors:?}");
     Ok(())
 }
 
-/// A stream of this person that is live.
-async fn live(person: &RestClient) -> EventReader {
-    EventReader::live(person, "").await.unwrap().hold_to(is_lawful)
+/// Opens a stream of this user and waits until it is live.
+async fn live(user: &RestClient) -> EventReader {
+    EventReader::live(user, "").await.unwrap().hold_to(check_schema)
 }
 
-/// A stream that goes on from a position.
-async fn resumed(person: &RestClient, position: &str) -> EventReader {
-    EventReader::open(person, "", Some(position)).await.unwrap().hold_to(is_lawful)
+/// Opens a stream of this user that resumes from a position.
+async fn resumed(user: &RestClient, position: &str) -> EventReader {
+    EventReader::open(user, "", Some(position)).await.unwrap().hold_to(check_schema)
 }
 
-/// A stream of what is wanted only, that is live; or goes on from `last`.
-async fn filtered(person: &RestClient, query: &str, last: Option<&str>) -> EventReader {
+/// Opens a stream with a filter; it resumes from `last`, or starts with live events if `last` is `None`.
+async fn filtered(user: &RestClient, query: &str, last: Option<&str>) -> EventReader {
     let stream = match last {
-        Some(_) => EventReader::open(person, query, last).await,
-        None => EventReader::live(person, query).await,
+        Some(_) => EventReader::open(user, query, last).await,
+        None => EventReader::live(user, query).await,
     };
-    stream.unwrap().hold_to(is_lawful)
+    stream.unwrap().hold_to(check_schema)
 }
 
-/// The texts of the messages among these.
-fn texts(messages: &[Value]) -> Vec<&str> {
-    let said =
-        messages.iter().filter(|message| message["kind"] == "message" && message.get("phase").is_none());
-    said.map(|message| message["text"].as_str().unwrap()).collect()
+/// Returns the texts of all chat messages among these events.
+fn texts(events: &[Value]) -> Vec<&str> {
+    let chat = events.iter().filter(|message| message["kind"] == "message" && message.get("phase").is_none());
+    chat.map(|message| message["text"].as_str().unwrap()).collect()
 }

@@ -1,4 +1,5 @@
-//! Agents in the room: the gateway door, turns and what stops them.
+//! The AgentIM gateway protocol (`/ws/gateway`): runs of agents, approvals, relayed requests, and the limits
+//! that stop runs.
 
 mod approvals;
 mod context;

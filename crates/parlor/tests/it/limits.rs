@@ -1,4 +1,4 @@
-//! Every limit and every error code of the AgentIM door, each provoked, each limit also by its setting.
+//! Tests of every limit and every error code of the AgentIM protocol; each limit also with a changed setting.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,24 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::scene::{Scene, auth_error, following, heard, next, refused, so_far};
 
+/// Turns rate and connection limits on; test hubs start without them.
 const ON: (&str, &str) = ("PARLOR_LIMITS", "on");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frame_may_have_64_kilobytes_15_levels_and_1000_elements() {
+async fn a_frame_has_at_most_64_kilobytes_15_levels_and_1000_elements() {
     let scene = Scene::start().await;
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    passes(&mut client, &ping_of(65_536)).await;
-    fails(&mut client, &ping_of(65_537), "MESSAGE_TOO_LARGE").await;
-    passes(&mut client, &ping_with(&nested(14))).await;
-    fails(&mut client, &ping_with(&nested(15)), "JSON_TOO_DEEP").await;
-    passes(&mut client, &ping_with(&list(1000))).await;
-    fails(&mut client, &ping_with(&list(1001)), "JSON_TOO_DEEP").await;
+    assert_accepted(&mut client, &ping_of(65_536)).await;
+    assert_error(&mut client, &ping_of(65_537), "MESSAGE_TOO_LARGE").await;
+    assert_accepted(&mut client, &ping_with(&nested(14))).await;
+    assert_error(&mut client, &ping_with(&nested(15)), "JSON_TOO_DEEP").await;
+    assert_accepted(&mut client, &ping_with(&list(1000))).await;
+    assert_error(&mut client, &ping_with(&list(1001)), "JSON_TOO_DEEP").await;
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sizes_of_frames_and_messages_are_settings() {
+async fn the_size_limits_of_frames_and_messages_are_settings() {
     let scene = Scene::with(&[
         ("PARLOR_MAX_WS_MESSAGE_SIZE", "2000"),
         ("PARLOR_MAX_JSON_DEPTH", "5"),
@@ -37,10 +38,10 @@ async fn the_sizes_of_frames_and_messages_are_settings() {
     .await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    passes(&mut client, &ping_of(2000)).await;
-    fails(&mut client, &ping_of(2001), "MESSAGE_TOO_LARGE").await;
-    passes(&mut client, &ping_with(&nested(4))).await;
-    fails(&mut client, &ping_with(&nested(5)), "JSON_TOO_DEEP").await;
+    assert_accepted(&mut client, &ping_of(2000)).await;
+    assert_error(&mut client, &ping_of(2001), "MESSAGE_TOO_LARGE").await;
+    assert_accepted(&mut client, &ping_with(&nested(4))).await;
+    assert_error(&mut client, &ping_with(&nested(5)), "JSON_TOO_DEEP").await;
     client.say_and_wait(&room, &"é".repeat(20), "fits").await.unwrap();
     let error = refused(&mut client, message(&room, &"é".repeat(21), "long"), "MESSAGE_TOO_LARGE").await;
     assert_eq!(error["clientMessageId"], "long");
@@ -52,7 +53,7 @@ async fn the_sizes_of_frames_and_messages_are_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_may_have_100000_characters_and_20_attachments() {
+async fn a_message_has_at_most_100000_characters_and_20_attachments() {
     let scene = Scene::with(&[("PARLOR_MAX_WS_MESSAGE_SIZE", "1000000")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
@@ -65,13 +66,13 @@ async fn a_message_may_have_100000_characters_and_20_attachments() {
     let answer = scene.admin.post(&path, json!({ "content": long })).await.unwrap();
     assert_eq!((answer.status.as_u16(), &answer.body["code"]), (413, &json!("MESSAGE_TOO_LARGE")));
 
-    // None of them exists, so twenty are refused one by one, and twenty-one as too many.
-    for (count, words) in [(20, "no such upload"), (21, "too many attachments")] {
+    // No such upload exists: 20 ids are refused as unknown uploads, 21 as too many attachments.
+    for (count, expected) in [(20, "no such upload"), (21, "too many attachments")] {
         let ids: Vec<String> = (0..count).map(|n| format!("upload-{n}")).collect();
         let mut frame = message(&room, "look", "with attachments");
         frame["attachmentIds"] = json!(ids);
         let error = refused(&mut client, frame, "INVALID_MESSAGE").await;
-        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
         let body = json!({ "content": "look", "attachmentIds": ids });
         assert_eq!(scene.admin.post(&path, body).await.unwrap().status, 400);
     }
@@ -80,8 +81,8 @@ async fn a_message_may_have_100000_characters_and_20_attachments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_count() {
-    // A window longer than the test, however busy the machine is.
+async fn thirty_messages_per_window_are_accepted_and_auth_and_ping_do_not_count() {
+    // The window is longer than the test takes, even on a busy machine.
     let scene = Scene::with(&[ON, ("PARLOR_CLIENT_RATE_LIMIT_WINDOW", "600")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -94,9 +95,9 @@ async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_coun
     let error = next(&mut client, "server:error").await;
     assert_eq!((&error["code"], &error["clientMessageId"]), (&json!("RATE_LIMITED"), &json!("m30")));
     refused(&mut client, json!({ "type": "client:join_room", "roomId": room }), "RATE_LIMITED").await;
-    fails(&mut client, "{not json", "RATE_LIMITED").await;
-    passes(&mut client, &ping_of(100)).await;
-    // The limit is the connection's: REST and another connection go on.
+    assert_error(&mut client, "{not json", "RATE_LIMITED").await;
+    assert_accepted(&mut client, &ping_of(100)).await;
+    // The limit applies per connection: REST and another connection are not affected.
     scene.admin.post_message(&room, "by REST").await.unwrap();
     let mut other = Client::connect(&scene.admin).await.unwrap();
     other.say_and_wait(&room, "elsewhere", "m31").await.unwrap();
@@ -105,13 +106,13 @@ async fn thirty_messages_in_ten_seconds_are_enough_and_auth_and_ping_do_not_coun
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_window_of_the_rate_limit_is_a_setting_and_ends() {
+async fn the_rate_limit_window_is_a_setting_and_expires() {
     let scene =
         Scene::with(&[ON, ("PARLOR_CLIENT_RATE_LIMIT_WINDOW", "1"), ("PARLOR_CLIENT_RATE_LIMIT_MAX", "2")])
             .await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     let (mut accepted, mut limited) = (0, 0);
     while accepted < 5 {
         match client.say_and_wait(&room, "hello", &format!("m{}", accepted + limited)).await {
@@ -119,17 +120,21 @@ async fn the_window_of_the_rate_limit_is_a_setting_and_ends() {
             Err(refusal) => {
                 assert!(refusal.to_string().contains("RATE_LIMITED"), "{refusal}");
                 limited += 1;
-                // The window ends by itself, and nothing announces it.
+                // The hub does not announce the end of the window, so the client polls.
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
-    assert!(limited > 0 && began.elapsed() >= Duration::from_secs(1), "five took {:?}", began.elapsed());
+    assert!(
+        limited > 0 && start.elapsed() >= Duration::from_secs(1),
+        "five messages took {:?}",
+        start.elapsed()
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_may_have_ten_connections_or_as_many_as_an_admin_says() {
+async fn a_user_has_at_most_ten_connections_or_the_number_set_by_an_admin() {
     let scene = Scene::with(&[ON]).await;
     let alice = scene.person("alice").await;
     let mut open = Vec::new();
@@ -141,23 +146,23 @@ async fn a_person_may_have_ten_connections_or_as_many_as_an_admin_says() {
     let mut last = open.pop().unwrap();
     last.send_message(Message::Close(None)).await.unwrap();
     last.closed(TEST_TIMEOUT).await.unwrap();
-    eventually_connects(&alice).await;
+    connect_with_retry(&alice).await;
 
     let path = format!("/api/users/{}", alice.user_id());
-    let most = |most: Value| json!({ "maxConnections": most });
-    scene.admin.put(&path, most(json!(12))).await.unwrap().data().unwrap();
+    let max_connections = |max_connections: Value| json!({ "maxConnections": max_connections });
+    scene.admin.put(&path, max_connections(json!(12))).await.unwrap().data().unwrap();
     while open.len() < 12 {
-        open.push(eventually_connects(&alice).await);
+        open.push(connect_with_retry(&alice).await);
     }
     assert_eq!(auth_error(&alice).await, "Too many connections");
-    scene.admin.put(&path, most(json!(1))).await.unwrap().data().unwrap();
+    scene.admin.put(&path, max_connections(json!(1))).await.unwrap().data().unwrap();
     open.truncate(11);
     assert_eq!(auth_error(&alice).await, "Too many connections");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limits_of_connections_are_settings() {
+async fn connection_limits_are_settings() {
     let scene = Scene::with(&[
         ON,
         ("PARLOR_MAX_WS_CONNECTIONS_PER_USER", "2"),
@@ -171,32 +176,32 @@ async fn the_limits_of_connections_are_settings() {
         open.push(Client::connect(&alice).await.unwrap());
     }
     assert_eq!(auth_error(&alice).await, "Too many connections");
-    open.push(eventually_connects(&bob).await);
+    open.push(connect_with_retry(&bob).await);
     assert_eq!(auth_error(&bob).await, "Server at capacity");
 
-    let strangers = async {
-        // Those of before may still be leaving.
-        let mut strangers: Vec<Client> = Vec::new();
+    let unauthenticated = async {
+        // Sockets of earlier attempts may still be closing and occupy slots.
+        let mut unauthenticated: Vec<Client> = Vec::new();
         loop {
             match Client::open(scene.url()).await {
-                Ok(stranger) => strangers.push(stranger),
+                Ok(socket) => unauthenticated.push(socket),
                 Err(error) => {
                     let NotUpgraded(status) = error.downcast().unwrap();
                     assert_eq!(status, 429);
-                    if strangers.len() == 2 {
-                        return strangers;
+                    if unauthenticated.len() == 2 {
+                        return unauthenticated;
                     }
                 }
             }
-            assert!(strangers.len() <= 2, "a third stranger was let in");
+            assert!(unauthenticated.len() <= 2, "a third unauthenticated socket was accepted");
         }
     };
-    drop(tokio::time::timeout(TEST_TIMEOUT, strangers).await.unwrap());
+    drop(tokio::time::timeout(TEST_TIMEOUT, unauthenticated).await.unwrap());
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_off_lifts_rates_and_connections_and_nothing_else() {
+async fn turning_limits_off_disables_rate_and_connection_limits_only() {
     let scene = Scene::with(&[
         ("PARLOR_CLIENT_RATE_LIMIT_MAX", "1"),
         ("PARLOR_MAX_WS_CONNECTIONS_PER_USER", "1"),
@@ -206,18 +211,18 @@ async fn limits_off_lifts_rates_and_connections_and_nothing_else() {
     ])
     .await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
-    let _stranger = Client::open(scene.url()).await.unwrap();
+    let _unauthenticated = Client::open(scene.url()).await.unwrap();
     let _first = Client::connect(&scene.admin).await.unwrap();
     let mut second = Client::connect(&scene.hub.admin().await.unwrap()).await.unwrap();
     for n in 0..5 {
         second.say_and_wait(&room, "hello", &format!("m{n}")).await.unwrap();
     }
-    fails(&mut second, &ping_of(65_537), "MESSAGE_TOO_LARGE").await;
+    assert_error(&mut second, &ping_of(65_537), "MESSAGE_TOO_LARGE").await;
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sign_ins_and_refreshes_of_one_address_are_limited_by_their_settings() {
+async fn sign_ins_and_refreshes_per_address_are_limited_by_settings() {
     let scene = Scene::with(&[
         ON,
         ("PARLOR_LOGIN_RATE_LIMIT_MAX", "3"),
@@ -230,7 +235,7 @@ async fn sign_ins_and_refreshes_of_one_address_are_limited_by_their_settings() {
     let wrong = outsider.post("/api/auth/login", body("Wrong-horse-7")).await.unwrap();
     assert_eq!(wrong.status, 401);
     let locked = outsider.post("/api/auth/login", body(PASSWORD)).await.unwrap();
-    assert_eq!(locked.status, 401, "one failure locks, by the setting");
+    assert_eq!(locked.status, 401, "the setting locks the account after one failure");
     let limited = outsider.post("/api/auth/login", body(PASSWORD)).await.unwrap();
     assert_eq!((limited.status.as_u16(), &limited.body["code"]), (429, &json!("RATE_LIMITED")));
     for expected in [401, 401, 429] {
@@ -241,24 +246,24 @@ async fn sign_ins_and_refreshes_of_one_address_are_limited_by_their_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_authenticate_in_time_is_closed_with_4001() {
+async fn an_unauthenticated_connection_is_closed_with_4001_after_the_timeout() {
     let scene = Scene::with(&[("PARLOR_AUTH_TIMEOUT", "1")]).await;
     let mut client = Client::open(scene.url()).await.unwrap();
     client.send(&json!({ "type": "client:auth", "token": "nonsense" })).await.unwrap();
     let result = next(&mut client, "server:auth_result").await;
     assert_eq!(result, json!({ "type": "server:auth_result", "ok": false, "error": "Invalid token" }));
-    // A failed attempt leaves the connection open, and the deadline running.
-    passes(&mut client, &ping_of(50)).await;
+    // A failed attempt leaves the connection open and does not restart the authentication timeout.
+    assert_accepted(&mut client, &ping_of(50)).await;
     assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     let mut signed_in = Client::connect(&scene.admin).await.unwrap();
     let mut silent = Client::open(scene.url()).await.unwrap();
     assert_eq!(silent.closed(TEST_TIMEOUT).await.unwrap(), 4001);
-    passes(&mut signed_in, &ping_of(50)).await;
+    assert_accepted(&mut signed_in, &ping_of(50)).await;
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_failed_attempts_and_a_foreign_version_close_with_1008() {
+async fn five_failed_attempts_or_an_unknown_protocol_version_close_with_1008() {
     let scene = Scene::start().await;
     let bad = json!({ "type": "client:auth", "token": "nonsense" });
     let good = json!({ "type": "client:auth", "token": scene.admin.token(), "protocolVersion": "1" });
@@ -270,7 +275,7 @@ async fn five_failed_attempts_and_a_foreign_version_close_with_1008() {
     client.send(&good).await.unwrap();
     let result = next(&mut client, "server:auth_result").await;
     let expected = json!({ "type": "server:auth_result", "ok": true, "userId": scene.admin.user_id() });
-    assert_eq!(result, expected, "the fifth may still succeed");
+    assert_eq!(result, expected, "the fifth attempt may still succeed");
 
     let mut client = Client::open(scene.url()).await.unwrap();
     for _ in 0..5 {
@@ -292,11 +297,11 @@ async fn each_refusal_has_its_code() {
     let room = alice.make_room("kitchen", &[]).await.unwrap();
     let join = |room: &str| json!({ "type": "client:join_room", "roomId": room });
 
-    let mut stranger = Client::open(scene.url()).await.unwrap();
-    refused(&mut stranger, join(&room), "NOT_AUTHENTICATED").await;
-    let error = refused(&mut stranger, message(&room, "hello", "s1"), "NOT_AUTHENTICATED").await;
+    let mut unauthenticated = Client::open(scene.url()).await.unwrap();
+    refused(&mut unauthenticated, join(&room), "NOT_AUTHENTICATED").await;
+    let error = refused(&mut unauthenticated, message(&room, "hello", "s1"), "NOT_AUTHENTICATED").await;
     assert_eq!(error["clientMessageId"], "s1");
-    passes(&mut stranger, &ping_of(50)).await;
+    assert_accepted(&mut unauthenticated, &ping_of(50)).await;
 
     let mut client = Client::connect(&bob).await.unwrap();
     for unknown in ["01a1e0fe-0000-7000-8000-000000000000", "../etc", ""] {
@@ -325,8 +330,8 @@ async fn each_refusal_has_its_code() {
     let mut since = join(&own);
     since["since"] = json!("yesterday");
     refused(&mut client, since, "INVALID_MESSAGE").await;
-    fails(&mut client, "{not json", "INVALID_JSON").await;
-    fails(&mut client, r#"{"type":"client:fly"}"#, "INVALID_MESSAGE").await;
+    assert_error(&mut client, "{not json", "INVALID_JSON").await;
+    assert_error(&mut client, r#"{"type":"client:fly"}"#, "INVALID_MESSAGE").await;
     assert!(bob.history(&own).await.unwrap().is_empty());
 
     let body = json!({ "name": "reader", "scopes": ["read"] });
@@ -336,33 +341,36 @@ async fn each_refusal_has_its_code() {
     scene.ends_well().await;
 }
 
-/// Connects as soon as connections that are ending have ended.
-async fn eventually_connects(person: &RestClient) -> Client {
+/// Retries to connect until closing connections have freed a slot.
+async fn connect_with_retry(user: &RestClient) -> Client {
     let attempt = async {
         loop {
-            if let Ok(client) = Client::connect(person).await {
+            if let Ok(client) = Client::connect(user).await {
                 return client;
             }
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, attempt).await.expect("no connection became free")
+    tokio::time::timeout(TEST_TIMEOUT, attempt)
+        .await
+        .expect("a connection slot becomes free before the timeout")
 }
 
-/// The next frame but for the news: what one said oneself may be told later than it is acknowledged.
+/// Returns the next frame that is no new message: the client's own message may arrive after its
+/// acknowledgement.
 async fn answer(client: &mut Client) -> Value {
     client.wait_for(TEST_TIMEOUT, |frame| frame["type"] != "server:new_message").await.unwrap()
 }
 
-/// The text is answered like a ping, and with nothing else.
-async fn passes(client: &mut Client, text: &str) {
+/// Asserts that the hub accepts this text frame, a ping, and answers with a pong only.
+async fn assert_accepted(client: &mut Client, text: &str) {
     so_far(client).await;
     client.send_message(Message::text(text)).await.unwrap();
     let answer = answer(client).await;
     assert_eq!(answer["type"], "server:pong", "{text:.100} got {answer}");
 }
 
-/// The text is refused with this code, and the connection goes on.
-async fn fails(client: &mut Client, text: &str, code: &str) {
+/// Asserts that the hub refuses this text frame with this code and keeps the connection open.
+async fn assert_error(client: &mut Client, text: &str, code: &str) {
     so_far(client).await;
     client.send_message(Message::text(text)).await.unwrap();
     let answer = answer(client).await;
@@ -374,9 +382,10 @@ fn ping_with(extra: &str) -> String {
     format!(r#"{{"type":"client:ping","ts":1,"x":{extra}}}"#)
 }
 
+/// A ping frame of exactly this many bytes.
 fn ping_of(bytes: usize) -> String {
-    let around = ping_with("\"\"").len();
-    ping_with(&format!("\"{}\"", "x".repeat(bytes - around)))
+    let overhead = ping_with("\"\"").len();
+    ping_with(&format!("\"{}\"", "x".repeat(bytes - overhead)))
 }
 
 fn nested(levels: usize) -> String {

@@ -1,7 +1,7 @@
-//! The hub as its clients see it, over real sockets.
+//! End-to-end tests of the hub through its public protocols, over real sockets.
 //!
-//! Each test has a hub of its own inside the test's process. Tests whose subject is a process (crashes, signals, the
-//! command line, gateways and the programs they run) are in `process/`.
+//! Each test starts its own hub inside the test process (see `scene`). Tests that need separate processes
+//! (crashes, signals, the command line, gateways and the programs that they start) are in `process/`.
 
 mod attacks;
 mod broker_attacks;

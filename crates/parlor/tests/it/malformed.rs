@@ -1,4 +1,6 @@
-//! Whatever bytes come, the answer is the documented one, the process lives, and everyone else is served.
+//! Malformed input on sockets.
+//!
+//! The hub answers with the documented error or close code, never panics, and keeps serving other clients.
 
 use parlor_testkit::agentim::{Client, message};
 use parlor_testkit::broker::Broker;
@@ -15,11 +17,11 @@ const CONTINUATION: u8 = 0x0;
 const BINARY: u8 = 0x2;
 const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
-const NOT_FINAL: u8 = 0x80;
+const FINAL_BIT: u8 = 0x80;
 const PING_FRAME: &[u8] = br#"{"type":"client:ping","ts":1,"x":"\u00e9"}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_are_no_websocket_close_with_the_code_of_the_flaw() {
+async fn malformed_websocket_frames_close_with_the_code_of_the_error() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut witness = following(&scene.admin, &room).await;
@@ -39,7 +41,7 @@ async fn bytes_that_are_no_websocket_close_with_the_code_of_the_flaw() {
     let cases: Vec<(&str, Vec<u8>, &[u16])> = vec![
         ("bad UTF-8", masked_frame(TEXT, b"{\"type\":\"\xff\xfe\"}"), &[1007]),
         ("an encoded surrogate", masked_frame(TEXT, b"{\"type\":\"\xed\xa0\x80\"}"), &[1007]),
-        ("half a character at the end", masked_frame(TEXT, b"{\"type\":\"\xc3"), &[1007]),
+        ("a truncated character at the end", masked_frame(TEXT, b"{\"type\":\"\xc3"), &[1007]),
         ("not masked", unmasked, &[1002]),
         ("reserved bit 1", with_bit(0x40), &[1002]),
         ("reserved bit 2", with_bit(0x20), &[1002]),
@@ -47,38 +49,38 @@ async fn bytes_that_are_no_websocket_close_with_the_code_of_the_flaw() {
         ("reserved opcode", masked_frame(0x3, b"x"), &[1002]),
         ("reserved control opcode", masked_frame(0xB, b"x"), &[1002]),
         ("a long ping", masked_frame(PING, &[b'x'; 126]), &[1002]),
-        ("a ping in parts", not_final(PING, b"x"), &[1002]),
-        ("the middle of nothing", masked_frame(CONTINUATION, b"x"), &[1002]),
+        ("a fragmented ping", not_final(PING, b"x"), &[1002]),
+        ("a continuation without a first frame", masked_frame(CONTINUATION, b"x"), &[1002]),
         ("a message within a message", [not_final(TEXT, b"x"), masked_frame(TEXT, b"x")].concat(), &[1002]),
         ("a close of one byte", masked_frame(CLOSE, b"x"), &[1002]),
-        ("a close with a code nobody may send", masked_frame(CLOSE, &1005u16.to_be_bytes()), &[1002]),
-        ("a close that says why in bad UTF-8", masked_frame(CLOSE, b"\x03\xe8\xff"), &[1002, 1007]),
-        ("more than there is", declared(1 << 62), &[1009]),
-        ("a length with its sign", declared(u64::MAX), &[1002, 1009]),
+        ("a close with a reserved code", masked_frame(CLOSE, &1005u16.to_be_bytes()), &[1002]),
+        ("a close reason with bad UTF-8", masked_frame(CLOSE, b"\x03\xe8\xff"), &[1002, 1007]),
+        ("a declared length of 4 EiB", declared(1 << 62), &[1009]),
+        ("a declared length with the highest bit set", declared(u64::MAX), &[1002, 1009]),
     ];
-    for (n, (flaw, bytes, codes)) in cases.into_iter().enumerate() {
+    for (n, (case, bytes, codes)) in cases.into_iter().enumerate() {
         let mut client = Client::connect(&scene.admin).await.unwrap();
         client.send_bytes(&bytes).await.unwrap();
         let code = client.closed(TEST_TIMEOUT).await.unwrap();
-        assert!(codes.contains(&code), "{flaw}: closed with {code}, not {codes:?}");
-        still_serves(&mut witness, &room, n).await;
+        assert!(codes.contains(&code), "{case}: closed with {code}, not {codes:?}");
+        assert_still_serves(&mut witness, &room, n).await;
     }
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_in_parts_is_a_message_and_a_frame_too_large_is_refused() {
+async fn a_fragmented_message_is_accepted_and_an_oversized_one_is_refused() {
     let scene = Scene::start().await;
     let mut client = Client::connect(&scene.admin).await.unwrap();
     let text = "{\"type\":\"client:ping\",\"ts\":5,\"x\":\"é\"}".as_bytes();
     let middle = text.iter().position(|byte| *byte == 0xc3).unwrap() + 1;
-    let parts = [
+    let fragments = [
         not_final(TEXT, &text[..middle]),
         masked_frame(PING, b"between the parts"),
         not_final(CONTINUATION, b""),
         masked_frame(CONTINUATION, &text[middle..]),
     ];
-    for byte in parts.concat() {
+    for byte in fragments.concat() {
         client.send_bytes(&[byte]).await.unwrap();
     }
     assert_eq!(next(&mut client, "server:pong").await["ts"], 5);
@@ -88,39 +90,40 @@ async fn a_message_in_parts_is_a_message_and_a_frame_too_large_is_refused() {
     client.send_bytes(&masked_frame(BINARY, b"\xff\x00")).await.unwrap();
     assert_eq!(next(&mut client, "server:error").await["code"], "INVALID_MESSAGE", "binary");
 
-    // Too large, and small enough to be skipped: the connection stays, in one frame or in many.
+    // A message above the limit but small enough to be skipped is refused, in one frame or in fragments; the
+    // connection stays open.
     let large = "x".repeat(100_000);
     client.send_message(Message::text(large.clone())).await.unwrap();
     assert_eq!(next(&mut client, "server:error").await["code"], "MESSAGE_TOO_LARGE");
-    let parts: Vec<u8> = (0..10)
+    let fragments: Vec<u8> = (0..10)
         .map(|n| not_final(if n == 0 { TEXT } else { CONTINUATION }, &large.as_bytes()[..10_000]))
         .chain([masked_frame(CONTINUATION, b"")])
         .flatten()
         .collect();
-    client.send_bytes(&parts).await.unwrap();
+    client.send_bytes(&fragments).await.unwrap();
     assert_eq!(next(&mut client, "server:error").await["code"], "MESSAGE_TOO_LARGE");
     so_far(&mut client).await;
 
-    // Larger than that, the connection cannot go on; it says so before it ends.
+    // A message too large to be skipped ends the connection, after an error frame.
     for size in [2_000_000, 20_000_000] {
         let mut client = Client::connect(&scene.admin).await.unwrap();
-        // All of it can be written: a reset in the middle could take the hub's last words along.
+        // Write the whole frame: a reset during the write could discard the hub's error frame.
         client.send_bytes(&masked_frame(TEXT, &vec![b'x'; size])).await.unwrap();
-        let told = next(&mut client, "server:error").await;
-        assert_eq!(told["code"], "MESSAGE_TOO_LARGE", "{size} bytes");
+        let error = next(&mut client, "server:error").await;
+        assert_eq!(error["code"], "MESSAGE_TOO_LARGE", "{size} bytes");
         assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1009, "{size} bytes");
     }
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn json_that_says_nothing_sensible_is_refused_and_the_connection_stays() {
+async fn invalid_json_and_invalid_messages_are_refused_and_the_connection_stays_open() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
     so_far(&mut client).await;
     let send = |rest: &str| format!(r#"{{"type":"client:send_message","roomId":"{room}",{rest}}}"#);
-    let no_json = [
+    let invalid_json = [
         "",
         " ",
         "{",
@@ -137,13 +140,13 @@ async fn json_that_says_nothing_sensible_is_refused_and_the_connection_stays() {
         "{\"type\":\"client:ping\",\"ts\":01}",
         "{\"a\":\"\u{1}\"}",
     ];
-    for text in no_json {
-        answered(&mut client, text, "INVALID_JSON").await;
+    for text in invalid_json {
+        assert_error(&mut client, text, "INVALID_JSON").await;
     }
     for escape in [r#""\ud800""#, r#""\udc00x""#, r#""\ud800\ud800""#, r#""\x41""#, r#""\u12""#] {
-        answered(&mut client, &send(&format!(r#""content":{escape}"#)), "INVALID_JSON").await;
+        assert_error(&mut client, &send(&format!(r#""content":{escape}"#)), "INVALID_JSON").await;
     }
-    let no_message = [
+    let invalid_messages = [
         "null",
         "true",
         "7",
@@ -169,8 +172,8 @@ async fn json_that_says_nothing_sensible_is_refused_and_the_connection_stays() {
         r#"{"type":"client:ping","ts":1,"ts":2}"#,
         r#"{"type":"client:ping","type":"client:ping","ts":1}"#,
     ];
-    for text in no_message {
-        answered(&mut client, text, "INVALID_MESSAGE").await;
+    for text in invalid_messages {
+        assert_error(&mut client, text, "INVALID_MESSAGE").await;
     }
     for rest in [
         r#""content":5"#,
@@ -185,37 +188,37 @@ async fn json_that_says_nothing_sensible_is_refused_and_the_connection_stays() {
         r#""content":"a","content":"b""#,
         r#""content":"a","c\u006fntent":"b""#,
     ] {
-        answered(&mut client, &send(rest), "INVALID_MESSAGE").await;
+        assert_error(&mut client, &send(rest), "INVALID_MESSAGE").await;
     }
-    // Deeper than any stack: seen while it is walked, not when it is too late.
+    // Nesting deeper than any stack is refused while it is scanned, before it is parsed.
     let deep = format!("{{\"type\":{}", "[".repeat(60_000));
-    answered(&mut client, &deep, "JSON_TOO_DEEP").await;
+    assert_error(&mut client, &deep, "JSON_TOO_DEEP").await;
     assert!(scene.admin.history(&room).await.unwrap().is_empty());
 
-    // Odd, and legal: it is stored and told as it came.
-    let odd = "\u{0}\u{7f}\u{202e}\u{fffd}\u{10ffff}e\u{301}\r\n<script>&amp;'\"\\";
-    client.say_and_wait(&room, odd, "odd").await.unwrap();
-    assert_eq!(heard(&mut client).await["content"], odd);
-    assert_eq!(scene.admin.history(&room).await.unwrap()[0]["content"], odd);
+    // Unusual but valid text is stored and published unchanged.
+    let unusual = "\u{0}\u{7f}\u{202e}\u{fffd}\u{10ffff}e\u{301}\r\n<script>&amp;'\"\\";
+    client.say_and_wait(&room, unusual, "odd").await.unwrap();
+    assert_eq!(heard(&mut client).await["content"], unusual);
+    assert_eq!(scene.admin.history(&room).await.unwrap()[0]["content"], unusual);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn random_damage_to_good_frames_harms_nobody_else() {
+async fn randomly_corrupted_frames_do_not_affect_other_clients() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut witness = following(&scene.admin, &room).await;
     let mut rng = seed::rng();
-    let good = message(&room, "a good message", "m").to_string();
+    let valid = message(&room, "a good message", "m").to_string();
     for round in 0..150 {
-        let (mut client, door) = match rng.below(2) {
+        let (mut client, protocol) = match rng.below(2) {
             0 => (Client::connect(&scene.admin).await.unwrap().0, "client"),
             _ => (Socket::open(scene.url(), "/ws/broker", &[]).await.unwrap(), "broker"),
         };
-        let mut bytes = masked_frame(TEXT, good.as_bytes());
+        let mut bytes = masked_frame(TEXT, valid.as_bytes());
         for _ in 0..=rng.below(4) {
-            let at = rng.below(bytes.len() as u64) as usize;
-            bytes[at] ^= 1 << rng.below(8);
+            let index = rng.below(bytes.len() as u64) as usize;
+            bytes[index] ^= 1 << rng.below(8);
         }
         bytes.truncate(bytes.len() - (rng.below(4) * rng.below(20)) as usize);
         client.send_bytes(&bytes).await.unwrap();
@@ -223,18 +226,18 @@ async fn random_damage_to_good_frames_harms_nobody_else() {
             drop(client);
         } else if let Ok(SocketEvent::Frame(frame)) = client.next(std::time::Duration::from_millis(20)).await
         {
-            assert!(frame["type"].is_string(), "{door}: {frame}");
+            assert!(frame["type"].is_string(), "{protocol}: {frame}");
         }
         if round % 10 == 0 {
             scene.assert_never_panicked();
-            still_serves(&mut witness, &room, round).await;
+            assert_still_serves(&mut witness, &room, round).await;
         }
     }
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_cut_in_mid_frame_leave_nothing_behind() {
+async fn a_connection_cut_in_mid_frame_stores_no_message() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut witness = following(&scene.admin, &room).await;
@@ -242,13 +245,13 @@ async fn connections_cut_in_mid_frame_leave_nothing_behind() {
         let client = Client::connect(&scene.admin).await.unwrap();
         client.0.cut_in_mid_frame(&message(&room, &format!("never {n}"), "m")).await.unwrap();
     }
-    still_serves(&mut witness, &room, 0).await;
-    assert_eq!(scene.admin.history(&room).await.unwrap().len(), 1, "half a message is no message");
+    assert_still_serves(&mut witness, &room, 0).await;
+    assert_eq!(scene.admin.history(&room).await.unwrap().len(), 1, "an incomplete message is not stored");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_pings_is_answered_or_ended_and_slows_nobody() {
+async fn a_flood_of_pings_is_answered_or_disconnected_while_others_are_served() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut witness = following(&scene.admin, &room).await;
@@ -257,17 +260,19 @@ async fn a_flood_of_pings_is_answered_or_ended_and_slows_nobody() {
     reader.send_bytes(&flood).await.unwrap();
     so_far(&mut reader).await;
 
-    // Whoever floods and does not read fills its own outbox, and is ended for it.
-    let mut deaf = Client::connect(&scene.admin).await.unwrap();
-    let drowned = async { while deaf.send_bytes(&flood).await.is_ok() {} };
-    let (drowned, ()) =
-        tokio::join!(tokio::time::timeout(TEST_TIMEOUT, drowned), still_serves(&mut witness, &room, 1));
-    drowned.expect("a flood without a reader is ended");
+    // A client that floods and does not read fills its own outbox and is disconnected.
+    let mut not_reading = Client::connect(&scene.admin).await.unwrap();
+    let disconnected = async { while not_reading.send_bytes(&flood).await.is_ok() {} };
+    let (disconnected, ()) = tokio::join!(
+        tokio::time::timeout(TEST_TIMEOUT, disconnected),
+        assert_still_serves(&mut witness, &room, 1)
+    );
+    disconnected.expect("a flooding client that does not read is disconnected");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_broker_takes_malformed_frames_no_worse() {
+async fn the_broker_refuses_malformed_frames() {
     let scene = Scene::start().await;
     let cases: [(Vec<u8>, u16); 4] = [
         (masked_frame(TEXT, b"\xff"), 1007),
@@ -283,7 +288,7 @@ async fn the_broker_takes_malformed_frames_no_worse() {
     let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     broker.send_message(Message::binary(b"{}".to_vec())).await.unwrap();
     assert_eq!(broker.frame(TEST_TIMEOUT).await.unwrap()["error"], "Invalid JSON");
-    let wrong = [
+    let invalid = [
         json!({ "type": "msg.route", "from": 1, "path": "a/b" }),
         json!({ "type": "msg.route", "from": "x", "path": "a\u{0}b" }),
         json!({ "type": "msg.route", "from": "x", "path": "a/".repeat(40) }),
@@ -293,7 +298,7 @@ async fn the_broker_takes_malformed_frames_no_worse() {
         json!({ "type": "agent.create", "id": "a/../b" }),
         json!({ "type": "msg.listen", "agentId": ["a"] }),
     ];
-    for frame in wrong {
+    for frame in invalid {
         let reply = broker.ask(frame.clone()).await.unwrap();
         let kind = format!("{}.error", frame["type"].as_str().unwrap());
         assert_eq!(reply["type"], kind, "{frame}");
@@ -303,7 +308,7 @@ async fn the_broker_takes_malformed_frames_no_worse() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_handshake_is_no_connection() {
+async fn an_invalid_handshake_is_refused() {
     let scene = Scene::start().await;
     let plain = RestClient::outsider(scene.url()).get("/ws/client").await.unwrap();
     assert_eq!(plain.status, 426);
@@ -319,7 +324,9 @@ async fn what_is_no_handshake_is_no_connection() {
         tcp.write_all(garbage).await.unwrap();
         let mut answer = Vec::new();
         tcp.shutdown().await.unwrap();
-        let _ = tokio::time::timeout(TEST_TIMEOUT, tcp.read_to_end(&mut answer)).await.expect("it ends");
+        let _ = tokio::time::timeout(TEST_TIMEOUT, tcp.read_to_end(&mut answer))
+            .await
+            .expect("the hub closes the connection before the timeout");
         let text = String::from_utf8_lossy(&answer);
         assert!(text.is_empty() || text.starts_with("HTTP/1.1 400"), "{text}");
     }
@@ -328,21 +335,23 @@ async fn what_is_no_handshake_is_no_connection() {
 
 fn not_final(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = masked_frame(opcode, payload);
-    frame[0] &= !NOT_FINAL;
+    frame[0] &= !FINAL_BIT;
     frame
 }
 
-async fn answered(client: &mut Client, text: &str, code: &str) {
+/// Sends a text frame and asserts that the hub refuses it with this error code.
+async fn assert_error(client: &mut Client, text: &str, code: &str) {
     client.send_message(Message::text(text)).await.unwrap();
-    // What happened in the room before may still be on its way.
+    // Earlier events of the room may still arrive before the error.
     let answer = client.wait_for(TEST_TIMEOUT, |frame| frame["type"] == "server:error").await.unwrap();
     assert_eq!(answer["code"], code, "{text:.100}");
 }
 
-async fn still_serves(witness: &mut Client, room: &str, n: usize) {
+/// Asserts that another client can still send and receive messages.
+async fn assert_still_serves(witness: &mut Client, room: &str, n: usize) {
     let id = format!("witness {n}");
     let ack = witness.say_and_wait(room, "still here", &id).await.unwrap();
-    let told =
+    let published =
         witness.wait_for(TEST_TIMEOUT, |frame| frame["message"]["clientMessageId"] == *id).await.unwrap();
-    assert_eq!(told["message"]["id"], ack.message_id);
+    assert_eq!(published["message"]["id"], ack.message_id);
 }

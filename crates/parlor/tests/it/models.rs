@@ -1,4 +1,5 @@
-//! Models that the hub asks by itself: who may name one, what is kept of its key, and what it decides.
+//! Routers, the model endpoints that the hub calls for triage: who may create and use them, how their API key
+//! is protected, and how their answers select agents.
 
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, bytes_in, contains};
@@ -10,25 +11,25 @@ use serde_json::{Value, json};
 
 const CANARY: &str = "sk-canary-of-a-router-0123";
 
-/// Where a router may be in these tests.
+/// A hub that allows this endpoint, with trace logging so that a leaked key would be found in the log.
 async fn scene(endpoint: &ModelEndpoint) -> Scene {
     Scene::with(&[allowed(endpoint), ("PARLOR_LOG_LEVEL", "trace")]).await
 }
 
-async fn make_router(person: &RestClient, url: &str, more: Value) -> Value {
+async fn make_router(user: &RestClient, url: &str, extra: Value) -> Value {
     let mut body = json!({ "name": "picker", "llmBaseUrl": url, "llmApiKey": CANARY, "llmModel": "small" });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let answer = person.post("/api/routers", body).await.unwrap();
+    body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    let answer = user.post("/api/routers", body).await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.data().unwrap()
 }
 
-fn at(router: &Value) -> String {
+fn router_path(router: &Value) -> String {
     format!("/api/routers/{}", router["id"].as_str().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
+async fn a_router_is_private_to_its_creator_and_its_key_is_never_returned() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let mut scene = scene(&endpoint).await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
@@ -39,55 +40,57 @@ async fn a_router_is_its_makers_and_its_key_is_never_shown_again() {
     assert_refused(&alice.post("/api/routers", body).await.unwrap(), 403);
     let shared = make_router(&scene.admin, &endpoint.url, global.clone()).await;
 
-    let names = async |person: &RestClient| -> Vec<Value> {
-        let list = person.get("/api/routers").await.unwrap().data().unwrap();
+    let router_ids = async |user: &RestClient| -> Vec<Value> {
+        let list = user.get("/api/routers").await.unwrap().data().unwrap();
         list.as_array().unwrap().iter().map(|router| router["id"].clone()).collect()
     };
-    assert_eq!(names(&alice).await, [own["id"].clone(), shared["id"].clone()]);
-    assert_eq!(names(&bob).await, [shared["id"].clone()]);
-    // Somebody else's and none at all are told alike.
-    for path in [at(&own), "/api/routers/never".to_owned()] {
+    assert_eq!(router_ids(&alice).await, [own["id"].clone(), shared["id"].clone()]);
+    assert_eq!(router_ids(&bob).await, [shared["id"].clone()]);
+    // A router of another user and an unknown one yield the same refusal.
+    for path in [router_path(&own), "/api/routers/never".to_owned()] {
         assert_refused(&bob.get(&path).await.unwrap(), 404);
         assert_refused(&bob.put(&path, json!({ "name": "x" })).await.unwrap(), 404);
         assert_refused(&bob.delete(&path).await.unwrap(), 404);
         assert_refused(&bob.post(&format!("{path}/test"), json!({})).await.unwrap(), 404);
     }
-    assert_refused(&bob.put(&at(&shared), json!({ "name": "x" })).await.unwrap(), 404);
-    assert_refused(&alice.put(&at(&own), global).await.unwrap(), 403);
+    assert_refused(&bob.put(&router_path(&shared), json!({ "name": "x" })).await.unwrap(), 404);
+    assert_refused(&alice.put(&router_path(&own), global).await.unwrap(), 403);
     assert_eq!(endpoint.unseen(), 0);
 
-    // It is used, and for its own address only.
-    let test = format!("{}/test", at(&own));
+    // The key is sent to its own base URL only: changing the URL requires the key again.
+    let test = format!("{}/test", router_path(&own));
     let answer = alice.post(&test, json!({})).await.unwrap().data().unwrap();
     assert_eq!(answer, json!({ "success": true }));
     assert_eq!(endpoint.asked().await.unwrap().headers["authorization"], format!("Bearer {CANARY}"));
-    let elsewhere = json!({ "llmBaseUrl": "https://model.example/v1" });
-    assert_refused(&alice.put(&at(&own), elsewhere).await.unwrap(), 400);
-    let renamed =
-        alice.put(&at(&own), json!({ "name": "other", "llmBaseUrl": own["llmBaseUrl"] })).await.unwrap();
+    let other_url = json!({ "llmBaseUrl": "https://model.example/v1" });
+    assert_refused(&alice.put(&router_path(&own), other_url).await.unwrap(), 400);
+    let renamed = alice
+        .put(&router_path(&own), json!({ "name": "other", "llmBaseUrl": own["llmBaseUrl"] }))
+        .await
+        .unwrap();
     assert_eq!(renamed.data().unwrap()["name"], "other");
 
-    // Sealed, it outlives a restart.
+    // The encrypted key survives a restart.
     scene.crash_and_restart().await;
     let alice = alice.at(scene.url());
     endpoint.respond_with(ScriptedResponse::status(401, &format!("no such key: {CANARY}")));
     let answer = alice.post(&test, json!({})).await.unwrap().data().unwrap();
-    let words = "the model's server does not accept the key: no such key: …";
-    assert_eq!(answer, json!({ "success": false, "error": words }));
+    let error = "the model's server does not accept the key: no such key: …";
+    assert_eq!(answer, json!({ "success": false, "error": error }));
     assert_eq!(endpoint.asked().await.unwrap().headers["authorization"], format!("Bearer {CANARY}"));
 
     let audit =
         scene.admin.at(scene.url()).get("/api/audit?limit=100").await.unwrap().data().unwrap().to_string();
     assert!(audit.contains("router_created") && audit.contains("router_changed"), "{audit}");
-    let printed = scene.hub.log();
-    assert!(!audit.contains(CANARY), "told to admins");
-    assert!(!contains(&bytes_in(scene.data()), CANARY), "on the disk");
-    assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
+    let log = scene.hub.log();
+    assert!(!audit.contains(CANARY), "the key is in the audit log");
+    assert!(!contains(&bytes_in(scene.data()), CANARY), "the key is in the data directory");
+    assert_eq!(log.lines().find(|line| line.contains(CANARY)), None, "the key is in the log");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn private_networks_are_refused_unless_they_are_allowed() {
+async fn routers_on_private_networks_are_refused_unless_allowed() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::start().await;
     let alice = scene.person("alice").await;
@@ -113,11 +116,11 @@ async fn private_networks_are_refused_unless_they_are_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_is_tested_five_times_a_minute_at_most() {
+async fn router_tests_are_limited_to_five_per_minute() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_LIMITS", "on")]).await;
     let alice = scene.person("alice").await;
-    let test = format!("{}/test", at(&make_router(&alice, &endpoint.url, json!({})).await));
+    let test = format!("{}/test", router_path(&make_router(&alice, &endpoint.url, json!({})).await));
     for _ in 0..5 {
         assert_eq!(alice.post(&test, json!({})).await.unwrap().status, 200);
     }
@@ -125,8 +128,8 @@ async fn a_model_is_tested_five_times_a_minute_at_most() {
     scene.ends_well().await;
 }
 
-/// Alice's room, in which a model picks which of these agents answer.
-async fn picked_room(scene: Scene, router: Option<&str>, agents: &[&str]) -> (Room, Gateway) {
+/// A room of Alice with the policy `triage` and these agents. `router` is the URL of its model endpoint.
+async fn room_with_triage(scene: Scene, router: Option<&str>, agents: &[&str]) -> (Room, Gateway) {
     let room = Room::on(scene).await;
     let gateway = room.gateway("g1", agents).await;
     let mut changes = json!({ "policy": "triage" });
@@ -142,39 +145,46 @@ async fn picked_room(scene: Scene, router: Option<&str>, agents: &[&str]) -> (Ro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rooms_model_picks_who_answers_with_one_question() {
+async fn the_router_of_a_room_picks_the_answering_agents_with_one_request() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let scene = scene(&endpoint).await;
-    let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna", "bert", "carl"]).await;
+    let (mut room, mut gateway) =
+        room_with_triage(scene, Some(&endpoint.url), &["anna", "bert", "carl"]).await;
 
     endpoint.respond_with(ScriptedResponse::say("YES 2"));
     room.say("who can bake?").await;
-    let turn = gateway.turn().await.unwrap();
-    assert_eq!((&turn["agentId"], &turn["routingMode"]), (&json!("bert"), &json!("broadcast")));
-    let asked = endpoint.asked().await.unwrap().body;
-    let question: Value = serde_json::from_str(asked["messages"][1]["content"].as_str().unwrap()).unwrap();
+    let run = gateway.turn().await.unwrap();
+    assert_eq!((&run["agentId"], &run["routingMode"]), (&json!("bert"), &json!("broadcast")));
+    let request = endpoint.asked().await.unwrap().body;
+    let question: Value = serde_json::from_str(request["messages"][1]["content"].as_str().unwrap()).unwrap();
     assert_eq!(question["message"], json!({ "from": "alice", "text": "who can bake?" }));
-    assert!(!asked["messages"][0]["content"].as_str().unwrap().contains("bake"), "it is data");
-    gateway.complete(&turn, "r1", "I can").await.unwrap();
+    assert!(
+        !request["messages"][0]["content"].as_str().unwrap().contains("bake"),
+        "the message is data and not part of the instructions"
+    );
+    gateway.complete(&run, "r1", "I can").await.unwrap();
     room.reply().await;
 
     endpoint.respond_with(ScriptedResponse::say("NO"));
     let ignored = room.say("never mind").await;
-    // Called by name, nobody is asked.
-    let called = room.say("@anna, @bert and @carl, hello").await;
+    // An addressed message needs no triage.
+    let addressed = room.say("@anna, @bert and @carl, hello").await;
     for _ in 0..3 {
-        assert_eq!(gateway.turn().await.unwrap()["messageId"], called);
+        assert_eq!(gateway.turn().await.unwrap()["messageId"], addressed);
     }
-    // What came before in the room was decided before.
-    let reasons = room.deliveries(&ignored).await;
-    assert!(reasons.iter().all(|one| one["reason"] == "it was not for this agent"), "{reasons:?}");
-    assert_eq!(endpoint.unseen(), 1, "one question for each message");
+    // Triage decides the messages of a room in order, so the earlier message has been decided.
+    let deliveries = room.deliveries(&ignored).await;
+    assert!(
+        deliveries.iter().all(|delivery| delivery["reason"] == "it was not for this agent"),
+        "{deliveries:?}"
+    );
+    assert_eq!(endpoint.unseen(), 1, "one triage request per message");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_can_decide_everybody_answers() {
-    for act in [
+async fn all_agents_answer_when_triage_fails() {
+    for response in [
         ScriptedResponse::status(500, "broken"),
         ScriptedResponse::say("hm, maybe"),
         ScriptedResponse::Garbage,
@@ -182,8 +192,8 @@ async fn where_nobody_can_decide_everybody_answers() {
     ] {
         let endpoint = ModelEndpoint::start().await.unwrap();
         let scene = scene(&endpoint).await;
-        let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna", "bert"]).await;
-        endpoint.respond_with(act);
+        let (mut room, mut gateway) = room_with_triage(scene, Some(&endpoint.url), &["anna", "bert"]).await;
+        endpoint.respond_with(response);
         room.say("hello there").await;
         let mut agents = vec![gateway.turn().await.unwrap()["agentId"].clone()];
         agents.push(gateway.turn().await.unwrap()["agentId"].clone());
@@ -194,18 +204,18 @@ async fn where_nobody_can_decide_everybody_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_says_nothing_in_time_decides_nothing() {
+async fn all_agents_answer_when_triage_times_out() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_TRIAGE_TIMEOUT", "1")]).await;
-    for act in [ScriptedResponse::Hang, ScriptedResponse::Stall("YES ".into())] {
-        endpoint.respond_with(act);
+    for response in [ScriptedResponse::Hang, ScriptedResponse::Stall("YES ".into())] {
+        endpoint.respond_with(response);
     }
-    let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
+    let (mut room, mut gateway) = room_with_triage(scene, Some(&endpoint.url), &["anna"]).await;
     for number in 0..2 {
-        let said = room.say("is anybody there?").await;
-        let turn = gateway.turn().await.unwrap();
-        assert_eq!((&turn["agentId"], &turn["messageId"]), (&json!("anna"), &json!(said)));
-        gateway.complete(&turn, &format!("r{number}"), "I am").await.unwrap();
+        let message = room.say("is anybody there?").await;
+        let run = gateway.turn().await.unwrap();
+        assert_eq!((&run["agentId"], &run["messageId"]), (&json!("anna"), &json!(message)));
+        gateway.complete(&run, &format!("r{number}"), "I am").await.unwrap();
         room.reply().await;
     }
     assert_eq!(endpoint.unseen(), 2);
@@ -213,48 +223,48 @@ async fn a_model_that_says_nothing_in_time_decides_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_decided_is_answered_within_the_budget_of_a_day() {
+async fn runs_after_failed_triage_count_against_the_daily_budget() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let scene = Scene::with(&[allowed(&endpoint), ("PARLOR_MAX_TURNS_PER_DAY", "1")]).await;
     for _ in 0..2 {
         endpoint.respond_with(ScriptedResponse::status(500, "broken"));
     }
-    let (mut room, mut gateway) = picked_room(scene, Some(&endpoint.url), &["anna"]).await;
+    let (mut room, mut gateway) = room_with_triage(scene, Some(&endpoint.url), &["anna"]).await;
     room.say("is anybody there?").await;
-    let turn = gateway.turn().await.unwrap();
-    gateway.complete(&turn, "r1", "I am").await.unwrap();
+    let run = gateway.turn().await.unwrap();
+    gateway.complete(&run, "r1", "I am").await.unwrap();
     room.reply().await;
-    let again = room.say("and now?").await;
-    assert_eq!(room.deliveries(&again).await[0]["reason"], "the turns of this day are used up");
+    let message = room.say("and now?").await;
+    assert_eq!(room.deliveries(&message).await[0]["reason"], "the turns of this day are used up");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn models_pick_among_models() {
-    let (mut judge, mut speaker) =
+async fn triage_picks_among_service_agents() {
+    let (mut triage_model, mut agent_model) =
         (ModelEndpoint::start().await.unwrap(), ModelEndpoint::start().await.unwrap());
-    let places = [&judge, &speaker].map(|endpoint| allowed(endpoint).1).join(",");
-    let mut room = Room::on(Scene::with(&[("PARLOR_ALLOWED_ENDPOINTS", &places)]).await).await;
-    let sage = make_service_agent(&room.scene.admin, &speaker.url, json!({})).await;
+    let endpoints = [&triage_model, &agent_model].map(|endpoint| allowed(endpoint).1).join(",");
+    let mut room = Room::on(Scene::with(&[("PARLOR_ALLOWED_ENDPOINTS", &endpoints)]).await).await;
+    let sage = make_service_agent(&room.scene.admin, &agent_model.url, json!({})).await;
     room.add(sage["id"].as_str().unwrap()).await;
-    let router = make_router(&room.alice, &judge.url, json!({})).await;
+    let router = make_router(&room.alice, &triage_model.url, json!({})).await;
     let changes = json!({ "policy": "triage", "routerId": router["id"] });
     room.alice.put(&format!("/api/rooms/{}", room.room), changes).await.unwrap().data().unwrap();
-    judge.respond_with(ScriptedResponse::say("NO")).respond_with(ScriptedResponse::say("YES 1"));
+    triage_model.respond_with(ScriptedResponse::say("NO")).respond_with(ScriptedResponse::say("YES 1"));
     let ignored = room.say("I am off").await;
-    let asked = judge.asked().await.unwrap().body;
-    let question: Value = serde_json::from_str(asked["messages"][1]["content"].as_str().unwrap()).unwrap();
-    let known = &question["agents"][0];
-    assert_eq!((&known["name"], &known["description"]), (&json!("Sage"), &json!("knows things")));
+    let request = triage_model.asked().await.unwrap().body;
+    let question: Value = serde_json::from_str(request["messages"][1]["content"].as_str().unwrap()).unwrap();
+    let agent = &question["agents"][0];
+    assert_eq!((&agent["name"], &agent["description"]), (&json!("Sage"), &json!("knows things")));
     room.say("who knows the way?").await;
     assert_eq!(room.reply().await["content"], "Hello from small");
     assert_eq!(room.deliveries(&ignored).await[0]["reason"], "it was not for this agent");
-    assert_eq!(speaker.unseen(), 1);
+    assert_eq!(agent_model.unseen(), 1);
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_runs_the_hub_names_a_model_for_all_rooms() {
+async fn the_operator_configures_a_triage_model_for_all_rooms() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let settings = [
         ("PARLOR_TRIAGE_URL", endpoint.url.as_str()),
@@ -263,55 +273,56 @@ async fn whoever_runs_the_hub_names_a_model_for_all_rooms() {
         ("PARLOR_TRIAGE_API", "anthropic"),
         ("PARLOR_LOG_LEVEL", "trace"),
     ];
-    let (mut room, mut gateway) = picked_room(Scene::with(&settings).await, None, &["anna", "bert"]).await;
+    let (mut room, mut gateway) =
+        room_with_triage(Scene::with(&settings).await, None, &["anna", "bert"]).await;
     endpoint.respond_with(ScriptedResponse::say("YES 1"));
     room.say("anybody there").await;
     assert_eq!(gateway.turn().await.unwrap()["agentId"], "anna");
-    let asked = endpoint.asked().await.unwrap();
-    assert_eq!((&*asked.path, &*asked.headers["x-api-key"]), ("/v1/messages", CANARY));
-    let printed = room.scene.hub.log();
-    assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
+    let request = endpoint.asked().await.unwrap();
+    assert_eq!((&*request.path, &*request.headers["x-api-key"]), ("/v1/messages", CANARY));
+    let log = room.scene.hub.log();
+    assert_eq!(log.lines().find(|line| line.contains(CANARY)), None, "the key is in the log");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_takes_only_a_router_that_its_admin_may_use() {
+async fn a_room_accepts_only_a_router_that_its_admin_may_use() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let scene = scene(&endpoint).await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
-    let of_bob = make_router(&bob, &endpoint.url, json!({})).await;
+    let router_of_bob = make_router(&bob, &endpoint.url, json!({})).await;
     let room = format!("/api/rooms/{}", alice.make_room("kitchen", &[&bob]).await.unwrap());
-    assert_refused(&alice.put(&room, json!({ "routerId": of_bob["id"] })).await.unwrap(), 404);
+    assert_refused(&alice.put(&room, json!({ "routerId": router_of_bob["id"] })).await.unwrap(), 404);
     assert_refused(&alice.put(&room, json!({ "routerId": "no id!" })).await.unwrap(), 400);
     let own = make_router(&alice, &endpoint.url, json!({})).await;
-    let taken = alice.put(&room, json!({ "routerId": own["id"] })).await.unwrap().data().unwrap();
-    assert_eq!(taken["routerId"], own["id"]);
-    assert_eq!(alice.delete(&at(&own)).await.unwrap().status, 200);
+    let updated = alice.put(&room, json!({ "routerId": own["id"] })).await.unwrap().data().unwrap();
+    assert_eq!(updated["routerId"], own["id"]);
+    assert_eq!(alice.delete(&router_path(&own)).await.unwrap().status, 200);
     assert_eq!(alice.get(&room).await.unwrap().data().unwrap()["routerId"], Value::Null);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_removed_reads_on_through_no_model_of_their_own() {
+async fn the_router_of_a_removed_member_receives_no_messages() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let scene = scene(&endpoint).await;
-    let (mut room, mut gateway) = picked_room(scene, None, &["anna"]).await;
-    let at = format!("/api/rooms/{}", room.room);
-    let of_bob = format!("{at}/members/{}", room.bob.user_id());
-    assert_eq!(room.alice.put(&of_bob, json!({ "role": "admin" })).await.unwrap().status, 200);
+    let (mut room, mut gateway) = room_with_triage(scene, None, &["anna"]).await;
+    let room_path = format!("/api/rooms/{}", room.room);
+    let membership_path = format!("{room_path}/members/{}", room.bob.user_id());
+    assert_eq!(room.alice.put(&membership_path, json!({ "role": "admin" })).await.unwrap().status, 200);
     let router = make_router(&room.bob, &endpoint.url, json!({})).await;
-    assert_eq!(room.bob.put(&at, json!({ "routerId": router["id"] })).await.unwrap().status, 200);
-    assert_eq!(room.alice.delete(&of_bob).await.unwrap().status, 200);
+    assert_eq!(room.bob.put(&room_path, json!({ "routerId": router["id"] })).await.unwrap().status, 200);
+    assert_eq!(room.alice.delete(&membership_path).await.unwrap().status, 200);
 
     room.say("Bob must not hear of this").await;
-    // What came before in the room was decided before.
-    let called = room.say("@anna, hello").await;
+    // Triage decides the messages of a room in order, so the earlier message has been decided.
+    let addressed = room.say("@anna, hello").await;
     loop {
-        let turn = gateway.turn().await.unwrap();
-        if turn["messageId"] == called {
+        let run = gateway.turn().await.unwrap();
+        if run["messageId"] == addressed {
             break;
         }
-        gateway.complete(&turn, "r1", "I hear").await.unwrap();
+        gateway.complete(&run, "r1", "I hear").await.unwrap();
     }
     assert_eq!(endpoint.unseen(), 0);
     room.scene.ends_well().await;

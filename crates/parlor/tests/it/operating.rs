@@ -1,4 +1,4 @@
-//! What whoever runs a hub relies on.
+//! Operation of a hub: metrics, rate limits and connection limits.
 
 mod metrics;
 mod rates;

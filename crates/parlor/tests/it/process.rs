@@ -1,5 +1,5 @@
-//! Tests that need a process of its own: crashes and power loss, signals, start-up and shutdown, the command line,
-//! gateways and the programs they run.
+//! Tests that need a separate hub process: crashes and power loss, signals, start-up and shutdown, the
+//! command line, gateways and the programs they run.
 
 pub mod agents;
 mod broker_crash;

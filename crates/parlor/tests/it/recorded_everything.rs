@@ -1,6 +1,6 @@
-//! What the web page is tested with is what a hub tells: `web/tests/recorded.test.ts` replays a file, and here the same
-//! is done anew and compared with it, place by place. Whoever changes a frame records it again (`npm run record`), and
-//! sees there what the page makes of it.
+//! Keeps the recording that `web/tests/recorded.test.ts` replays in line with the hub: repeats the recorded
+//! session and compares the shape of every frame, field by field. After a change of a frame, record again
+//! with `npm run record` and run the web tests.
 
 use crate::scene::{Scene, so_far};
 use parlor_testkit::agentim::{Client, message};
@@ -11,103 +11,105 @@ use std::collections::{BTreeMap, BTreeSet};
 const RECORDED: &str = include_str!("../../../../web/tests/fixtures/everything.jsonl");
 const ROOM: &str = "welcome";
 
-/// Each place of each kind of frame, with the kinds of values that were there.
-type Forms = BTreeMap<String, BTreeSet<&'static str>>;
+/// Path of every field in every type of frame, with the JSON types of its values.
+type Shapes = BTreeMap<String, BTreeSet<&'static str>>;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_page_is_tested_with_has_the_form_of_what_is_told() {
+async fn recorded_frames_have_the_shape_of_current_frames() {
     let recorded: Vec<Value> = RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let recorded = forms_of(&recorded);
-    let now = forms_of(&everything().await);
-    let places: BTreeSet<&String> = recorded.keys().chain(now.keys()).collect();
-    let changed = places.into_iter().filter(|place| recorded.get(*place) != now.get(*place));
+    let recorded = shapes_of(&recorded);
+    let current = shapes_of(&replay_session().await);
+    let paths: BTreeSet<&String> = recorded.keys().chain(current.keys()).collect();
+    let changed = paths.into_iter().filter(|path| recorded.get(*path) != current.get(*path));
     let changed: Vec<String> = changed
-        .map(|place| format!("{place}: {:?}, now {:?}", recorded.get(place), now.get(place)))
+        .map(|path| format!("{path}: {:?}, now {:?}", recorded.get(path), current.get(path)))
         .collect();
     assert!(changed.is_empty(), "record it again with `npm run record`:\n{}", changed.join("\n"));
 }
 
-/// A person has the guide show everything, as the page does it; what was told, and the history in the end.
-async fn everything() -> Vec<Value> {
+/// Repeats the recorded session: connects like the web page and has the guide demonstrate everything. Returns
+/// all received frames, followed by the history of the room.
+async fn replay_session() -> Vec<Value> {
     let scene = Scene::with(&[("PARLOR_WELCOME", "on")]).await;
     let ada = &scene.admin;
-    let mut page = Page { client: Client::open(scene.url()).await.unwrap(), told: Vec::new() };
+    let mut page = PageClient { client: Client::open(scene.url()).await.unwrap(), frames: Vec::new() };
     page.client.send(&json!({ "type": "client:auth", "token": ada.token() })).await.unwrap();
-    // Whoever asked for events before this was told would hear of it twice.
-    page.until(|frame| frame["type"] == "server:presence").await;
+    // A client that subscribed to events before this frame would receive the presence twice.
+    page.wait_for(|frame| frame["type"] == "server:presence").await;
     page.client.send(&json!({ "type": "client:join_room", "roomId": ROOM, "since": "now" })).await.unwrap();
-    page.until(|frame| frame["type"] == "server:room_joined").await;
+    page.wait_for(|frame| frame["type"] == "server:room_joined").await;
     if ada.history(ROOM).await.unwrap().is_empty() {
-        // The guide has the first word.
-        page.until(|frame| frame["type"] == "server:message_complete").await;
+        // The guide posts the first message.
+        page.wait_for(|frame| frame["type"] == "server:message_complete").await;
     }
     page.client.send(&json!({ "type": "client:subscribe_events" })).await.unwrap();
-    page.until(|frame| frame["type"] == "server:events_subscribed").await;
+    page.wait_for(|frame| frame["type"] == "server:events_subscribed").await;
     ada.post(&format!("/api/messages/rooms/{ROOM}/read"), json!({})).await.unwrap();
-    page.until(|frame| frame["type"] == "server:read_receipt").await;
+    page.wait_for(|frame| frame["type"] == "server:read_receipt").await;
     page.client.send(&message(ROOM, "@guide everything", "c1")).await.unwrap();
-    let asked = page.until(|frame| frame["type"] == "server:permission_request").await;
+    let request = page.wait_for(|frame| frame["type"] == "server:permission_request").await;
     let answer = json!({
         "type": "client:permission_response",
-        "requestId": asked["requestId"],
+        "requestId": request["requestId"],
         "decision": "allow",
-        "inputDigest": asked["inputDigest"],
+        "inputDigest": request["inputDigest"],
     });
     page.client.send(&answer).await.unwrap();
-    let asked = page.until(|frame| frame["event"]["kind"] == "ask_user").await;
-    let own =
+    let request = page.wait_for(|frame| frame["event"]["kind"] == "ask_user").await;
+    let custom_answer =
         |index: usize, text: &str| json!({ "question_index": index, "selected": [], "custom_text": text });
-    let answers = [own(0, "Tea"), own(1, "Now")];
-    let body = json!({ "question_id": asked["event"]["data"]["question_id"], "answers": answers });
+    let answers = [custom_answer(0, "Tea"), custom_answer(1, "Now")];
+    let body = json!({ "question_id": request["event"]["data"]["question_id"], "answers": answers });
     ada.post("/api/ask-user-response", body).await.unwrap();
-    page.until(|frame| frame["event"]["kind"] == "turn_complete").await;
-    page.told.extend(so_far(&mut page.client).await);
+    page.wait_for(|frame| frame["event"]["kind"] == "turn_complete").await;
+    page.frames.extend(so_far(&mut page.client).await);
     let history = ada.get(&format!("/api/messages/rooms/{ROOM}?limit=50")).await.unwrap().data().unwrap();
-    page.told.push(json!({ "history": history }));
-    page.told
+    page.frames.push(json!({ "history": history }));
+    page.frames
 }
 
-struct Page {
+struct PageClient {
     client: Client,
-    told: Vec<Value>,
+    frames: Vec<Value>,
 }
 
-impl Page {
-    async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+impl PageClient {
+    async fn wait_for(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
         loop {
             let frame = self.client.frame(TEST_TIMEOUT).await.unwrap();
-            self.told.push(frame.clone());
-            if wanted(&frame) {
+            self.frames.push(frame.clone());
+            if matches(&frame) {
                 return frame;
             }
         }
     }
 }
 
-fn forms_of(told: &[Value]) -> Forms {
-    let mut forms = Forms::new();
-    for frame in told {
-        let words = ["/type", "/event/kind", "/event/phase", "/chunk/type"].map(|word| frame.pointer(word));
-        let name: Vec<&str> = words.into_iter().flatten().filter_map(Value::as_str).collect();
-        note(frame, &name.join(" "), &mut forms);
+fn shapes_of(frames: &[Value]) -> Shapes {
+    let mut shapes = Shapes::new();
+    for frame in frames {
+        let labels =
+            ["/type", "/event/kind", "/event/phase", "/chunk/type"].map(|pointer| frame.pointer(pointer));
+        let name: Vec<&str> = labels.into_iter().flatten().filter_map(Value::as_str).collect();
+        add_shape(frame, &name.join(" "), &mut shapes);
     }
-    forms
+    shapes
 }
 
-fn note(value: &Value, place: &str, forms: &mut Forms) {
-    let kind = match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "yes or no",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+fn add_shape(value: &Value, path: &str, shapes: &mut Shapes) {
+    let json_type = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
         Value::Array(items) => {
-            items.iter().for_each(|item| note(item, &format!("{place}[]"), forms));
-            "a list"
+            items.iter().for_each(|item| add_shape(item, &format!("{path}[]"), shapes));
+            "array"
         }
         Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| note(value, &format!("{place}.{key}"), forms));
-            "an object"
+            fields.iter().for_each(|(key, value)| add_shape(value, &format!("{path}.{key}"), shapes));
+            "object"
         }
     };
-    forms.entry(place.to_owned()).or_default().insert(kind);
+    shapes.entry(path.to_owned()).or_default().insert(json_type);
 }

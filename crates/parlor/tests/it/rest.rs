@@ -1,4 +1,5 @@
-//! The REST API: every endpoint's shape, histories without gaps, rooms and who may do what in them.
+//! The REST API: shape and status of every endpoint, paging without gaps, search, and the permissions of room
+//! roles.
 
 mod agents;
 mod arrangement;

@@ -1,4 +1,6 @@
-//! Who comes back with a position sees what it missed, once and in order, or is told to start over.
+//! Resume on the client socket.
+//!
+//! A client that rejoins with a position receives missed events once and in order, or a resync.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use tokio::sync::Barrier;
 use crate::scene::{Scene, contents, following, heard, next, refused, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_cut_at_random_see_every_message_once_and_in_order() {
+async fn clients_cut_at_random_receive_every_message_once_and_in_order() {
     const CLIENTS: usize = 8;
     const MESSAGES: usize = 1_500;
     let scene = Scene::start().await;
@@ -23,8 +25,8 @@ async fn clients_cut_at_random_see_every_message_once_and_in_order() {
     let everyone_joined = Arc::new(Barrier::new(CLIENTS + 1));
     let mut clients = tokio::task::JoinSet::new();
     for n in 0..CLIENTS {
-        let wanderer = Wanderer {
-            person: scene.admin.clone(),
+        let client = UnstableClient {
+            user: scene.admin.clone(),
             room: room.clone(),
             rng: Rng::new(seed ^ n as u64),
             position: following(&scene.admin, &room).await.join(&room).await.unwrap(),
@@ -34,28 +36,28 @@ async fn clients_cut_at_random_see_every_message_once_and_in_order() {
         let everyone_joined = everyone_joined.clone();
         clients.spawn(async move {
             everyone_joined.wait().await;
-            wanderer.until(MESSAGES).await
+            client.until(MESSAGES).await
         });
     }
     everyone_joined.wait().await;
     let mut writer = Client::connect(&scene.admin).await.unwrap();
-    say_many(&mut writer, &room, 0..MESSAGES, "text").await;
+    send_many(&mut writer, &room, 0..MESSAGES, "text").await;
     let history = contents(&scene.admin.history(&room).await.unwrap());
     assert_eq!(history.len(), MESSAGES);
     let mut cuts = 0;
-    while let Some(wanderer) = clients.join_next().await {
-        let wanderer = wanderer.unwrap();
-        assert_eq!(contents(&wanderer.seen), history);
-        assert!(wanderer.seen.is_sorted_by_key(|message| message["seq"].as_u64().unwrap()));
-        cuts += wanderer.cuts;
+    while let Some(client) = clients.join_next().await {
+        let client = client.unwrap();
+        assert_eq!(contents(&client.seen), history);
+        assert!(client.seen.is_sorted_by_key(|message| message["seq"].as_u64().unwrap()));
+        cuts += client.cuts;
     }
     assert!(cuts > 5 * CLIENTS, "only {cuts} cuts");
     scene.ends_well().await;
 }
 
-/// A client whose connection breaks again and again.
-struct Wanderer {
-    person: RestClient,
+/// A client whose connection is cut repeatedly at random and that resumes from its last position.
+struct UnstableClient {
+    user: RestClient,
     room: String,
     rng: Rng,
     position: String,
@@ -63,10 +65,10 @@ struct Wanderer {
     cuts: usize,
 }
 
-impl Wanderer {
+impl UnstableClient {
     async fn until(mut self, messages: usize) -> Self {
         while self.seen.len() < messages {
-            let mut client = Client::connect(&self.person).await.unwrap();
+            let mut client = Client::connect(&self.user).await.unwrap();
             let join = json!({ "type": "client:join_room", "roomId": self.room, "since": self.position });
             client.send(&join).await.unwrap();
             let frames = 1 + self.rng.below(200);
@@ -88,7 +90,7 @@ impl Wanderer {
     fn take(&mut self, frame: Value) {
         match frame["type"].as_str().unwrap() {
             "server:new_message" => self.seen.push(frame["message"].clone()),
-            // That the room was made may be told late.
+            // The update from the creation of the room may arrive after the join.
             "server:room_joined" | "server:room_update" => {}
             "server:presence" => return,
             other => panic!("{other} came: {frame}"),
@@ -104,29 +106,34 @@ fn seq(position: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_position_of_another_history_is_answered_with_resync() {
+async fn a_position_of_another_epoch_or_ahead_of_the_log_yields_a_resync() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut writer = following(&scene.admin, &room).await;
     let ack = writer.say_and_wait(&room, "before", "m0").await.unwrap();
     heard(&mut writer).await;
-    let (epoch, other) = (ack.epoch.clone(), if ack.epoch == "00000001" { "00000002" } else { "00000001" });
-    for since in [format!("{other}-0"), format!("{other}-{}", ack.seq), format!("{epoch}-{}", ack.seq + 1000)]
-    {
+    let (epoch, other_epoch) =
+        (ack.epoch.clone(), if ack.epoch == "00000001" { "00000002" } else { "00000001" });
+    for since in [
+        format!("{other_epoch}-0"),
+        format!("{other_epoch}-{}", ack.seq),
+        format!("{epoch}-{}", ack.seq + 1000),
+    ] {
         let mut client = Client::connect(&scene.admin).await.unwrap();
         let joined = client.join_since(&room, &since).await.unwrap();
         assert!(joined.resync && joined.missed.is_empty(), "{since}: {joined:?}");
         assert!(joined.position.starts_with(&epoch), "{joined:?}");
-        // From there on it is live, and the position it was given is good.
-        let said = format!("after {since}");
-        writer.say_and_wait(&room, &said, &said).await.unwrap();
-        assert_eq!(heard(&mut client).await["content"], *said);
+        // After the resync the client receives live events, and can resume from the position that it
+        // received.
+        let text = format!("after {since}");
+        writer.say_and_wait(&room, &text, &text).await.unwrap();
+        assert_eq!(heard(&mut client).await["content"], *text);
         drop(client);
         let mut client = Client::connect(&scene.admin).await.unwrap();
         let joined = client.join_since(&room, &joined.position).await.unwrap();
         assert_eq!((joined.resync, joined.missed.len()), (false, 1));
     }
-    // A bare number is a place in the present history.
+    // A position without an epoch is a sequence number of the current epoch.
     let mut client = Client::connect(&scene.admin).await.unwrap();
     let joined = client.join_since(&room, &(ack.seq - 1).to_string()).await.unwrap();
     assert_eq!((joined.resync, joined.missed.len()), (false, 4));
@@ -134,12 +141,12 @@ async fn a_position_of_another_history_is_answered_with_resync() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_keeps_positions_good() {
+async fn positions_stay_valid_after_a_restart() {
     let mut scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut client = following(&scene.admin, &room).await;
     let position = client.join(&room).await.unwrap();
-    say_many(&mut client, &room, 0..50, "text").await;
+    send_many(&mut client, &room, 0..50, "text").await;
     scene.crash_and_restart().await;
     let mut client = Client::connect(&scene.admin).await.unwrap();
     let joined = client.join_since(&room, &position).await.unwrap();
@@ -148,7 +155,7 @@ async fn a_restart_keeps_positions_good() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_removed_while_away_gets_nothing_of_what_was_said() {
+async fn a_member_removed_while_offline_receives_no_missed_messages() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -159,13 +166,13 @@ async fn who_was_removed_while_away_gets_nothing_of_what_was_said() {
     let mut client = Client::connect(&bob).await.unwrap();
     let join = json!({ "type": "client:join_room", "roomId": room, "since": position });
     refused(&mut client, join, "NOT_A_MEMBER").await;
-    let told = so_far(&mut client).await;
-    assert!(told.iter().all(|frame| frame.get("message").is_none()), "{told:?}");
+    let frames = so_far(&mut client).await;
+    assert!(frames.iter().all(|frame| frame.get("message").is_none()), "{frames:?}");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_and_deletions_are_resumed_like_messages() {
+async fn edits_and_deletions_are_replayed_like_messages() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
@@ -180,9 +187,9 @@ async fn edits_and_deletions_are_resumed_like_messages() {
     let join = json!({ "type": "client:join_room", "roomId": room, "since": position });
     client.send(&join).await.unwrap();
     next(&mut client, "server:room_joined").await;
-    // The last thing that happened; what is told of the rest has come by then.
+    // The deletion is the last event; all earlier ones have arrived before it.
     let last = next(&mut client, "server:message_deleted").await;
-    // Events applied in order give what reading the history anew gives.
+    // Applying the replayed events in order yields the current history.
     let mut state: Vec<Value> = Vec::new();
     for frame in so_far(&mut client).await.into_iter().chain([last]) {
         let message = frame["message"].clone();
@@ -200,39 +207,40 @@ async fn edits_and_deletions_are_resumed_like_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backlog_larger_than_memory_and_outbox_is_replayed_while_more_is_said() {
+async fn more_missed_events_than_replay_buffer_and_outbox_hold_are_replayed_during_writes() {
     let scene =
         Scene::with(&[("PARLOR_OUTBOX_MAX_FRAMES", "16"), ("PARLOR_OUTBOX_MAX_BYTES", "16384")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
-    say_by_rest(&scene.admin, &room, 0..1_300).await;
+    post_many(&scene.admin, &room, 0..1_300).await;
 
     let (admin, same_room) = (scene.admin.clone(), room.clone());
-    let more = tokio::spawn(async move { say_by_rest(&admin, &same_room, 1_300..1_500).await });
-    replays(&scene, &room, &position, 1_500).await;
-    more.await.unwrap();
-    // Again from within what is kept in memory, which is still far more than the outbox holds.
+    let posting = tokio::spawn(async move { post_many(&admin, &same_room, 1_300..1_500).await });
+    assert_replayed(&scene, &room, &position, 1_500).await;
+    posting.await.unwrap();
+    // Resume from a position inside the replay buffer; the missed events still exceed the outbox.
     let history = scene.admin.history(&room).await.unwrap();
     let epoch = position.split('-').next().unwrap();
     let recent = format!("{epoch}-{}", history[1_499 - 600]["seq"]);
-    replays(&scene, &room, &recent, 600).await;
+    assert_replayed(&scene, &room, &recent, 600).await;
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_few_large_messages_are_replayed_though_they_exceed_the_outbox() {
+async fn large_messages_that_exceed_the_outbox_are_replayed() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let position = following(&scene.admin, &room).await.join(&room).await.unwrap();
     for n in 0..40 {
         scene.admin.post_message(&room, &format!("{n} {}", "x".repeat(90_000))).await.unwrap();
     }
-    replays(&scene, &room, &position, 40).await;
+    assert_replayed(&scene, &room, &position, 40).await;
     scene.ends_well().await;
 }
 
-/// Joins at a position, and the last so many messages of the history come, once and in order.
-async fn replays(scene: &Scene, room: &str, position: &str, messages: usize) {
+/// Resumes from a position and asserts that the last `messages` messages of the history arrive once and in
+/// order.
+async fn assert_replayed(scene: &Scene, room: &str, position: &str, messages: usize) {
     let mut position = json!(position);
     let (mut seen, mut joined) = (Vec::new(), false);
     while seen.len() < messages || !joined {
@@ -243,7 +251,8 @@ async fn replays(scene: &Scene, room: &str, position: &str, messages: usize) {
         while seen.len() < messages || !joined {
             let frame = match client.next(Duration::from_secs(30)).await.unwrap() {
                 SocketEvent::Frame(frame) => frame,
-                // Once it is live, so small an outbox may overflow; a replay never does.
+                // After the join this small outbox may overflow with live events; a replay never overflows
+                // it.
                 SocketEvent::Closed(1013) if joined => break,
                 SocketEvent::Closed(code) => panic!("closed with {code} after {} messages", seen.len()),
             };
@@ -261,26 +270,26 @@ async fn replays(scene: &Scene, room: &str, position: &str, messages: usize) {
     assert_eq!(contents(&seen), history[history.len() - messages..]);
 }
 
-/// Sends many messages and waits for all acknowledgements, with a few under way at a time.
-async fn say_many(client: &mut Client, room: &str, numbers: std::ops::Range<usize>, text: &str) {
-    const UNDER_WAY: usize = 32;
-    let (mut waiting, last) = (0, numbers.end - 1);
+/// Sends messages and waits for all acknowledgements; at most `MAX_UNACKNOWLEDGED` are outstanding.
+async fn send_many(client: &mut Client, room: &str, numbers: std::ops::Range<usize>, text: &str) {
+    const MAX_UNACKNOWLEDGED: usize = 32;
+    let (mut unacknowledged, last) = (0, numbers.end - 1);
     for n in numbers {
         client.say(room, &format!("{text} {n}"), &format!("{text}{n}")).await.unwrap();
-        waiting += 1;
-        while waiting >= UNDER_WAY || (n == last && waiting > 0) {
+        unacknowledged += 1;
+        while unacknowledged >= MAX_UNACKNOWLEDGED || (n == last && unacknowledged > 0) {
             client.wait_for_type("server:message_ack").await.unwrap();
-            waiting -= 1;
+            unacknowledged -= 1;
         }
     }
 }
 
-/// Through the other door, so that nobody's outbox is in play.
-async fn say_by_rest(person: &RestClient, room: &str, numbers: std::ops::Range<usize>) {
+/// Posts messages over REST, so that no outbox of a writer is involved.
+async fn post_many(user: &RestClient, room: &str, numbers: std::ops::Range<usize>) {
     let mut posts = tokio::task::JoinSet::new();
     for n in numbers {
-        let (person, room) = (person.clone(), room.to_owned());
-        posts.spawn(async move { person.post_message(&room, &format!("text {n}")).await.map(drop) });
+        let (user, room) = (user.clone(), room.to_owned());
+        posts.spawn(async move { user.post_message(&room, &format!("text {n}")).await.map(drop) });
         if posts.len() >= 16 {
             posts.join_next().await.unwrap().unwrap().unwrap();
         }
@@ -291,31 +300,31 @@ async fn say_by_rest(person: &RestClient, room: &str, numbers: std::ops::Range<u
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn joining_again_a_room_that_is_followed_misses_nothing() {
+async fn rejoining_a_joined_room_loses_no_message() {
     const MESSAGES: usize = 300;
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
-    let mut restless = following(&scene.admin, &room).await;
+    let mut rejoining = following(&scene.admin, &room).await;
     let mut writer = Client::connect(&scene.admin).await.unwrap();
-    let all: Vec<String> = (0..MESSAGES).map(|n| format!("message {n}")).collect();
-    let saying = async {
-        for (n, content) in all.iter().enumerate() {
+    let expected: Vec<String> = (0..MESSAGES).map(|n| format!("message {n}")).collect();
+    let writing = async {
+        for (n, content) in expected.iter().enumerate() {
             writer.say_and_wait(&room, content, &format!("again-{n}")).await.unwrap();
         }
     };
-    // As a page does that shows the room again: one join after the other, all without a position.
-    let hearing = async {
+    // Repeated joins without a position, as the web page sends them when it shows the room again.
+    let reading = async {
         let mut seen = Vec::new();
-        while seen.last() != all.last() {
-            restless.send(&json!({ "type": "client:join_room", "roomId": room })).await.unwrap();
-            let frame = restless.frame(TEST_TIMEOUT).await.unwrap();
+        while seen.last() != expected.last() {
+            rejoining.send(&json!({ "type": "client:join_room", "roomId": room })).await.unwrap();
+            let frame = rejoining.frame(TEST_TIMEOUT).await.unwrap();
             if frame["type"] == "server:new_message" {
                 seen.push(frame["message"]["content"].as_str().unwrap().to_owned());
             }
         }
         seen
     };
-    let ((), seen) = tokio::join!(saying, hearing);
-    assert_eq!(seen, all);
+    let ((), seen) = tokio::join!(writing, reading);
+    assert_eq!(seen, expected);
     scene.ends_well().await;
 }

@@ -1,4 +1,7 @@
-//! What most tests begin with: a hub of their own, its admin, a few people, and bare HTTP.
+//! Test fixture: a hub of its own for each test, its admin, more users, and helpers for sockets and raw HTTP.
+//!
+//! Shared by all tests of this folder. Protocol clients (`Client`, `Broker`, `Gateway`, `RestClient`) are in
+//! `parlor_testkit`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,9 +17,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 pub const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
-/// Everyone's password in these tests, but for the admin's.
+/// Password of every user that the tests create; the admin has `parlor_testkit::hub::PASSWORD`.
 pub const PASSWORD: &str = "Plain-sailing-9";
 
+/// A running hub with its data directory, the command that restarts it, and its signed-in admin.
 pub struct Scene {
     pub command: HubCommand,
     pub hub: Hub,
@@ -25,7 +29,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A hub inside this process, without rate limits, and its admin.
+    /// Starts a hub inside the test process, without rate limits.
     pub async fn start() -> Self {
         Self::start_with(|command| command).await
     }
@@ -38,7 +42,7 @@ impl Scene {
         Self::on(Topology::InProcess, change).await
     }
 
-    /// A hub as a process of its own, for tests whose subject that is.
+    /// Starts the hub as a separate process, for tests of crashes, signals and the command line.
     pub async fn process() -> Self {
         Self::process_with(|command| command).await
     }
@@ -71,21 +75,21 @@ impl Scene {
         self.admin.make_user(name, PASSWORD).await.unwrap()
     }
 
-    /// Somebody whose agents hear these of outside sources.
+    /// Creates a user whose agents may receive messages of external sources on these path patterns.
     pub async fn hearer(&self, name: &str, patterns: &[&str]) -> RestClient {
-        let person = self.person(name).await;
-        let path = format!("/api/users/{}", person.user_id());
+        let user = self.person(name).await;
+        let path = format!("/api/users/{}", user.user_id());
         let changed = self.admin.put(&path, json!({ "hears": patterns })).await.unwrap().data().unwrap();
         assert_eq!(changed["hears"], json!(patterns));
-        person
+        user
     }
 
-    /// Sets the hub's clock forward. Timers that count real time, such as timeouts of connections, do not notice.
+    /// Moves the hub's clock forward. Timers on real time, such as connection timeouts, are not affected.
     pub fn advance(&self, by: Duration) {
         self.command.clock.advance(by);
     }
 
-    /// A crash and a new start on the same data. Tokens stay good, the address does not.
+    /// Crashes the hub and starts it again on the same data. Tokens stay valid; the URL changes.
     pub async fn crash_and_restart(&mut self) {
         self.hub.crash().await.unwrap();
         self.assert_never_panicked();
@@ -99,7 +103,7 @@ impl Scene {
         assert!(!log.contains("panicked"), "{log}");
     }
 
-    /// The hub ends by itself when told to, and has nothing bad to say for itself.
+    /// Stops the hub and asserts that it shuts down within 10 seconds and never panicked.
     pub async fn ends_well(mut self) {
         self.hub.stop(Duration::from_secs(10)).await.unwrap();
         self.assert_never_panicked();
@@ -110,24 +114,24 @@ fn set(command: HubCommand, settings: &[(&str, &str)]) -> HubCommand {
     settings.iter().fold(command, |command, (name, value)| command.env(name, value))
 }
 
-/// A connection of this person that follows the room.
-pub async fn following(person: &RestClient, room: &str) -> Client {
-    let mut client = Client::connect(person).await.unwrap();
+/// Connects a client of this user and joins the room from now on.
+pub async fn following(user: &RestClient, room: &str) -> Client {
+    let mut client = Client::connect(user).await.unwrap();
     client.join(room).await.unwrap();
     client
 }
 
-/// The next frame of a kind.
+/// Waits for the next frame of this type and skips all others.
 pub async fn next(client: &mut Client, kind: &str) -> Value {
     client.wait_for_type(kind).await.unwrap()
 }
 
-/// The next message in any room.
+/// Waits for the next new message in any joined room.
 pub async fn heard(client: &mut Client) -> Value {
     next(client, "server:new_message").await["message"].clone()
 }
 
-/// Everything that came before the answer to a ping: what the hub had to say so far.
+/// Returns all frames that the hub has queued for this client: those that arrive before the answer to a ping.
 pub async fn so_far(client: &mut Client) -> Vec<Value> {
     let ts = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
     client.send(&json!({ "type": "client:ping", "ts": ts })).await.unwrap();
@@ -141,7 +145,7 @@ pub async fn so_far(client: &mut Client) -> Vec<Value> {
     }
 }
 
-/// Sends a frame and expects this error code for it.
+/// Sends a frame and asserts that the hub refuses it with this error code.
 pub async fn refused(client: &mut Client, frame: Value, code: &str) -> Value {
     client.send(&frame).await.unwrap();
     let error = next(client, "server:error").await;
@@ -153,16 +157,16 @@ pub fn contents(frames: &[Value]) -> Vec<String> {
     frames.iter().map(|frame| frame["content"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Why the hub does not take this person's connection.
-pub async fn auth_error(person: &RestClient) -> String {
-    let mut client = Client::open(person.url()).await.unwrap();
-    client.send(&json!({ "type": "client:auth", "token": person.token() })).await.unwrap();
+/// Asserts that the hub refuses this user's token on the client socket; returns the error message.
+pub async fn auth_error(user: &RestClient) -> String {
+    let mut client = Client::open(user.url()).await.unwrap();
+    client.send(&json!({ "type": "client:auth", "token": user.token() })).await.unwrap();
     let result = next(&mut client, "server:auth_result").await;
     assert_eq!(result["ok"], false, "{result}");
     result["error"].as_str().unwrap().to_owned()
 }
 
-/// What came back on a bare connection.
+/// Response on a raw TCP connection.
 #[derive(Debug)]
 pub struct Bare {
     pub status: u16,
@@ -170,13 +174,17 @@ pub struct Bare {
     pub body: String,
 }
 
-/// Sends a request as it is written, so that a test decides over every byte of it, and reads to the end.
+/// Writes these bytes to a TCP connection, so that a test controls every byte of the request, and reads the
+/// response until the hub closes the connection.
 pub async fn bare(url: &str, request: &[u8]) -> Bare {
     let mut stream = connect(url).await;
     stream.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    tokio::time::timeout(TEST_TIMEOUT, read).await.expect("an answer in time").unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, read)
+        .await
+        .expect("the hub answers and closes the connection before the timeout")
+        .unwrap();
     let answer = String::from_utf8_lossy(&answer).into_owned();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
@@ -187,14 +195,14 @@ pub async fn connect(url: &str) -> TcpStream {
     TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap()
 }
 
-/// A request with a JSON body as text, whatever that text is.
+/// Sends a request whose body is this text, which may be malformed JSON.
 pub async fn send_text(
-    person: &RestClient,
+    user: &RestClient,
     method: Method,
     path: &str,
     body: impl Into<reqwest::Body>,
 ) -> RestResponse {
-    RestResponse::of(person.request(method, path).body(body)).await.unwrap()
+    RestResponse::of(user.request(method, path).body(body)).await.unwrap()
 }
 
 #[track_caller]
@@ -204,14 +212,14 @@ pub fn assert_refused(answer: &RestResponse, status: u16) {
     assert!(answer.body["error"].as_str().is_some_and(|sentence| !sentence.is_empty()), "{answer:?}");
 }
 
-/// A key of this person with these scopes.
-pub async fn make_key(person: &RestClient, scopes: &[&str]) -> (String, String) {
+/// Creates an API key of this user with these scopes; returns its id and its secret.
+pub async fn make_key(user: &RestClient, scopes: &[&str]) -> (String, String) {
     let body = json!({ "name": "a program", "scopes": scopes });
-    let key = person.post("/api/keys", body).await.unwrap().data().unwrap();
+    let key = user.post("/api/keys", body).await.unwrap().data().unwrap();
     (key["id"].as_str().unwrap().to_owned(), key["key"].as_str().unwrap().to_owned())
 }
 
-/// Reads until the connection ends; what came on the way, and the close code.
+/// Reads until the hub closes the connection; returns the received frames and the close code.
 pub async fn until_closed(socket: &mut Socket) -> (Vec<Value>, u16) {
     let mut frames = Vec::new();
     loop {
@@ -222,14 +230,14 @@ pub async fn until_closed(socket: &mut Socket) -> (Vec<Value>, u16) {
     }
 }
 
-/// A revoked connection receives the reason and is closed.
+/// Asserts that the hub sends `SESSION_REVOKED` and closes the connection with 1008.
 pub async fn assert_revoked(socket: &mut Socket) {
-    let told = socket.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SESSION_REVOKED").await;
-    told.expect("the connection receives the reason");
+    let error = socket.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SESSION_REVOKED").await;
+    error.expect("the hub sends the reason before it closes the connection");
     assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 1008);
 }
 
-/// Everything in the files of a directory, also below it.
+/// Returns the concatenated contents of all files in a directory and its subdirectories.
 pub fn bytes_in(directory: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {

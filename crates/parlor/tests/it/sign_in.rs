@@ -1,4 +1,5 @@
-//! Signing in: the first admin, passwords, tokens and their renewal, sessions, keys, and the people an admin keeps.
+//! Accounts and authentication: passwords, tokens, sign-ins, second factors, invitations, API keys, user
+//! management, runtime settings, and the audit log.
 
 mod audit;
 mod invitations;

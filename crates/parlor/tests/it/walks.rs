@@ -1,4 +1,4 @@
-//! What is said through one door is seen through the others, in the same order, once.
+//! A message sent through one protocol is delivered through all others, once and in order.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, contents, following, heard, next, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_people_talk_in_one_room() {
+async fn two_users_exchange_messages_in_one_room() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let (mut at_alice, mut at_bob) = (following(&alice, &room).await, following(&bob, &room).await);
 
     let ack = at_alice.say_and_wait(&room, "Hello @bob", "a1").await.unwrap();
-    let said = heard(&mut at_bob).await;
-    assert_eq!(said, heard(&mut at_alice).await, "both see the same");
-    assert_eq!(said["id"], ack.message_id);
-    assert_eq!((&said["roomId"], &said["senderId"]), (&json!(room), &json!(alice.user_id())));
-    assert_eq!((&said["senderName"], &said["senderType"]), (&json!("alice"), &json!("user")));
-    assert_eq!((&said["type"], &said["content"]), (&json!("text"), &json!("Hello @bob")));
-    assert_eq!((&said["mentions"], &said["clientMessageId"]), (&json!(["bob"]), &json!("a1")));
-    assert_eq!(said["seq"], ack.seq);
-    assert!(said.get("replyToId").is_none() && said.get("editedAt").is_none(), "{said}");
+    let received = heard(&mut at_bob).await;
+    assert_eq!(received, heard(&mut at_alice).await, "both members receive the same frame");
+    assert_eq!(received["id"], ack.message_id);
+    assert_eq!((&received["roomId"], &received["senderId"]), (&json!(room), &json!(alice.user_id())));
+    assert_eq!((&received["senderName"], &received["senderType"]), (&json!("alice"), &json!("user")));
+    assert_eq!((&received["type"], &received["content"]), (&json!("text"), &json!("Hello @bob")));
+    assert_eq!((&received["mentions"], &received["clientMessageId"]), (&json!(["bob"]), &json!("a1")));
+    assert_eq!(received["seq"], ack.seq);
+    assert!(received.get("replyToId").is_none() && received.get("editedAt").is_none(), "{received}");
 
     let reply = json!({
         "type": "client:send_message", "roomId": room, "content": "Hi", "replyToId": ack.message_id,
@@ -42,12 +42,12 @@ async fn two_people_talk_in_one_room() {
     assert_eq!(heard(&mut at_alice).await["id"], posted["id"]);
     let history = alice.history(&room).await.unwrap();
     assert_eq!(contents(&history), ["Hello @bob", "Hi", "by REST"]);
-    assert_eq!(history[0], said, "history says what the socket said");
+    assert_eq!(history[0], received, "the history equals the frames of the socket");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_deletions_and_read_receipts_reach_the_others() {
+async fn edits_deletions_and_read_receipts_are_published_to_members() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -58,9 +58,9 @@ async fn edits_deletions_and_read_receipts_reach_the_others() {
     assert_eq!(unread[&room]["unread"], 1, "{unread}");
 
     let edited = alice.put(&path, json!({ "content": "first" })).await.unwrap().data().unwrap();
-    let told = next(&mut at_bob, "server:message_edited").await["message"].clone();
-    assert_eq!(told, edited);
-    assert_eq!((&told["content"], &told["id"]), (&json!("first"), &posted["id"]));
+    let published = next(&mut at_bob, "server:message_edited").await["message"].clone();
+    assert_eq!(published, edited);
+    assert_eq!((&published["content"], &published["id"]), (&json!("first"), &posted["id"]));
     let revisions = bob.get(&format!("{path}/history")).await.unwrap().data().unwrap();
     assert_eq!(revisions[0]["previousContent"], "frist");
 
@@ -72,7 +72,7 @@ async fn edits_deletions_and_read_receipts_reach_the_others() {
     let unread = bob.get("/api/messages/recent").await.unwrap().data().unwrap();
     assert_eq!(unread[&room]["unread"], 0, "{unread}");
 
-    assert_eq!(bob.delete(&path).await.unwrap().status, 403, "not his message");
+    assert_eq!(bob.delete(&path).await.unwrap().status, 403, "only the author may delete a message");
     alice.delete(&path).await.unwrap();
     let deleted = next(&mut at_bob, "server:message_deleted").await;
     assert_eq!((&deleted["messageId"], &deleted["roomId"]), (&posted["id"], &json!(room)));
@@ -81,7 +81,7 @@ async fn edits_deletions_and_read_receipts_reach_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn typing_is_told_to_the_others_once_a_second() {
+async fn typing_is_published_to_other_members_at_most_once_per_second() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -93,17 +93,20 @@ async fn typing_is_told_to_the_others_once_a_second() {
     }
     at_alice.say_and_wait(&room, "done", "a1").await.unwrap();
     heard(&mut at_bob).await;
-    let told = of_kind(so_far(&mut at_bob).await, "server:typing");
+    let received = of_kind(so_far(&mut at_bob).await, "server:typing");
     let expected = json!({
         "type": "server:typing", "roomId": room, "userId": alice.user_id(), "username": "alice",
     });
-    assert_eq!(told, [expected], "five within a second are one");
-    for own in [&mut at_alice, &mut also_alice] {
-        heard(own).await;
-        assert!(of_kind(so_far(own).await, "server:typing").is_empty(), "nobody is told of themselves");
+    assert_eq!(received, [expected], "five typing signals within one second are published once");
+    for client in [&mut at_alice, &mut also_alice] {
+        heard(client).await;
+        assert!(
+            of_kind(so_far(client).await, "server:typing").is_empty(),
+            "no connection of the typing user receives the signal"
+        );
     }
-    // After the second it is told again; until then each attempt is swallowed.
-    let again = async {
+    // After one second the signal is published again; until then the hub drops it.
+    let published_again = async {
         loop {
             at_alice.send(&typing).await.unwrap();
             if !of_kind(so_far(&mut at_bob).await, "server:typing").is_empty() {
@@ -112,12 +115,12 @@ async fn typing_is_told_to_the_others_once_a_second() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, again).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, published_again).await.unwrap();
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn presence_is_told_to_people_who_share_a_room_and_to_nobody_else() {
+async fn presence_is_published_only_to_users_who_share_a_room() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let carol = scene.person("carol").await;
@@ -132,19 +135,22 @@ async fn presence_is_told_to_people_who_share_a_room_and_to_nobody_else() {
         online,
         json!({ "type": "server:presence", "userId": bob.user_id(), "username": "bob", "online": true })
     );
-    // A second connection, and the end of the first, change nothing about bob being there.
+    // Bob stays online until his last connection has ended.
     let second = Client::connect(&bob).await.unwrap();
     drop(first);
     drop(second);
     let offline = next(&mut at_alice, "server:presence").await;
     assert_eq!((&offline["online"], &offline["userId"]), (&json!(false), &json!(bob.user_id())));
-    let strangers = of_kind(so_far(&mut at_carol).await, "server:presence");
-    assert!(strangers.iter().all(|frame| frame["userId"] == carol.user_id()), "{strangers:?}");
+    let at_carol_presence = of_kind(so_far(&mut at_carol).await, "server:presence");
+    assert!(
+        at_carol_presence.iter().all(|frame| frame["userId"] == carol.user_id()),
+        "{at_carol_presence:?}"
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_added_or_removed_learns_of_it_and_hears_nothing_afterwards() {
+async fn an_added_or_removed_member_is_notified_and_receives_nothing_after_removal() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[]).await.unwrap();
@@ -179,7 +185,7 @@ async fn who_is_added_or_removed_learns_of_it_and_hears_nothing_afterwards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_who_sends_without_having_joined_is_joined_by_it_and_one_who_left_hears_nothing() {
+async fn sending_joins_the_room_and_leaving_ends_delivery() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -198,7 +204,7 @@ async fn a_member_who_sends_without_having_joined_is_joined_by_it_and_one_who_le
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
+async fn a_broker_agent_receives_room_messages_and_posts_in_the_room() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
@@ -222,9 +228,9 @@ async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
     at_bob.say_and_wait(&room, "@coder please", "b2").await.unwrap();
     let both = [program.pushed().await.unwrap(), program.pushed().await.unwrap()];
     let to: Vec<&Value> = both.iter().map(|push| &push["_deliveredTo"]).collect();
-    assert_eq!(to, ["coder", "listener"], "the one that was mentioned hears it too");
+    assert_eq!(to, ["coder", "listener"], "a mentioned agent receives the message without a subscription");
 
-    // Both doors speak at once; everyone sees one order.
+    // Messages over the client socket and the broker at the same time have one order for all subscribers.
     for n in 0..20 {
         at_alice.say(&room, &format!("person {n}"), &format!("p{n}")).await.unwrap();
         let routed = program.route("listener", &path, json!({ "text": format!("agent {n}") })).await.unwrap();
@@ -235,24 +241,30 @@ async fn an_agent_program_hears_the_room_and_is_heard_in_it() {
         for _ in 0..42 {
             seen.push(heard(client).await);
         }
-        assert!(of_kind(so_far(client).await, "server:new_message").is_empty(), "each once");
+        assert!(
+            of_kind(so_far(client).await, "server:new_message").is_empty(),
+            "each message is delivered once"
+        );
     }
     assert_eq!(seen[0], alice.history(&room).await.unwrap());
     assert_eq!(seen[0], seen[1]);
     let of_agent = |frame: &&Value| frame["senderType"] == "agent";
-    let spoken: Vec<Value> = seen[0].iter().filter(of_agent).cloned().collect();
-    assert_eq!(contents(&spoken), (0..20).map(|n| format!("agent {n}")).collect::<Vec<_>>());
-    assert_eq!((&spoken[0]["senderId"], &spoken[0]["type"]), (&json!("listener"), &json!("agent_response")));
-    // The speaker does not hear itself; it heard the people, in order.
+    let agent_messages: Vec<Value> = seen[0].iter().filter(of_agent).cloned().collect();
+    assert_eq!(contents(&agent_messages), (0..20).map(|n| format!("agent {n}")).collect::<Vec<_>>());
+    assert_eq!(
+        (&agent_messages[0]["senderId"], &agent_messages[0]["type"]),
+        (&json!("listener"), &json!("agent_response"))
+    );
+    // The sending agent receives no message of its own, and all messages of users in order.
     let mail = program.receive("listener").await.unwrap();
     let texts: Vec<&str> = mail.iter().map(|copy| copy["payload"]["text"].as_str().unwrap()).collect();
-    let people = seen[0].iter().filter(|frame| frame["senderType"] == "user");
-    assert_eq!(texts, people.map(|frame| frame["content"].as_str().unwrap()).collect::<Vec<_>>());
+    let user_messages = seen[0].iter().filter(|frame| frame["senderType"] == "user");
+    assert_eq!(texts, user_messages.map(|frame| frame["content"].as_str().unwrap()).collect::<Vec<_>>());
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_from_an_outside_source_reaches_subscribed_agents_by_push_and_by_receive() {
+async fn a_message_of_an_external_source_reaches_subscribed_agents_by_push_and_by_receive() {
     let scene = Scene::start().await;
     let owner = scene.hearer("owner", &["slack/team/**"]).await;
     let mut program = Broker::connect(scene.url(), &key(&owner, &["agents"]).await).await.unwrap();
@@ -271,17 +283,18 @@ async fn a_route_from_an_outside_source_reaches_subscribed_agents_by_push_and_by
         assert_eq!(routed["deliveredTo"], json!(["researcher"]));
         assert_eq!(program.pushed().await.unwrap()["payload"]["n"], n);
     }
-    let again = bridge.ok(route(3)).await.unwrap();
+    let retried = bridge.ok(route(3)).await.unwrap();
     let mail = program.receive("researcher").await.unwrap();
-    assert_eq!(again["id"], mail[3]["id"], "the same externalId is the same message");
+    assert_eq!(retried["id"], mail[3]["id"], "the same externalId is the same message");
     let numbers: Vec<&Value> = mail.iter().map(|copy| &copy["payload"]["n"]).collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4], "oldest first, also what came before it listened");
+    assert_eq!(numbers, [0, 1, 2, 3, 4], "oldest first, including messages from before msg.listen");
     assert!(mail.iter().all(|copy| copy["status"] == "delivered"), "{mail:?}");
     assert!(program.receive("researcher").await.unwrap().is_empty(), "delivered once");
 
-    let lost = bridge.route("slack-bridge", "nobody/here", json!({})).await.unwrap();
-    assert_eq!((&lost["delivered"], &lost["unmatched"]), (&json!(false), &json!(true)));
-    // A key that may only be a source is no agent, and the other way round.
+    let unmatched = bridge.route("slack-bridge", "nobody/here", json!({})).await.unwrap();
+    assert_eq!((&unmatched["delivered"], &unmatched["unmatched"]), (&json!(false), &json!(true)));
+    // An API key with the scope `sources` cannot receive mail, and one with `agents` cannot route as a
+    // source.
     let refused = bridge.ask(json!({ "type": "msg.receive", "agentId": "researcher" })).await.unwrap();
     assert_eq!(refused["type"], "msg.receive.error");
     let refused = program.ask(route(9)).await.unwrap();

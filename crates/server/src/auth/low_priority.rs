@@ -1,33 +1,36 @@
-//! Work that takes a core for a while and lets everybody else go first.
+//! Runs CPU-bound work at low priority, so that it does not delay the rest of the hub.
 
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// Runs work on the thread of the caller, which is not used for anything else afterwards: without privileges, who
-/// stands back cannot come forward again. Where the system does not let us, the work is done all the same.
+/// Runs work on the current thread after lowering its priority. The thread must not be reused for other work:
+/// without privileges, its priority cannot be raised again. If the system refuses, the work runs at normal
+/// priority.
 #[derive(Clone, Default)]
 pub struct LowPriority {
-    beat: Arc<Mutex<Weak<()>>>,
+    /// Alive while any idle-priority work runs; the wake-up threads stop when it is dropped.
+    running: Arc<Mutex<Weak<()>>>,
 }
 
 impl LowPriority {
-    /// Behind whoever talks, but with a share: a machine that is busy with other things must not keep people out.
+    /// Runs work with a higher nice value. It still gets a share of a busy machine, so that sign-ins keep
+    /// working.
     pub fn run_niced<T>(work: impl FnOnce() -> T) -> T {
         #[cfg(target_os = "linux")]
         linux::be_nice();
         work()
     }
 
-    /// With what nobody else wants of the machine.
+    /// Runs work with the idle scheduling policy: it gets only CPU time that no other thread needs.
     pub fn run_idle<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _beat = {
-            let mut held = self.beat.lock();
-            held.upgrade().unwrap_or_else(|| {
-                let beat = Arc::new(());
-                *held = Arc::downgrade(&beat);
+        let _running = {
+            let mut current = self.running.lock();
+            current.upgrade().unwrap_or_else(|| {
+                let running = Arc::new(());
+                *current = Arc::downgrade(&running);
                 #[cfg(target_os = "linux")]
-                linux::beat(&beat);
-                beat
+                linux::start_wake_up_threads(&running);
+                running
             })
         };
         #[cfg(target_os = "linux")]
@@ -47,35 +50,36 @@ mod linux {
     };
 
     const NICENESS: i32 = 10;
-    /// How long whoever is woken waits at most for a core that works behind everybody else.
-    const EVERY: Duration = Duration::from_micros(250);
-    /// With more cores than this there is a free one to wake on.
-    const MOST_CORES: usize = 16;
+    /// Interval between wake-ups of a core: the maximum delay before a woken thread preempts idle-priority
+    /// work.
+    const WAKE_UP_INTERVAL: Duration = Duration::from_micros(250);
+    /// Maximum cores with a wake-up thread. A machine with more cores has a free one for a woken thread.
+    const MAX_CORES: usize = 16;
 
     pub fn be_nice() {
         let _ = rustix::process::nice(NICENESS);
     }
 
-    /// Being nice is not enough here: who is woken waits until the thread on its core has had its slice, which is
-    /// milliseconds. An idle one it passes by at once.
+    /// Sets the idle scheduling policy. A nice value is not enough: a woken thread would wait for the running
+    /// thread's time slice, which takes milliseconds, but it preempts an idle-policy thread at once.
     pub fn be_idle() {
         let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
         let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
     }
 
-    /// At once, that is, when the core looks; and where preemption is lazy, it looks when something interrupts it,
-    /// for which the next tick may be milliseconds away. So as long as there is such work, each core has a thread
-    /// that does nothing but wake.
-    pub fn beat(while_held: &Arc<()>) {
-        let Ok(ours) = sched_getaffinity(None) else { return };
-        for core in (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core)).take(MOST_CORES) {
-            let held = Arc::downgrade(while_held);
+    /// Starts one thread per core that only wakes up periodically, until `running` is dropped. With lazy
+    /// preemption, the kernel preempts idle-policy work only at an interrupt, and the next timer tick may be
+    /// milliseconds away.
+    pub fn start_wake_up_threads(running: &Arc<()>) {
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        for core in (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).take(MAX_CORES) {
+            let running = Arc::downgrade(running);
             let wake = move || {
-                let mut here = CpuSet::new();
-                here.set(core);
-                let _ = sched_setaffinity(None, &here);
-                while held.strong_count() > 0 {
-                    std::thread::sleep(EVERY);
+                let mut own_core = CpuSet::new();
+                own_core.set(core);
+                let _ = sched_setaffinity(None, &own_core);
+                while running.strong_count() > 0 {
+                    std::thread::sleep(WAKE_UP_INTERVAL);
                 }
             };
             let _ = std::thread::Builder::new().name("parlor-beat".into()).spawn(wake);

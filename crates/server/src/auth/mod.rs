@@ -1,4 +1,4 @@
-//! Who is calling: tokens, keys, passwords, and how often one may try.
+//! Authentication: access tokens, API keys, passwords, second factors, tickets, and rate limiting.
 
 mod low_priority;
 pub mod origin;
@@ -13,7 +13,8 @@ pub mod tokens;
 use crate::App;
 use parlor_model::{Caller, Refusal};
 
-/// Turns a bearer token into a caller. Whether the account behind it still stands is asked by the engine.
+/// Resolves a bearer token, which is an access token or an API key, to a caller. The engine checks per
+/// request whether the account and the sign-in are still valid.
 pub async fn caller(app: &App, token: &str) -> Result<Caller, Refusal> {
     if token.starts_with(secrets::KEY_PREFIX) {
         let key = app.hub.key(secrets::hash(token)).await?;

@@ -1,14 +1,16 @@
-//! Keeps other people's web pages out: which `Host` and `Origin` may open a socket or use a cookie.
+//! Cross-site request protection: which `Host` and `Origin` headers may open a WebSocket or use the refresh
+//! cookie.
 
 use crate::Config;
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 use std::net::IpAddr;
 
-/// Whether a request may come from where it says it does. Programs send no `Origin`; a browser always does.
+/// Whether the `Host` and `Origin` of a request are allowed. Requests without `Origin` pass, as browsers
+/// always send it and other programs do not.
 pub fn is_allowed(headers: &HeaderMap, config: &Config) -> bool {
     let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
-    if !host_is_ours(host, config) {
+    if !is_own_host(host, config) {
         return false;
     }
     let Some(origin) = headers.get(ORIGIN) else { return true };
@@ -21,8 +23,9 @@ pub fn is_allowed(headers: &HeaderMap, config: &Config) -> bool {
     own.is_some_and(|own| own.eq_ignore_ascii_case(host))
 }
 
-/// A name that nobody told us is ours may be somebody's who points it at us: an address may not.
-fn host_is_ours(host: &str, config: &Config) -> bool {
+/// Whether the host is an IP address, localhost or a configured name. Other names are rejected: an attacker
+/// can point a domain at the hub (DNS rebinding), but not an IP address.
+fn is_own_host(host: &str, config: &Config) -> bool {
     let name = without_port(host);
     let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
     let configured = config

@@ -1,4 +1,5 @@
-//! Password hashing: argon2id, on threads of its own, a few at a time, behind everything else.
+//! Password hashing with argon2id, on dedicated low-priority threads with bounded concurrency and a bounded
+//! queue.
 
 use super::low_priority::LowPriority;
 use argon2::password_hash::phc::PasswordHash;
@@ -9,15 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// How many may wait for a free place; more are turned away, so that a flood of sign-ins cannot pile up.
+/// Maximum hashes that run or wait. Further ones are rejected, so that a flood of sign-ins cannot pile up.
 const MAX_QUEUED_HASHES: usize = 64;
 
-/// So many at once are people who come in; more are a storm, which gets what nobody else wants of the machine.
+/// Maximum hashes, running or waiting, that count as normal load and run niced. Beyond it, new ones run with
+/// idle priority.
 const NICED_JOBS_LIMIT: usize = 4;
-/// Salt and hash of a password that does not exist, compared with when there is no such account: no password fits.
+/// Salt and hash that no password matches, verified against when an account does not exist.
 const DUMMY_HASH: &str = "bm9ib2R5IGF0IGFsbCEhIQ$bm9ib2R5IGhhcyB0aGlzIHBhc3N3b3JkLCBldmVyLi4";
 
-/// Argon2 parameters for new hashes. Each stored hash names its own, so a change does not lock out existing accounts.
+/// Argon2 parameters for new hashes. Each stored hash names its own, so a change does not lock out existing
+/// accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct PasswordCost {
     memory_kib: u32,
@@ -25,12 +28,12 @@ pub struct PasswordCost {
 }
 
 impl PasswordCost {
-    /// The least that argon2id allows: protects nothing, for tests that sign in a thousand times.
-    pub const LEAST: Self = Self { memory_kib: Params::MIN_M_COST, passes: Params::MIN_T_COST };
+    /// Minimum cost that argon2id allows. Offers no protection; for tests that sign in thousands of times.
+    pub const MINIMUM: Self = Self { memory_kib: Params::MIN_M_COST, passes: Params::MIN_T_COST };
 
-    /// A hash that no password matches and that takes as long to compare as a real one, so that the time of an answer
-    /// does not tell whether the account exists.
-    fn nobody(self) -> Box<str> {
+    /// Returns a hash that no password matches and that takes as long to verify as a real one, so that the
+    /// response time does not reveal whether an account exists.
+    fn dummy_hash(self) -> Box<str> {
         let Self { memory_kib, passes } = self;
         format!("$argon2id$v=19$m={memory_kib},t={passes},p=1${DUMMY_HASH}").into()
     }
@@ -40,7 +43,7 @@ impl PasswordCost {
         Argon2::new(
             Algorithm::Argon2id,
             Version::V0x13,
-            params.expect("both costs are within argon2's bounds"),
+            params.expect("both costs are within the bounds of argon2"),
         )
     }
 }
@@ -69,7 +72,7 @@ impl Passwords {
         }
     }
 
-    /// How many are hashed or wait for it.
+    /// Number of hashes that run or wait.
     pub fn waiting(&self) -> usize {
         MAX_QUEUED_HASHES - self.queue.available_permits()
     }
@@ -79,48 +82,49 @@ impl Passwords {
         self.run(move || hash(&password, cost).into()).await
     }
 
-    /// `known` is the account's hash, if there is an account.
-    pub async fn verify(&self, password: &str, known: Option<&str>) -> Result<bool, Refusal> {
+    /// Verifies a password against the account's hash. Without an account (`None`) the result is `false`,
+    /// after the same amount of work.
+    pub async fn verify(&self, password: &str, stored: Option<&str>) -> Result<bool, Refusal> {
         let password = password.to_owned();
-        let exists = known.is_some();
-        let known: Box<str> = known.map_or_else(|| self.cost.nobody(), Into::into);
-        self.run(move || exists & matches(&password, &known)).await
+        let exists = stored.is_some();
+        let stored: Box<str> = stored.map_or_else(|| self.cost.dummy_hash(), Into::into);
+        self.run(move || exists & matches(&password, &stored)).await
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let busy = || Refusal::RateLimited { retry_after: Duration::from_secs(2) };
-        let waiting = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
+        let queued = self.queue.clone().try_acquire_owned().map_err(|_| busy())?;
         let job = self.jobs.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
-        let storm = self.waiting() > NICED_JOBS_LIMIT;
+        let overloaded = self.waiting() > NICED_JOBS_LIMIT;
         let low_priority = self.low_priority.clone();
-        let (answer, answered) = oneshot::channel();
-        // A thread for each: beside the hash it costs nothing, how far it stands back cannot be taken back without
-        // privileges, and when it ends its memory is the system's again.
+        let (sender, receiver) = oneshot::channel();
+        // One thread per hash: starting it is cheap compared to the hash, its priority cannot be raised again
+        // without privileges, and its memory returns to the system when it ends.
         let thread = std::thread::Builder::new().name("parlor-password".into());
         let started = thread.spawn(move || {
-            // To the end of the work: whoever asked may hang up, and the core is busy still.
-            let _held = (waiting, job);
-            let done = if storm { low_priority.run_idle(work) } else { LowPriority::run_niced(work) };
-            let _ = answer.send(done);
+            // Held until the work ends: the core stays busy even if the client disconnects.
+            let _permits = (queued, job);
+            let done = if overloaded { low_priority.run_idle(work) } else { LowPriority::run_niced(work) };
+            let _ = sender.send(done);
         });
         started.map_err(|_| Refusal::Unavailable)?;
-        answered.await.map_err(|_| Refusal::Unavailable)
+        receiver.await.map_err(|_| Refusal::Unavailable)
     }
 }
 
 fn hash(password: &str, cost: PasswordCost) -> String {
     let mut salt = [0; 16];
-    getrandom::fill(&mut salt).expect("the operating system gives random numbers");
+    getrandom::fill(&mut salt).expect("the operating system provides random numbers");
     let hash: PasswordHash = cost
         .hasher()
         .hash_password_with_salt(password.as_bytes(), &salt)
-        .expect("a salt of 16 bytes is valid");
+        .expect("16 bytes are a valid salt length");
     hash.to_string()
 }
 
-fn matches(password: &str, known: &str) -> bool {
-    let Ok(known) = PasswordHash::new(known) else { return false };
-    Argon2::default().verify_password(password.as_bytes(), &known).is_ok()
+fn matches(password: &str, stored: &str) -> bool {
+    let Ok(stored) = PasswordHash::new(stored) else { return false };
+    Argon2::default().verify_password(password.as_bytes(), &stored).is_ok()
 }
 
 #[cfg(test)]
@@ -129,26 +133,27 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn a_name_that_nobody_has_costs_as_much_as_one_that_somebody_has() {
+    fn an_unknown_username_costs_as_much_as_a_known_one() {
         let parameters = |hash: &str| {
             let hash = PasswordHash::new(hash).unwrap();
             let lengths = (hash.salt.unwrap().len(), hash.hash.unwrap().as_bytes().len());
             (hash.algorithm, hash.version, hash.params, lengths)
         };
-        for cost in [PasswordCost::default(), PasswordCost::LEAST] {
-            assert_eq!(parameters(&cost.nobody()), parameters(&hash("Correct-horse-1", cost)));
+        for cost in [PasswordCost::default(), PasswordCost::MINIMUM] {
+            assert_eq!(parameters(&cost.dummy_hash()), parameters(&hash("Correct-horse-1", cost)));
         }
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_storm_gets_what_nobody_else_wants_and_a_single_one_its_share() {
+    async fn a_burst_of_hashes_runs_with_idle_priority_and_a_single_one_does_not() {
         let policy = || {
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-            // After the name, which may hold anything, the policy is the 39th field; 5 is SCHED_IDLE.
+            // The scheduling policy is the 39th field after the process name, which may contain spaces; 5 is
+            // SCHED_IDLE.
             stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned()
         };
-        let passwords = Passwords::new(1, PasswordCost::LEAST);
+        let passwords = Passwords::new(1, PasswordCost::MINIMUM);
         let (finish, finishes) = mpsc::channel::<()>();
         let first = passwords.clone();
         let first = tokio::spawn(async move { first.run(move || finishes.recv().unwrap()).await });
@@ -158,7 +163,7 @@ mod tests {
                 async move { passwords.run(policy).await.unwrap() }
             })
             .collect();
-        // All of them wait for the first.
+        // Wait until all of them are queued behind the first.
         while passwords.waiting() < NICED_JOBS_LIMIT + 2 {
             tokio::task::yield_now().await;
         }
@@ -173,8 +178,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_hangs_up_does_not_free_the_place_of_the_work() {
-        let passwords = Passwords::new(1, PasswordCost::LEAST);
+    async fn a_client_that_disconnects_does_not_free_the_permit_of_running_work() {
+        let passwords = Passwords::new(1, PasswordCost::MINIMUM);
         let (started, starts) = tokio::sync::oneshot::channel();
         let (finish, finishes) = mpsc::channel::<()>();
         let work = passwords.run(move || {
@@ -183,7 +188,7 @@ mod tests {
         });
         let mut work = Box::pin(work);
         tokio::select! {
-            _ = &mut work => panic!("the work is not done"),
+            _ = &mut work => panic!("the work must not be finished yet"),
             began = starts => began.unwrap(),
         }
         drop(work);

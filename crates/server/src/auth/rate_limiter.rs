@@ -1,4 +1,4 @@
-//! How often somebody may try.
+//! Rate limiter: requests per minute for each key, such as a user or a network address.
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -12,47 +12,47 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub struct KeyedRateLimiter<Key: Hash + Eq + Clone> {
     limiter: Option<Limiter<Key>>,
-    most: u32,
-    /// Forgets addresses now and then, so that passers-by do not pile up.
-    since_cleaning: AtomicU32,
+    limit: u32,
+    /// Requests since expired keys were last removed, which happens every 1024 requests to bound memory.
+    since_cleanup: AtomicU32,
 }
 
 type Limiter<Key> = RateLimiter<Key, DefaultKeyedStateStore<Key>, DefaultClock, StateInformationMiddleware>;
 
-/// How often one may in all, and how often now.
+/// Limit per minute, and how many requests remain now.
 pub struct RateLimitStatus {
     pub limit: u32,
     pub remaining: u32,
 }
 
 impl<Key: Hash + Eq + Clone> KeyedRateLimiter<Key> {
-    pub fn per_minute(most: Option<u32>) -> Self {
-        let most = most.and_then(NonZeroU32::new);
-        let limiter = |most| RateLimiter::keyed(Quota::per_minute(most)).with_middleware();
+    pub fn per_minute(limit: Option<u32>) -> Self {
+        let limit = limit.and_then(NonZeroU32::new);
+        let limiter = |limit| RateLimiter::keyed(Quota::per_minute(limit)).with_middleware();
         Self {
-            limiter: most.map(limiter),
-            most: most.map_or(0, NonZeroU32::get),
-            since_cleaning: AtomicU32::new(0),
+            limiter: limit.map(limiter),
+            limit: limit.map_or(0, NonZeroU32::get),
+            since_cleanup: AtomicU32::new(0),
         }
     }
 
-    pub fn is_on(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.limiter.is_some()
     }
 
-    pub fn most(&self) -> u32 {
-        self.most
+    pub fn limit(&self) -> u32 {
+        self.limit
     }
 
-    /// `None` where nothing is limited.
+    /// Counts one request. `None` if the limiter is disabled.
     pub fn take(&self, key: &Key) -> Result<Option<RateLimitStatus>, Refusal> {
         let Some(limiter) = &self.limiter else { return Ok(None) };
-        if self.since_cleaning.fetch_add(1, Ordering::Relaxed) % 1024 == 1023 {
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) % 1024 == 1023 {
             limiter.retain_recent();
         }
         match limiter.check_key(key) {
             Ok(state) => {
-                Ok(Some(RateLimitStatus { limit: self.most, remaining: state.remaining_burst_capacity() }))
+                Ok(Some(RateLimitStatus { limit: self.limit, remaining: state.remaining_burst_capacity() }))
             }
             Err(until) => {
                 Err(Refusal::RateLimited { retry_after: until.wait_time_from(DefaultClock::default().now()) })
@@ -67,7 +67,8 @@ impl KeyedRateLimiter<IpAddr> {
     }
 }
 
-/// One household has a whole /64 of IPv6.
+/// The network that rate limits count: an IPv4 address, or a /64 prefix of IPv6, as one customer usually has
+/// a whole /64.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_household_is_one_address_of_the_old_kind_or_64_bits_of_the_new() {
+    fn a_network_is_one_ipv4_address_or_an_ipv6_64_prefix() {
         check("192.0.2.7", "192.0.2.7");
         check("::ffff:192.0.2.7", "192.0.2.7");
         check("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::");

@@ -1,6 +1,6 @@
-//! Codes that change every half minute (RFC 6238: SHA-1, six digits), and codes on paper for when the device is lost.
+//! Second factor: TOTP codes (RFC 6238: SHA-1, six digits, 30 seconds), and backup codes for a lost device.
 //!
-//! The secret of a device must be read again to check a code, so it is sealed, for its owner alone.
+//! The hub needs the TOTP secret to check a code, so it stores the secret sealed and bound to its owner.
 
 use super::seal::Seal;
 use super::secrets;
@@ -10,7 +10,7 @@ use sha1::Sha1;
 
 const STEP_SECONDS: u64 = 30;
 const DIGITS: usize = 6;
-/// As long as what SHA-1 gives, as RFC 4226 recommends.
+/// Length of a TOTP secret: that of a SHA-1 digest, as RFC 4226 recommends.
 const SECRET_BYTES: usize = 20;
 const BACKUP_CODES: usize = 10;
 
@@ -23,21 +23,22 @@ impl SecondFactors {
         Self { seal: Seal::new(hub_secret, "parlor second factors 1") }
     }
 
-    /// A new secret as text for a device, and sealed for the store.
-    pub fn make(&self, user: &UserId) -> (String, Box<[u8]>) {
+    /// Generates a secret; returns it as base32 text for the device, and sealed for the store.
+    pub fn generate(&self, user: &UserId) -> (String, Box<[u8]>) {
         let secret: [u8; SECRET_BYTES] = secrets::random_bytes();
         (base32(&secret), self.seal(user, &secret))
     }
 
-    /// What somebody typed, if it is a code of the device now, or may be one of those on paper.
+    /// Checks a typed code. Six digits must match the device's code now, or one step earlier or later. Any
+    /// other text is returned as a backup code, which the engine checks.
     pub fn prove(&self, factor: &SecondFactor, typed: &str, now: Time) -> Option<SecondProof> {
-        let typed = plain(typed);
+        let typed = normalize(typed);
         if typed.len() != DIGITS {
             return Some(SecondProof::Backup(secrets::hash(&typed)));
         }
         let secret = self.open(factor)?;
         let step = u64::try_from(now.seconds()).ok()? / STEP_SECONDS;
-        // Clocks differ, and typing takes time.
+        // Allow one step of clock difference and typing time.
         let mut steps = step.saturating_sub(1)..=step + 1;
         let step = steps.find(|step| code(&secret, *step) == typed)?;
         Some(SecondProof::Code { sealed: factor.sealed.clone(), step })
@@ -52,26 +53,26 @@ impl SecondFactors {
     }
 }
 
-/// What devices read as a QR code.
+/// `otpauth://` URI, which authenticator apps read as a QR code.
 pub fn uri(issuer: &str, username: &str, secret: &str) -> String {
-    let issuer = escaped(issuer);
-    format!("otpauth://totp/{issuer}:{}?secret={secret}&issuer={issuer}", escaped(username))
+    let issuer = percent_encode(issuer);
+    format!("otpauth://totp/{issuer}:{}?secret={secret}&issuer={issuer}", percent_encode(username))
 }
 
-/// Ten codes of 80 random bits, so that a plain hash of one cannot be searched.
+/// Generates ten backup codes of 80 random bits each, which is too many to find a code from its plain hash.
 pub fn backup_codes() -> Vec<String> {
     let code = || base32(&secrets::random_bytes::<10>()).to_lowercase();
     let spaced = |code: String| [&code[..4], &code[4..8], &code[8..12], &code[12..]].join("-");
     (0..BACKUP_CODES).map(|_| spaced(code())).collect()
 }
 
-/// The digest under which a backup code is kept.
+/// Hash under which a backup code is stored.
 pub fn backup_hash(code: &str) -> parlor_model::SecretHash {
-    secrets::hash(&plain(code))
+    secrets::hash(&normalize(code))
 }
 
-/// As it was meant: people type spaces and hyphens, or leave them out.
-fn plain(typed: &str) -> String {
+/// Removes spaces and hyphens, which users type or leave out, and converts to lower case.
+fn normalize(typed: &str) -> String {
     typed.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -83,7 +84,7 @@ fn code(secret: &[u8], step: u64) -> String {
     format!("{:06}", (u32::from_be_bytes(bytes) & 0x7fff_ffff) % 1_000_000)
 }
 
-/// RFC 4648 without padding; whole groups of five bytes only.
+/// Base32 of RFC 4648 without padding. The length must be a multiple of five bytes.
 fn base32(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let group = |five: &[u8]| {
@@ -93,8 +94,8 @@ fn base32(bytes: &[u8]) -> String {
     bytes.chunks_exact(5).flat_map(group).collect()
 }
 
-/// Percent-encoding of everything but what is safe anywhere in a URI.
-fn escaped(text: &str) -> String {
+/// Percent-encodes all characters except those that RFC 3986 calls unreserved.
+fn percent_encode(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_those_of_the_standard() {
+    fn codes_match_the_test_vectors_of_rfc_6238() {
         // RFC 6238, appendix B, the last six digits.
         for (seconds, expected) in [
             (59, "287082"),
@@ -133,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_good_for_one_step_on_either_side() {
+    fn a_code_is_valid_for_one_step_on_either_side() {
         let factors = SecondFactors::new(b"of this hub");
         let factor = factor(&factors, "ada");
         let step = |typed, seconds| match factors.prove(&factor, typed, at(seconds)) {
             Some(SecondProof::Code { step, .. }) => Some(step),
             _ => None,
         };
-        // Of the step from 30 to 59.
+        // The code of step 1, which covers seconds 30 to 59.
         for seconds in [0, 29, 30, 59, 60, 89] {
             assert_eq!(step("287 082", seconds), Some(1), "{seconds}");
         }
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_secret_opens_with_this_hubs_key_for_its_owner_only() {
+    fn a_sealed_secret_opens_only_with_this_hubs_key_and_for_its_owner() {
         let factors = SecondFactors::new(b"of this hub");
         let ada = factor(&factors, "ada");
         assert_eq!(factors.open(&ada).as_deref(), Some(SECRET));
@@ -159,11 +160,11 @@ mod tests {
         let cut = SecondFactor { sealed: ada.sealed[..10].into(), ..ada.clone() };
         assert_eq!(factors.open(&cut), None);
         assert!(!ada.sealed.windows(SECRET.len()).any(|window| window == SECRET));
-        assert_ne!(factor(&factors, "ada").sealed, ada.sealed, "no two look alike");
+        assert_ne!(factor(&factors, "ada").sealed, ada.sealed, "each sealed value has its own nonce");
     }
 
     #[test]
-    fn backup_codes_are_taken_however_they_are_typed() {
+    fn backup_codes_are_accepted_with_or_without_separators() {
         let codes = backup_codes();
         assert_eq!(codes.len(), 10);
         let typed = codes[0].to_uppercase().replace('-', " ");
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_written_as_devices_read_them() {
+    fn secrets_are_encoded_as_authenticator_apps_expect() {
         assert_eq!(base32(b"12345678901234567890"), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
         let uri = uri("Our Parlor", "ada", "GEZD");
         assert_eq!(uri, "otpauth://totp/Our%20Parlor:ada?secret=GEZD&issuer=Our%20Parlor");

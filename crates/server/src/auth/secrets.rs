@@ -1,4 +1,5 @@
-//! Random secrets that are handed out once; the hub keeps their hashes.
+//! Generates random secrets: API keys, tokens, tickets and codes. Each is shown once; the hub stores only its
+//! hash.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,16 +14,16 @@ const INVITATION_PREFIX: &str = "pli_";
 
 pub fn random_bytes<const COUNT: usize>() -> [u8; COUNT] {
     let mut bytes = [0; COUNT];
-    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    getrandom::fill(&mut bytes).expect("the operating system provides random numbers");
     bytes
 }
 
-/// 256 random bits, so that a plain hash of it cannot be searched.
+/// 256 random bits as base64: too many to find the secret from its plain hash.
 fn random() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<32>())
 }
 
-/// An id that cannot be guessed.
+/// Random id of 128 bits.
 pub fn id() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<16>())
 }
@@ -43,19 +44,20 @@ pub fn invitation_token() -> String {
     format!("{INVITATION_PREFIX}{}", random())
 }
 
-/// What people read from one screen and type on another: no vowels, so no words, and nothing that looks like a digit.
-const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+/// Alphabet of pairing codes, which users type by hand: no vowels, so that no words appear, and no letters
+/// that look like digits.
+const PAIRING_ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// Fifty bits, good for a few minutes and a few guesses.
+/// Code of twelve letters (about 50 bits), which suffices for a short lifetime and rate-limited attempts.
 pub fn pairing_code() -> String {
-    // Bytes from 240 on would favour the first letters.
+    // Skip bytes from 240 on: 256 is no multiple of 20, so they would favour the first letters.
     let fair = std::iter::repeat_with(random_bytes::<1>).map(|[byte]| byte).filter(|byte| *byte < 240);
-    let letters: Vec<u8> = fair.take(12).map(|byte| LETTERS[usize::from(byte % 20)]).collect();
+    let letters: Vec<u8> = fair.take(12).map(|byte| PAIRING_ALPHABET[usize::from(byte % 20)]).collect();
     let groups: Vec<_> = letters.chunks(4).map(String::from_utf8_lossy).collect();
     groups.join("-")
 }
 
-/// The code as it was made, however it was typed.
+/// Hash of a pairing code, independent of case, spaces and hyphens.
 pub fn typed_code(typed: &str) -> SecretHash {
     let letters = typed.chars().filter(char::is_ascii_alphanumeric).take(64);
     hash(&letters.map(|c| c.to_ascii_uppercase()).collect::<String>())

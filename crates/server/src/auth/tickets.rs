@@ -1,6 +1,8 @@
-//! Tickets for who cannot send a header: good for one stream, and for half a minute.
+//! Tickets for clients that cannot send an `Authorization` header: valid for one event stream and for 30
+//! seconds.
 //!
-//! A ticket stands in an address, which ends up in logs and histories; by then it is worth nothing.
+//! A ticket is part of a URL, which ends up in logs and histories; there it is worthless, because it works
+//! once and expires soon.
 
 use super::secrets;
 use parking_lot::Mutex;
@@ -8,31 +10,34 @@ use parlor_model::{Caller, Refusal, SecretHash};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-pub const GOOD_FOR: Duration = Duration::from_secs(30);
-/// Of one person, and in all.
-const MOST: (usize, usize) = (100, 10_000);
+/// Lifetime of an unused ticket.
+pub const TICKET_TTL: Duration = Duration::from_secs(30);
+/// Maximum unused tickets of one user.
+const MAX_TICKETS_PER_USER: usize = 100;
+/// Maximum unused tickets of all users.
+const MAX_TICKETS: usize = 10_000;
 
 #[derive(Default)]
 pub struct Tickets {
-    given: Mutex<HashMap<SecretHash, (Caller, Instant)>>,
+    issued: Mutex<HashMap<SecretHash, (Caller, Instant)>>,
 }
 
 impl Tickets {
-    pub fn give(&self, caller: &Caller, now: Instant) -> Result<String, Refusal> {
-        let mut given = self.given.lock();
-        given.retain(|_, (_, until)| *until > now);
-        let own = given.values().filter(|(other, _)| other.user() == caller.user()).count();
-        if own >= MOST.0 || given.len() >= MOST.1 {
-            return Err(Refusal::RateLimited { retry_after: GOOD_FOR });
+    pub fn issue(&self, caller: &Caller, now: Instant) -> Result<String, Refusal> {
+        let mut issued = self.issued.lock();
+        issued.retain(|_, (_, until)| *until > now);
+        let own = issued.values().filter(|(other, _)| other.user() == caller.user()).count();
+        if own >= MAX_TICKETS_PER_USER || issued.len() >= MAX_TICKETS {
+            return Err(Refusal::RateLimited { retry_after: TICKET_TTL });
         }
         let ticket = secrets::ticket();
-        given.insert(secrets::hash(&ticket), (caller.clone(), now + GOOD_FOR));
+        issued.insert(secrets::hash(&ticket), (caller.clone(), now + TICKET_TTL));
         Ok(ticket)
     }
 
-    /// Whose it is; nobody's afterwards.
+    /// Returns the caller of a valid ticket and invalidates the ticket.
     pub fn take(&self, ticket: &str, now: Instant) -> Option<Caller> {
-        let (caller, until) = self.given.lock().remove(&secrets::hash(ticket))?;
+        let (caller, until) = self.issued.lock().remove(&secrets::hash(ticket))?;
         (until > now).then_some(caller)
     }
 }
@@ -43,19 +48,19 @@ mod tests {
     use parlor_model::{SignInId, UserId};
 
     #[test]
-    fn a_ticket_is_good_once_and_not_for_long() {
+    fn a_ticket_is_valid_once_and_until_it_expires() {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let ann = Caller::person(UserId::stored("ann"), SignInId::stored("s"));
-        let ticket = tickets.give(&ann, now).unwrap();
+        let ticket = tickets.issue(&ann, now).unwrap();
         assert_eq!(tickets.take("another", now), None);
         assert_eq!(tickets.take(&ticket, now), Some(ann.clone()));
-        assert_eq!(tickets.take(&ticket, now), None, "it is spent");
-        let late = tickets.give(&ann, now).unwrap();
-        assert_eq!(tickets.take(&late, now + GOOD_FOR), None);
-        for _ in 0..MOST.0 {
-            tickets.give(&ann, now).unwrap();
+        assert_eq!(tickets.take(&ticket, now), None, "a ticket must work only once");
+        let late = tickets.issue(&ann, now).unwrap();
+        assert_eq!(tickets.take(&late, now + TICKET_TTL), None);
+        for _ in 0..MAX_TICKETS_PER_USER {
+            tickets.issue(&ann, now).unwrap();
         }
-        assert!(tickets.give(&ann, now).is_err());
-        assert!(tickets.give(&ann, now + GOOD_FOR).is_ok(), "the old ones are forgotten");
+        assert!(tickets.issue(&ann, now).is_err());
+        assert!(tickets.issue(&ann, now + TICKET_TTL).is_ok(), "expired tickets must not count");
     }
 }

@@ -1,7 +1,8 @@
-//! Access tokens: JSON Web Tokens with one fixed algorithm, HMAC-SHA-256.
+//! Signed tokens: access tokens, second-factor challenges and file links, as JSON Web Tokens with
+//! HMAC-SHA-256.
 //!
-//! The header is compared as a whole and never interpreted, so there is no algorithm, key id or type for an
-//! attacker to choose.
+//! The header is compared as a whole and never interpreted, so an attacker cannot choose the algorithm, key
+//! id or type.
 
 use super::secrets;
 use base64::Engine;
@@ -17,11 +18,11 @@ const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 const PARLOR: &str = "parlor";
 const ACCESS: &str = "access";
 const LINK: &str = "link";
-/// How long a link to a file works.
+/// Lifetime of a link to a file.
 const LINK_TTL: Duration = Duration::from_secs(5 * 60);
-/// Says that the password was right, and nothing else.
+/// Type of a challenge token: proves that the password was correct, and grants no access.
 const SECOND_FACTOR: &str = "second_factor";
-/// As long as somebody may look for their device.
+/// Time a user has to enter the code of the second factor.
 const CHALLENGE_TTL: Duration = Duration::from_secs(5 * 60);
 
 pub struct Tokens {
@@ -29,13 +30,15 @@ pub struct Tokens {
     ttl: Duration,
 }
 
+/// Content of a valid access token.
 #[derive(Debug, PartialEq)]
 pub struct Verified {
     pub user: UserId,
     pub sign_in: SignInId,
 }
 
-/// Who has proven a password, and which.
+/// Content of a valid challenge token: the user whose password was verified, and a fingerprint of that
+/// password.
 #[derive(Debug, PartialEq)]
 pub struct PasswordVerified {
     pub user: UserId,
@@ -43,13 +46,14 @@ pub struct PasswordVerified {
 }
 
 impl PasswordVerified {
-    /// Whether this is the password that was proven: a new one voids the proof.
-    pub fn is_of(&self, password_hash: &str) -> bool {
+    /// Whether the account still has the verified password: changing it invalidates the challenge.
+    pub fn matches(&self, password_hash: &str) -> bool {
         self.proof == proof(password_hash)
     }
 }
 
-/// Stands for a password in a token, and tells nothing about it: the hash has a salt of its own.
+/// Fingerprint of a password for a token. It reveals nothing about the password, as the password hash is
+/// salted.
 fn proof(password_hash: &str) -> String {
     BASE64.encode(secrets::hash(password_hash).0)
 }
@@ -66,7 +70,7 @@ struct Claims<'a> {
     exp: i64,
 }
 
-/// Who made a link, to which file.
+/// Claims of a link: its creator, identified by sign-in or API key, and the file.
 #[derive(Serialize, Deserialize)]
 struct LinkClaims<'a> {
     iss: &'a str,
@@ -88,15 +92,16 @@ impl Tokens {
     }
 
     pub fn issue(&self, user: &UserId, sign_in: &SignInId, now: Time) -> String {
-        self.about(ACCESS, user, sign_in.as_str(), now, self.ttl)
+        self.issue_claims(ACCESS, user, sign_in.as_str(), now, self.ttl)
     }
 
-    /// For somebody whose password is right and who has a second factor. It is no access token.
+    /// Issues a challenge token to a user whose password is correct and whose second factor is still to be
+    /// verified.
     pub fn challenge(&self, user: &UserId, password_hash: &str, now: Time) -> String {
-        self.about(SECOND_FACTOR, user, &proof(password_hash), now, CHALLENGE_TTL)
+        self.issue_claims(SECOND_FACTOR, user, &proof(password_hash), now, CHALLENGE_TTL)
     }
 
-    fn about(&self, kind: &str, user: &UserId, sid: &str, now: Time, ttl: Duration) -> String {
+    fn issue_claims(&self, kind: &str, user: &UserId, sid: &str, now: Time, ttl: Duration) -> String {
         let claims = Claims {
             iss: PARLOR,
             aud: PARLOR,
@@ -109,9 +114,10 @@ impl Tokens {
         self.sign(&claims)
     }
 
-    /// What opens one file for a moment, for as long as whoever made it may see it; and until when.
-    pub fn issue_link(&self, maker: &Caller, file: &UploadId, now: Time) -> Option<(String, Time)> {
-        let (user, sign_in, key) = match &maker.principal {
+    /// Issues a link to one file and returns it with its expiry time. It works while its creator may see the
+    /// file.
+    pub fn issue_link(&self, creator: &Caller, file: &UploadId, now: Time) -> Option<(String, Time)> {
+        let (user, sign_in, key) = match &creator.principal {
             Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
             Principal::Program { user, key } => (user, None, Some(key.as_str())),
             Principal::Anonymous | Principal::Operator => return None,
@@ -131,13 +137,13 @@ impl Tokens {
     }
 
     fn sign(&self, claims: &impl Serialize) -> String {
-        let claims = serde_json::to_vec(claims).expect("claims are texts and numbers");
+        let claims = serde_json::to_vec(claims).expect("claims contain only strings and numbers");
         let signed = format!("{HEADER}.{}", BASE64.encode(claims));
         let signature = self.key.clone().chain_update(signed.as_bytes()).finalize().into_bytes();
         format!("{signed}.{}", BASE64.encode(signature))
     }
 
-    /// The claims of a token that is signed by us.
+    /// Verifies the header and signature of a token and returns its claims as JSON.
     fn open(&self, token: &str) -> Option<Vec<u8>> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -155,7 +161,7 @@ impl Tokens {
         Some(Verified { user, sign_in: SignInId::parse(&sid).ok()? })
     }
 
-    pub fn challenged(&self, token: &str, now: Time) -> Option<PasswordVerified> {
+    pub fn verify_challenge(&self, token: &str, now: Time) -> Option<PasswordVerified> {
         let (user, proof) = self.claims(token, SECOND_FACTOR, now)?;
         Some(PasswordVerified { user, proof })
     }
@@ -163,19 +169,19 @@ impl Tokens {
     fn claims(&self, token: &str, kind: &str, now: Time) -> Option<(UserId, String)> {
         let claims = self.open(token)?;
         let claims: Claims = serde_json::from_slice(&claims).ok()?;
-        let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == kind;
-        if !ours || claims.exp <= now.seconds() {
+        let is_own = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == kind;
+        if !is_own || claims.exp <= now.seconds() {
             return None;
         }
         Some((UserId::parse(claims.sub).ok()?, claims.sid.to_owned()))
     }
 
-    /// Who made this link to this file.
+    /// Returns the creator of a valid link to this file.
     pub fn verify_link(&self, link: &str, file: &UploadId, now: Time) -> Option<Caller> {
         let claims = self.open(link)?;
         let claims: LinkClaims = serde_json::from_slice(&claims).ok()?;
-        let ours = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == LINK;
-        if !ours || claims.file != file.as_str() || claims.exp <= now.seconds() {
+        let is_own = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == LINK;
+        if !is_own || claims.file != file.as_str() || claims.exp <= now.seconds() {
             return None;
         }
         let user = UserId::parse(claims.sub).ok()?;
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_names_its_person_until_it_runs_out() {
+    fn a_token_identifies_its_user_until_it_expires() {
         let (user, sign_in) = (UserId::stored("u"), SignInId::stored("s"));
         let token = tokens().issue(&user, &sign_in, NOW);
         assert_eq!(tokens().verify(&token, NOW), Some(Verified { user, sign_in }));
@@ -214,18 +220,18 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_no_access_token_and_the_other_way_round() {
+    fn a_challenge_is_not_accepted_as_an_access_token_nor_vice_versa() {
         let (user, sign_in) = (UserId::stored("u"), SignInId::stored("s"));
         let challenge = tokens().challenge(&user, "hash", NOW);
         assert_eq!(tokens().verify(&challenge, NOW), None);
-        assert_eq!(tokens().challenged(&tokens().issue(&user, &sign_in, NOW), NOW), None);
-        let challenged = tokens().challenged(&challenge, NOW).unwrap();
-        assert!(challenged.user == user && challenged.is_of("hash") && !challenged.is_of("another hash"));
-        assert_eq!(tokens().challenged(&challenge, NOW.plus(CHALLENGE_TTL)), None);
+        assert_eq!(tokens().verify_challenge(&tokens().issue(&user, &sign_in, NOW), NOW), None);
+        let verified = tokens().verify_challenge(&challenge, NOW).unwrap();
+        assert!(verified.user == user && verified.matches("hash") && !verified.matches("another hash"));
+        assert_eq!(tokens().verify_challenge(&challenge, NOW.plus(CHALLENGE_TTL)), None);
     }
 
     #[test]
-    fn no_other_algorithm_type_issuer_or_audience_is_taken() {
+    fn no_other_algorithm_type_issuer_or_audience_is_accepted() {
         let hs256 = r#"{"alg":"HS256","typ":"JWT"}"#;
         let good =
             r#"{"iss":"parlor","aud":"parlor","type":"access","sub":"u","sid":"s","iat":1,"exp":9999999999}"#;
@@ -248,15 +254,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_opens_one_file_for_a_moment_and_is_no_token() {
+    fn a_link_opens_one_file_until_it_expires_and_is_no_access_token() {
         let (user, file) = (UserId::stored("u"), UploadId::stored("f"));
-        for maker in [
+        for creator in [
             Caller::person(user.clone(), SignInId::stored("s")),
             Caller::program(user.clone(), KeyId::stored("k")),
         ] {
-            let (link, expires) = tokens().issue_link(&maker, &file, NOW).unwrap();
+            let (link, expires) = tokens().issue_link(&creator, &file, NOW).unwrap();
             assert_eq!(expires, NOW.plus(Duration::from_secs(300)));
-            assert_eq!(tokens().verify_link(&link, &file, NOW), Some(maker));
+            assert_eq!(tokens().verify_link(&link, &file, NOW), Some(creator));
             assert_eq!(tokens().verify_link(&link, &UploadId::stored("g"), NOW), None);
             assert_eq!(tokens().verify_link(&link, &file, expires), None);
             assert_eq!(tokens().verify_link(&format!("{link}A"), &file, NOW), None);
@@ -268,12 +274,16 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_token() {
+    fn a_malformed_token_is_rejected() {
         for bad in ["", ".", "..", "a.b.c", &format!("{HEADER}..")] {
             assert_eq!(tokens().verify(bad, NOW), None, "{bad}");
         }
         let token = tokens().issue(&UserId::stored("u"), &SignInId::stored("s"), NOW);
         let (signed, _) = token.rsplit_once('.').unwrap();
-        assert_eq!(tokens().verify(&format!("{signed}."), NOW), None, "no signature");
+        assert_eq!(
+            tokens().verify(&format!("{signed}."), NOW),
+            None,
+            "a token without a signature must be rejected"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! From a stranger to somebody: what every door does once it knows whose connection it is.
+//! Admission of an authenticated connection: registers its subscriber and moves it from the limit of its
+//! address to the limit of its user.
 
 use super::concurrency::ConcurrencyPermit;
 use crate::App;
@@ -9,23 +10,25 @@ use parlor_engine::fanout::Subscriber;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
 
-/// Takes the connection in and greets it. `guest` counts it as a stranger's; who is turned away stays one.
+/// Connects `subscriber` to the hub and sends `greeting`. Releases `unauthenticated`, the permit of the
+/// address; if the hub rejects the connection, the permit is put back.
 pub async fn admit(
     app: &Arc<App>,
-    guest: &mut Option<ConcurrencyPermit>,
+    unauthenticated: &mut Option<ConcurrencyPermit>,
     caller: &Caller,
     subscriber: Subscriber,
     greeting: Bytes,
 ) -> Result<(AuthContext, ConcurrencyPermit), Refusal> {
-    let place = Arc::new(Mutex::new(guest.take()));
-    let (shared, left) = (app.clone(), place.clone());
-    // Once it is somebody's, it is no stranger's any more, before it can know.
-    let count = move |standing: &AuthContext| {
-        let counted = shared.connection_limiter.user(&standing.user.id, standing.user.max_connections)?;
-        left.lock().take();
-        Ok(counted)
+    let permit = Arc::new(Mutex::new(unauthenticated.take()));
+    let (shared_app, shared_permit) = (app.clone(), permit.clone());
+    // The permit of the address is released before the client can receive the greeting.
+    let count = move |auth_context: &AuthContext| {
+        let user_permit =
+            shared_app.connection_limiter.user(&auth_context.user.id, auth_context.user.max_connections)?;
+        shared_permit.lock().take();
+        Ok(user_permit)
     };
     let connected = app.hub.connect(caller, subscriber, greeting, count).await;
-    *guest = place.lock().take();
+    *unauthenticated = permit.lock().take();
     connected
 }

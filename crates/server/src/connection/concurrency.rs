@@ -1,4 +1,4 @@
-//! How many connections there are, of whom, and how many may be.
+//! Limits on concurrent connections and uploads: in total, per user and per address.
 
 use crate::Config;
 use crate::auth::rate_limiter::network;
@@ -16,7 +16,7 @@ pub struct ConcurrencyLimiter {
     total: Option<usize>,
     unauthenticated_per_address: Option<usize>,
     connections_per_address: Option<usize>,
-    /// They bring everybody's connections.
+    /// Trusted proxies, which have no limit per address because they carry the connections of many clients.
     proxies: Vec<Network>,
 }
 
@@ -26,18 +26,18 @@ struct Counts {
     open: usize,
     connections: HashMap<IpAddr, usize>,
     users: HashMap<UserId, usize>,
-    strangers: HashMap<IpAddr, usize>,
+    unauthenticated: HashMap<IpAddr, usize>,
 }
 
-/// A counted connection; counts down when dropped.
+/// Permit of one connection or upload; releases its slot when dropped.
 pub struct ConcurrencyPermit {
     counts: Arc<Mutex<Counts>>,
-    who: PermitOwner,
+    owner: PermitOwner,
 }
 
 enum PermitOwner {
     User(UserId),
-    Stranger(IpAddr),
+    Unauthenticated(IpAddr),
     Connection(Option<IpAddr>),
 }
 
@@ -53,7 +53,7 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// For what only people do who have said who they are.
+    /// Limiter for operations of authenticated users only, such as uploads.
     pub fn of(per_user: usize, total: usize) -> Self {
         Self {
             counts: Arc::default(),
@@ -65,67 +65,67 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// A connection that was just made, from its handshake until it ends or becomes a socket.
+    /// Counts a new HTTP connection, until it ends or becomes a WebSocket.
     pub fn connection(&self, address: IpAddr) -> Result<ConcurrencyPermit, Refusal> {
-        let counted = !self.proxies.iter().any(|proxy| proxy.contains(address));
-        let address = counted.then(|| network(address));
+        let limited = !self.proxies.iter().any(|proxy| proxy.contains(address));
+        let address = limited.then(|| network(address));
         let mut counts = self.counts.lock();
         if let Some(address) = address {
-            let known = counts.connections.get(&address).copied().unwrap_or_default();
-            if self.connections_per_address.is_some_and(|most| known >= most) {
+            let count = counts.connections.get(&address).copied().unwrap_or_default();
+            if self.connections_per_address.is_some_and(|max| count >= max) {
                 return Err(Refusal::TooManyConnections);
             }
-            counts.connections.insert(address, known + 1);
+            counts.connections.insert(address, count + 1);
         }
         counts.open += 1;
-        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::Connection(address) })
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), owner: PermitOwner::Connection(address) })
     }
 
-    /// How many connections are open that are no sockets.
+    /// Number of open HTTP connections that are not WebSockets.
     pub fn open(&self) -> usize {
         self.counts.lock().open
     }
 
-    /// Somebody who has not said who they are.
+    /// Counts a WebSocket that has not authenticated yet.
     pub fn unauthenticated(&self, address: IpAddr) -> Result<ConcurrencyPermit, Refusal> {
         let mut counts = self.counts.lock();
-        let known = counts.strangers.entry(address).or_default();
-        if self.unauthenticated_per_address.is_some_and(|most| *known >= most) {
+        let count = counts.unauthenticated.entry(address).or_default();
+        if self.unauthenticated_per_address.is_some_and(|max| *count >= max) {
             return Err(Refusal::TooManyConnections);
         }
-        *known += 1;
-        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::Stranger(address) })
+        *count += 1;
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), owner: PermitOwner::Unauthenticated(address) })
     }
 
-    /// `own` overrides the limit for this person.
-    pub fn user(&self, user: &UserId, own: Option<u32>) -> Result<ConcurrencyPermit, Refusal> {
+    /// Counts a connection or upload of a user. `user_limit` overrides the configured limit per user.
+    pub fn user(&self, user: &UserId, user_limit: Option<u32>) -> Result<ConcurrencyPermit, Refusal> {
         let mut counts = self.counts.lock();
-        if self.total.is_some_and(|most| counts.total >= most) {
+        if self.total.is_some_and(|max| counts.total >= max) {
             return Err(Refusal::AtCapacity);
         }
-        let most = match (self.per_user, own) {
-            (Some(_), Some(own)) => Some(own as usize),
-            (most, _) => most,
+        let max = match (self.per_user, user_limit) {
+            (Some(_), Some(user_limit)) => Some(user_limit as usize),
+            (max, _) => max,
         };
-        let known = counts.users.get(user).copied().unwrap_or_default();
-        if most.is_some_and(|most| known >= most) {
+        let count = counts.users.get(user).copied().unwrap_or_default();
+        if max.is_some_and(|max| count >= max) {
             return Err(Refusal::TooManyConnections);
         }
         counts.total += 1;
-        counts.users.insert(user.clone(), known + 1);
-        Ok(ConcurrencyPermit { counts: self.counts.clone(), who: PermitOwner::User(user.clone()) })
+        counts.users.insert(user.clone(), count + 1);
+        Ok(ConcurrencyPermit { counts: self.counts.clone(), owner: PermitOwner::User(user.clone()) })
     }
 }
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();
-        match &self.who {
+        match &self.owner {
             PermitOwner::User(user) => {
                 counts.total -= 1;
                 count_down(&mut counts.users, user);
             }
-            PermitOwner::Stranger(address) => count_down(&mut counts.strangers, address),
+            PermitOwner::Unauthenticated(address) => count_down(&mut counts.unauthenticated, address),
             PermitOwner::Connection(address) => {
                 counts.open -= 1;
                 if let Some(address) = address {

@@ -1,4 +1,4 @@
-//! WebSocket frames as bytes. A server's frames are not masked, so one encoding serves every connection.
+//! Encodes WebSocket frames. A server does not mask its frames, so one encoded frame serves all connections.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -11,14 +11,14 @@ pub fn text(payload: &str) -> Bytes {
     frame.freeze()
 }
 
-/// One more frame behind those that are there.
+/// Appends a text frame to a buffer of frames.
 pub fn append_text(frames: &mut BytesMut, payload: &str) {
     header(frames, TEXT, payload.len());
     frames.put_slice(payload.as_bytes());
 }
 
 pub fn close(code: u16, reason: &str) -> Bytes {
-    // A control frame holds 125 bytes: two for the code.
+    // The payload of a control frame is at most 125 bytes, two of them for the code.
     let reason = &reason[..reason.floor_char_boundary(123)];
     let mut frame = BytesMut::with_capacity(reason.len() + 4);
     header(&mut frame, CLOSE, reason.len() + 2);
@@ -27,8 +27,8 @@ pub fn close(code: u16, reason: &str) -> Bytes {
     frame.freeze()
 }
 
-/// Several frames as one buffer, written together.
-pub fn together(frames: &[Bytes]) -> Bytes {
+/// Concatenates frames into one buffer, so that they are written together.
+pub fn concat(frames: &[Bytes]) -> Bytes {
     frames.concat().into()
 }
 

@@ -1,7 +1,8 @@
-//! One WebSocket connection: a reader that hands out whole messages, a writer that drains an outbox.
+//! One WebSocket connection: a reader that returns complete messages, and a writer task that drains the
+//! outbox.
 //!
-//! Owns: frames of one socket in order; nobody stays unauthenticated longer than the deadline; a connection
-//! that is ending ends, also when its peer no longer reads.
+//! Guarantees: the frames of a socket are written in order, and a closing connection ends even if its peer no
+//! longer reads.
 
 pub mod admission;
 pub mod concurrency;
@@ -27,9 +28,9 @@ use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// How often a connection asks whether its sign-in still stands.
+/// Interval at which an open connection checks whether its sign-in is still valid.
 pub const AUTH_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
-/// Buffers written with one system call.
+/// Maximum buffers written with one system call.
 const MAX_WRITE_BUFFERS: usize = 64;
 
 pub struct Socket {
@@ -38,11 +39,11 @@ pub struct Socket {
     writer: JoinHandle<()>,
 }
 
-/// What the peer did next.
+/// Next input of a WebSocket.
 pub enum SocketInput {
     Text(Utf8Bytes),
     Binary,
-    /// Larger than can be skipped: the connection cannot go on.
+    /// A message above the hard limit: the rest of the connection cannot be read.
     TooLarge,
     NotUtf8,
     Malformed,
@@ -50,15 +51,17 @@ pub enum SocketInput {
 }
 
 impl Socket {
-    /// `already_read` is what came right behind the handshake. Messages up to `hard_limit` bytes are read whole.
+    /// Starts reading and writing on an upgraded connection. `already_read` holds bytes received together
+    /// with the handshake. A message above `hard_limit` bytes ends the connection; `too_slow` is the frame
+    /// sent to a slow consumer.
     pub async fn open(
         stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
-        caps: OutboxLimits,
+        limits: OutboxLimits,
         too_slow: Bytes,
     ) -> Self {
-        let outbox = Arc::new(Outbox::new(caps, too_slow));
+        let outbox = Arc::new(Outbox::new(limits, too_slow));
         let (read, writer): (Box<dyn AsyncRead + Send + Sync + Unpin>, _) = match stream {
             Stream::Plain(tcp) => {
                 let (read, write) = tcp.into_split();
@@ -69,17 +72,16 @@ impl Socket {
                 (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
             }
         };
-        // Small buffers: thousands of connections are mostly silent.
+        // Small buffers, because a hub has thousands of mostly idle connections.
         let config = WebSocketConfig::default()
             .read_buffer_size(2048)
             .write_buffer_size(0)
             .max_write_buffer_size(4096)
             .max_message_size(Some(hard_limit))
             .max_frame_size(Some(hard_limit));
-        let line = OutboxIo::new(read, outbox.clone());
+        let io = OutboxIo::new(read, outbox.clone());
         let stream =
-            WebSocketStream::from_partially_read(line, already_read.to_vec(), Role::Server, Some(config))
-                .await;
+            WebSocketStream::from_partially_read(io, already_read.to_vec(), Role::Server, Some(config)).await;
         Self { stream, outbox, writer }
     }
 
@@ -88,7 +90,7 @@ impl Socket {
             return match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => SocketInput::Text(text),
                 Some(Ok(Message::Binary(_))) => SocketInput::Binary,
-                // Answered by the stream itself; reading on until the end closes cleanly.
+                // The stream answers these itself; reading until its end completes the closing handshake.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_))) => {
                     continue;
                 }
@@ -109,17 +111,17 @@ impl Socket {
         self.outbox.close(frame::close(code, reason));
     }
 
-    /// Writes what is left, reads until the peer has closed too, and gives up after `timeout`.
+    /// Writes the rest of the outbox and reads until the peer has closed too, for at most `timeout`.
     pub async fn finish(mut self, timeout: Duration) {
         self.outbox.close(Bytes::new());
-        let goodbye = async {
+        let closing = async {
             let _ = (&mut self.writer).await;
             while let Some(Ok(_)) = self.stream.next().await {}
-            // After a malformed frame there is more to come. Closing before it is read would reset the
-            // connection, and a reset can take our last words along.
+            // Drain the bytes that follow a malformed frame: closing with unread data would reset the
+            // connection, and a reset can discard the last frames of the hub.
             let _ = tokio::io::copy(self.stream.get_mut(), &mut tokio::io::sink()).await;
         };
-        let _ = tokio::time::timeout(timeout, goodbye).await;
+        let _ = tokio::time::timeout(timeout, closing).await;
         self.writer.abort();
     }
 }
@@ -134,7 +136,7 @@ async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
             break;
         }
     }
-    // Whoever reads from this connection notices that nothing can be said any more.
+    // Makes the reading side notice that this connection can no longer send.
     outbox.close(Bytes::new());
     let _ = half.shutdown().await;
 }
@@ -149,6 +151,6 @@ async fn write_all(half: &mut (impl AsyncWrite + Unpin), buffers: &[Bytes]) -> s
             written => IoSlice::advance_slices(&mut left, written),
         }
     }
-    // What is encrypted may still lie in a buffer.
+    // TLS may still hold encrypted bytes in its buffer.
     half.flush().await
 }

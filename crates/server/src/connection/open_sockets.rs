@@ -1,43 +1,44 @@
-//! Every open WebSocket, so that a hub that stops can let all of them end first.
+//! Registry of open WebSockets and event streams: counts them by endpoint, and ends them when the hub stops.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Counts conversations by their receivers of one channel, which also tells them to end.
+/// Every connection holds a receiver of the `stop` channel. The hub signals the shutdown through it, and
+/// waits until all receivers are dropped.
 pub struct OpenSockets {
     stop: watch::Sender<bool>,
-    doors: Arc<SocketCounts>,
+    counts: Arc<SocketCounts>,
 }
 
-/// How many go on at each door.
+/// Number of open connections by endpoint path.
 type SocketCounts = Mutex<BTreeMap<Box<str>, usize>>;
 
 impl Default for OpenSockets {
     fn default() -> Self {
-        Self { stop: watch::Sender::new(false), doors: Arc::default() }
+        Self { stop: watch::Sender::new(false), counts: Arc::default() }
     }
 }
 
-/// Held for as long as a conversation goes on.
+/// Held by a connection while it is open.
 pub struct SocketGuard {
     stop: watch::Receiver<bool>,
-    door: Box<str>,
-    doors: Arc<SocketCounts>,
+    endpoint: Box<str>,
+    counts: Arc<SocketCounts>,
 }
 
 impl OpenSockets {
-    pub fn begin(&self, door: &str) -> SocketGuard {
-        *self.doors.lock().entry(door.into()).or_default() += 1;
-        SocketGuard { stop: self.stop.subscribe(), door: door.into(), doors: self.doors.clone() }
+    pub fn begin(&self, endpoint: &str) -> SocketGuard {
+        *self.counts.lock().entry(endpoint.into()).or_default() += 1;
+        SocketGuard { stop: self.stop.subscribe(), endpoint: endpoint.into(), counts: self.counts.clone() }
     }
 
     pub fn by_endpoint(&self) -> BTreeMap<Box<str>, usize> {
-        self.doors.lock().clone()
+        self.counts.lock().clone()
     }
 
-    /// Tells all to end, and waits until they have.
+    /// Signals all connections to end, and waits until they have.
     pub async fn end(&self) {
         self.stop.send_replace(true);
         self.stop.closed().await;
@@ -45,16 +46,16 @@ impl OpenSockets {
 }
 
 impl SocketGuard {
-    /// Waits until the hub stops.
+    /// Completes when the hub stops.
     pub async fn stopped(&mut self) {
-        // An error means that the hub is gone already.
+        // An error means that the sender was dropped, so the hub has stopped.
         let _ = self.stop.wait_for(|stopped| *stopped).await;
     }
 }
 
 impl Drop for SocketGuard {
     fn drop(&mut self) {
-        if let Some(count) = self.doors.lock().get_mut(&self.door) {
+        if let Some(count) = self.counts.lock().get_mut(&self.endpoint) {
             *count -= 1;
         }
     }

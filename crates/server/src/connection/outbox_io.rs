@@ -1,5 +1,7 @@
-//! The socket as the WebSocket reader sees it: it reads from the wire, and what it answers by itself (pongs,
-//! the closing handshake) goes into the outbox, in order with everything else.
+//! I/O object of the WebSocket library: reads from the connection, and writes to the outbox.
+//!
+//! The library itself writes pongs and the closing handshake; through the outbox they stay in order with all
+//! other frames.
 
 use bytes::Bytes;
 use parlor_engine::fanout::Outbox;
@@ -32,7 +34,7 @@ impl AsyncRead for OutboxIo {
 
 impl AsyncWrite for OutboxIo {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        // Taken whole, so that no frame of ours can come between the parts of one of these.
+        // Accept all bytes at once, so that no other frame can be queued in the middle of this one.
         self.outbox.push(Bytes::copy_from_slice(bytes));
         Poll::Ready(Ok(bytes.len()))
     }

@@ -1,4 +1,4 @@
-//! A connection, encrypted or not.
+//! A TCP connection, with or without TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

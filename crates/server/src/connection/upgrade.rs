@@ -1,4 +1,4 @@
-//! The handshake: from an HTTP request to a raw connection.
+//! WebSocket handshake: turns an HTTP request into a raw connection and runs a protocol's session on it.
 
 use super::concurrency::ConcurrencyPermit;
 use super::open_sockets::SocketGuard;
@@ -20,47 +20,47 @@ use hyper_util::rt::TokioIo;
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-/// A connection just upgraded, counted as a stranger until it says who it is.
+/// An upgraded connection. `permit` counts it as unauthenticated until the client authenticates.
 pub struct Upgraded {
     pub stream: Stream,
     pub already_read: Bytes,
-    pub counted: ConcurrencyPermit,
-    pub ongoing: SocketGuard,
+    pub permit: ConcurrencyPermit,
+    pub socket_guard: SocketGuard,
 }
 
-/// Answers the handshake and runs `converse` on the connection.
-pub fn upgrade<Conversation>(
+/// Answers the handshake and spawns `run_session` on the upgraded connection.
+pub fn upgrade<Session>(
     app: &Arc<App>,
     mut request: Request,
-    converse: impl FnOnce(Upgraded) -> Conversation + Send + 'static,
+    run_session: impl FnOnce(Upgraded) -> Session + Send + 'static,
 ) -> Result<Response, Problem>
 where
-    Conversation: Future<Output = ()> + Send + 'static,
+    Session: Future<Output = ()> + Send + 'static,
 {
     let headers = request.headers();
     if !origin::is_allowed(headers, &app.config) {
         return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not connect"));
     }
-    let wanted = request.method() == Method::GET
-        && names(headers, CONNECTION.as_str(), "upgrade")
-        && names(headers, UPGRADE.as_str(), "websocket")
+    let is_handshake = request.method() == Method::GET
+        && has_token(headers, CONNECTION.as_str(), "upgrade")
+        && has_token(headers, UPGRADE.as_str(), "websocket")
         && headers.get(SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
-    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| wanted);
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_handshake);
     let Some(accept) = key.map(|key| derive_accept_key(key.as_bytes())) else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This is a WebSocket endpoint"));
     };
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let counted = app.connection_limiter.unauthenticated(network(peer.0.ip()))?;
-    let Some(coming) = request.extensions_mut().remove::<OnUpgrade>() else {
+    let permit = app.connection_limiter.unauthenticated(network(peer.0.ip()))?;
+    let Some(on_upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(Problem::Status(StatusCode::UPGRADE_REQUIRED, "This connection cannot be upgraded"));
     };
-    let door = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let ongoing = app.open_sockets.begin(door);
+    let endpoint = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let socket_guard = app.open_sockets.begin(endpoint);
     tokio::spawn(async move {
-        let Ok(upgraded) = coming.await else { return };
+        let Ok(upgraded) = on_upgrade.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<WriteTimeoutStream>>() else { return };
         let stream = parts.io.into_inner().into_inner();
-        converse(Upgraded { stream, already_read: parts.read_buf, counted, ongoing }).await;
+        run_session(Upgraded { stream, already_read: parts.read_buf, permit, socket_guard }).await;
     });
     let response = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)
@@ -71,7 +71,7 @@ where
     response.map_err(|_| Problem::Status(StatusCode::BAD_REQUEST, "Malformed handshake"))
 }
 
-fn names(headers: &HeaderMap, header: &str, token: &str) -> bool {
+fn has_token(headers: &HeaderMap, header: &str, token: &str) -> bool {
     let values = headers.get_all(header).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))
 }

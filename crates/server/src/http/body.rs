@@ -1,4 +1,4 @@
-//! JSON bodies: bounded, looked over before anything is built from them, refused in one form.
+//! JSON request bodies: limits on size, time, depth and item count are checked before deserialization.
 
 use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 use utoipa::ToSchema;
 
-const MOST_BYTES: usize = 1024 * 1024;
-/// The whole body must be here within this time, however it trickles.
-const WITHIN: Duration = Duration::from_secs(10);
-const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
+/// Maximum size of a body.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Timeout for the complete body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
 
-/// How a body is refused, whatever it was meant for.
+/// Error statuses of every route that reads a JSON body.
 const REFUSALS: [StatusCode; 4] = [
     StatusCode::BAD_REQUEST,
     StatusCode::REQUEST_TIMEOUT,
@@ -42,7 +43,7 @@ impl<T: ToSchema> Describe for Body<T> {
     }
 }
 
-/// A body that may be left out altogether.
+/// An optional body: `None` if it is empty.
 pub struct MaybeBody<T>(pub Option<T>);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
@@ -62,13 +63,17 @@ impl<T: ToSchema> Describe for MaybeBody<T> {
 }
 
 async fn read(request: Request) -> Result<String, Problem> {
-    // Nothing is ever decompressed, so a small body stays small.
+    // Bodies are never decompressed, so a small body cannot expand in memory.
     if request.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
+        return Err(Problem::Unread(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Send the body without Content-Encoding",
+        ));
     }
-    let body = Limited::new(request.into_body(), MOST_BYTES).collect();
-    let body = tokio::time::timeout(WITHIN, body).await;
-    let body = body.map_err(|_| Problem::Unread(StatusCode::REQUEST_TIMEOUT, "The body came too slowly"))?;
+    let body = Limited::new(request.into_body(), MAX_BODY_BYTES).collect();
+    let body = tokio::time::timeout(BODY_TIMEOUT, body).await;
+    let body =
+        body.map_err(|_| Problem::Unread(StatusCode::REQUEST_TIMEOUT, "The body was not received in time"))?;
     let collected = body.map_err(|error| {
         let too_large = error.downcast_ref::<LengthLimitError>().is_some();
         let status = if too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
@@ -78,7 +83,7 @@ async fn read(request: Request) -> Result<String, Problem> {
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    json::check(text, BOUNDS).map_err(|_| Problem::NotJson)?;
+    json::check(text, JSON_LIMITS).map_err(|_| Problem::NotJson)?;
     serde_json::from_str(text).map_err(|error| {
         let json::SchemaMismatch { field, rule } = json::schema_mismatch(&error);
         Problem::Malformed { field: field.unwrap_or("body".into()), message: rule }

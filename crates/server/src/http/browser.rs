@@ -1,4 +1,4 @@
-//! What only browsers send: the refresh cookie, and from which page a request comes.
+//! Extractors for browser requests: the refresh cookie, and the check of the request's origin.
 
 use super::openapi::{self, Describe, OperationDoc};
 use super::problem::Problem;
@@ -13,7 +13,8 @@ use utoipa::openapi::security::SecurityRequirement;
 
 pub const COOKIE_NAME: &str = "parlor_rt";
 
-/// Somebody else's web page must not sign a visitor in, as whomever it likes.
+/// Rejects requests from pages of another origin, so that such a page cannot sign a visitor in to an account
+/// of its choice (login CSRF).
 pub struct NoForeignPage;
 
 impl FromRequestParts<Arc<App>> for NoForeignPage {
@@ -33,7 +34,7 @@ impl Describe for NoForeignPage {
     }
 }
 
-/// The refresh token, if a page of ours has sent it along.
+/// The refresh token from the cookie, if present. A cookie sent by a page of another origin is rejected.
 pub struct RefreshCookie(pub Option<String>);
 
 impl FromRequestParts<Arc<App>> for RefreshCookie {
@@ -48,7 +49,7 @@ impl FromRequestParts<Arc<App>> for RefreshCookie {
     }
 }
 
-/// It is one way to say who is calling, where nothing else is asked for.
+/// Documents the cookie as optional authentication, unless the handler declared another scheme before.
 impl Describe for RefreshCookie {
     fn describe(operation_doc: &mut OperationDoc) {
         let cookie = SecurityRequirement::new::<_, [&str; 0], _>(openapi::COOKIE, []);

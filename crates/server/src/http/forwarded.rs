@@ -1,13 +1,13 @@
-//! Whom a request comes from when a proxy brought it.
+//! Client address behind trusted proxies, from the `X-Forwarded-For` header.
 
 use http::HeaderMap;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Where proxies write down whom they speak for, each behind the one before.
-const CHAIN: &str = "x-forwarded-for";
+/// Header to which each proxy appends the address that it received the request from.
+const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// An address, or all that begin like it.
+/// An IP address, or a network in CIDR notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -18,7 +18,7 @@ impl Network {
     pub fn contains(&self, address: IpAddr) -> bool {
         let shared = |own: u128, other: u128, width: u32| {
             let rest = width - self.bits;
-            // A shift by the whole width is none at all.
+            // `checked_shr` returns `None` for a shift by the full width of a u128.
             own.checked_shr(rest).unwrap_or(0) == other.checked_shr(rest).unwrap_or(0)
         };
         match (self.address, address.to_canonical()) {
@@ -44,10 +44,10 @@ impl FromStr for Network {
     }
 }
 
-/// The address behind those that are trusted to say for whom they speak. What comes before it in the chain was written
-/// by whoever has that address, and is worth nothing.
+/// Client address of a request: the last address in the chain that is not a trusted proxy. The entries before
+/// it are ignored, because that client may have forged them.
 pub fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
-    let lines = headers.get_all(CHAIN).into_iter().filter_map(|line| line.to_str().ok());
+    let lines = headers.get_all(FORWARDED_FOR).into_iter().filter_map(|line| line.to_str().ok());
     let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
     let mut address = peer;
     for hop in hops.into_iter().rev() {
@@ -66,25 +66,25 @@ mod tests {
 
     #[test]
     fn a_network_is_an_address_or_its_first_bits() {
-        let within = |network: &str, address: &str| {
+        let contains = |network: &str, address: &str| {
             network.parse::<Network>().unwrap().contains(address.parse().unwrap())
         };
-        assert!(within("10.0.0.0/8", "10.1.2.3") && !within("10.0.0.0/8", "11.1.2.3"));
-        assert!(within("127.0.0.1", "::ffff:127.0.0.1") && !within("127.0.0.1", "127.0.0.2"));
-        assert!(within("fd00::/8", "fd12::1") && !within("fd00::/8", "10.0.0.1"));
-        assert!(within("0.0.0.0/0", "192.0.2.1") && !within("0.0.0.0/0", "::1"));
-        for wrong in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/x", "localhost", "/8"] {
-            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        assert!(contains("10.0.0.0/8", "10.1.2.3") && !contains("10.0.0.0/8", "11.1.2.3"));
+        assert!(contains("127.0.0.1", "::ffff:127.0.0.1") && !contains("127.0.0.1", "127.0.0.2"));
+        assert!(contains("fd00::/8", "fd12::1") && !contains("fd00::/8", "10.0.0.1"));
+        assert!(contains("0.0.0.0/0", "192.0.2.1") && !contains("0.0.0.0/0", "::1"));
+        for invalid in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/x", "localhost", "/8"] {
+            assert!(invalid.parse::<Network>().is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn only_trusted_proxies_are_believed_and_only_about_who_spoke_to_them() {
+    fn only_trusted_proxies_determine_the_client_address() {
         let trusted: Vec<Network> = ["127.0.0.1", "10.0.0.0/8"].map(|text| text.parse().unwrap()).into();
         let check = |peer: &str, chain: &[&str], expected: &str| {
             let mut headers = HeaderMap::new();
             for line in chain {
-                headers.append(CHAIN, line.parse().unwrap());
+                headers.append(FORWARDED_FOR, line.parse().unwrap());
             }
             let found = client(peer.parse().unwrap(), &headers, &trusted);
             assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{peer} {chain:?}");

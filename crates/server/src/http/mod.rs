@@ -1,4 +1,5 @@
-//! What every HTTP request goes through, whatever it asks for.
+//! Shared HTTP layer: extractors, responses, errors, rate limits and OpenAPI descriptions. No route lives
+//! here.
 
 pub mod body;
 pub mod browser;
@@ -25,7 +26,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use utoipa::openapi::security::SecurityRequirement;
 
-/// Where the connection comes from.
+/// Client address of a request, behind trusted proxies.
 #[derive(Clone, Copy)]
 pub struct Peer(pub SocketAddr);
 
@@ -48,16 +49,17 @@ impl Peer {
         parts.extensions.get::<Peer>().copied().unwrap_or_default()
     }
 
-    /// Somebody who has not said who they are.
+    /// Unauthenticated caller at this address.
     pub fn anonymous(self) -> Caller {
         Caller::ANONYMOUS.at(self.0.ip())
     }
 }
 
-/// Whoever the bearer token names.
+/// Caller authenticated by the bearer token; 401 without a valid token.
 pub struct Authenticated(pub Caller);
 
-/// What came of looking the bearer token up, where that was done before.
+/// Result of resolving the bearer token, stored by the rate limiter so that the handler need not resolve it
+/// again.
 #[derive(Clone)]
 pub struct ResolvedCaller(pub Result<Caller, Refusal>);
 
@@ -80,7 +82,7 @@ impl FromRequestParts<Arc<App>> for Authenticated {
     }
 }
 
-/// The caller may be nobody, or not allowed to, or nobody can say because the store cannot be asked.
+/// Declares 401 (no valid token), 403 (not allowed) and 503 (the store cannot be read).
 impl Describe for Authenticated {
     fn describe(operation_doc: &mut OperationDoc) {
         operation_doc.secured([SecurityRequirement::new::<_, [&str; 0], _>(openapi::BEARER, [])]);

@@ -1,6 +1,6 @@
-//! One file out of a `multipart/form-data` body, written away while it comes in.
+//! Receives one file from a `multipart/form-data` body and streams it to the blob store.
 //!
-//! Owns: how much and how long is read. What is held in memory is a piece of the body, whatever the body is.
+//! Limits size and time of the body. Only one chunk of the body is in memory at a time.
 
 use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
@@ -25,15 +25,18 @@ use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::schema::{KnownFormat, SchemaFormat, Type};
 use utoipa::openapi::{Content, Object, RefOr, Required, Schema};
 
-/// What may come before the file: the reader keeps it until it has found the file's beginning.
-const MOST_BEFORE: u64 = 64 * 1024;
-/// What may come besides the file.
-const MOST_BESIDES: u64 = 128 * 1024;
-/// The whole body must be here within this time, and no pause be longer than the other.
+/// Maximum bytes before the file: the multipart parser buffers them until it finds the start of the file.
+const MAX_PREAMBLE_BYTES: u64 = 64 * 1024;
+/// Maximum bytes of the body in addition to the file.
+const MAX_OVERHEAD_BYTES: u64 = 128 * 1024;
+/// Timeout for the complete body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-const PAUSE: Duration = Duration::from_secs(10);
-/// Whoever is refused is heard out for a moment: a connection closed in the middle of it would lose the answer.
+/// Timeout for the next chunk of the body.
+const CHUNK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time spent reading the rest of a rejected body: closing the connection while the client still
+/// sends would lose the response.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum bytes read from the rest of a rejected body.
 const MAX_DRAINED_BYTES: usize = 32 * 1024 * 1024;
 
 const REFUSALS: [StatusCode; 4] = [
@@ -44,20 +47,19 @@ const REFUSALS: [StatusCode; 4] = [
 ];
 
 const NOT_A_FORM: &str = "Send multipart/form-data with one file, in a part named file";
-const WRONG_KIND: &str =
-    "Files of this kind are not taken; send JPEG, PNG, GIF, WebP, PDF, ZIP, gzip or text";
+const UNSUPPORTED_TYPE: &str = "Unsupported file type; send JPEG, PNG, GIF, WebP, PDF, ZIP, gzip or text";
 const TOO_LARGE: &str = "The file is too large";
 const UNREADABLE: &str = "The body could not be read";
-const TOO_SLOW: &str = "The body came too slowly";
+const TOO_SLOW: &str = "The body was not received in time";
 
-/// A file that has come in and is not kept yet.
+/// A completely received file that is not stored yet.
 pub struct Received {
     pub name: Box<str>,
     pub media: MediaType,
     pub incoming: Box<dyn BlobUpload>,
 }
 
-/// A form of which nothing was read yet.
+/// An unread multipart request.
 pub struct Form(Request);
 
 impl<S: Sync> FromRequest<S> for Form {
@@ -83,27 +85,30 @@ impl Describe for Form {
 }
 
 impl Form {
-    /// Reads it to its end, with a file of no more than so many bytes.
-    pub async fn receive(self, most: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
-        receive(self.0, most, blobs).await
+    /// Reads the form to its end, with a file of at most `max_bytes`.
+    pub async fn receive(self, max_bytes: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
+        receive(self.0, max_bytes, blobs).await
     }
 }
 
-async fn receive(request: Request, most: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
+async fn receive(request: Request, max_bytes: u64, blobs: Arc<dyn BlobStore>) -> Result<Received, Problem> {
     let headers = request.headers();
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send the body as it is"));
+        return Err(Problem::Unread(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Send the body without Content-Encoding",
+        ));
     }
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let boundary = multer::parse_boundary(content_type)
         .map_err(|_| Problem::Unread(StatusCode::UNSUPPORTED_MEDIA_TYPE, NOT_A_FORM))?;
     let body = BoundedBody::new(request.into_body());
-    let reading = read(Multipart::new(body.clone(), boundary), &body, most, blobs);
+    let reading = read(Multipart::new(body.clone(), boundary), &body, max_bytes, blobs);
     let read = tokio::time::timeout(BODY_TIMEOUT, reading).await;
     let read = read.unwrap_or(Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, TOO_SLOW)));
     match &read {
         Ok(_) | Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, _)) => {}
-        Err(_) => body.hear_out().await,
+        Err(_) => body.drain().await,
     }
     read
 }
@@ -111,32 +116,32 @@ async fn receive(request: Request, most: u64, blobs: Arc<dyn BlobStore>) -> Resu
 async fn read(
     mut form: Multipart<'static>,
     body: &BoundedBody,
-    most: u64,
+    max_bytes: u64,
     blobs: Arc<dyn BlobStore>,
 ) -> Result<Received, Problem> {
-    let field = in_time(form.next_field()).await?.ok_or(unread(NOT_A_FORM))?;
+    let field = with_timeout(form.next_field()).await?.ok_or(bad_request(NOT_A_FORM))?;
     if field.name() != Some("file") {
-        return Err(unread(NOT_A_FORM));
+        return Err(bad_request(NOT_A_FORM));
     }
     let name = file_name(field.file_name().unwrap_or_default());
-    body.allow(most + MOST_BESIDES);
+    body.allow(max_bytes + MAX_OVERHEAD_BYTES);
     let mut field = field;
     let mut file =
         UploadInProgress { incoming: blocking(move || blobs.receive()).await?, sniffer: Sniffer::default() };
     let mut size = 0;
-    while let Some(piece) = in_time(field.chunk()).await? {
-        size += piece.len() as u64;
-        if size > most {
+    while let Some(chunk) = with_timeout(field.chunk()).await? {
+        size += chunk.len() as u64;
+        if size > max_bytes {
             return Err(Problem::Unread(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE));
         }
-        file = blocking(move || file.with(&piece)).await?;
+        file = blocking(move || file.with(&chunk)).await?;
     }
     drop(field);
-    if in_time(form.next_field()).await?.is_some() {
-        return Err(unread(NOT_A_FORM));
+    if with_timeout(form.next_field()).await?.is_some() {
+        return Err(bad_request(NOT_A_FORM));
     }
     let media = file.sniffer.kind(&name);
-    let media = media.ok_or(Problem::Status(StatusCode::UNSUPPORTED_MEDIA_TYPE, WRONG_KIND))?;
+    let media = media.ok_or(Problem::Status(StatusCode::UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_TYPE))?;
     Ok(Received { name, media, incoming: file.incoming })
 }
 
@@ -146,78 +151,79 @@ struct UploadInProgress {
 }
 
 impl UploadInProgress {
-    fn with(mut self, piece: &[u8]) -> Result<Self, Fault> {
-        self.sniffer.look(piece);
-        self.incoming.write(piece)?;
+    fn with(mut self, chunk: &[u8]) -> Result<Self, Fault> {
+        self.sniffer.look(chunk);
+        self.incoming.write(chunk)?;
         Ok(self)
     }
 }
 
-fn unread(sentence: &'static str) -> Problem {
+fn bad_request(sentence: &'static str) -> Problem {
     Problem::Unread(StatusCode::BAD_REQUEST, sentence)
 }
 
-async fn in_time<T>(next: impl Future<Output = multer::Result<T>>) -> Result<T, Problem> {
-    match tokio::time::timeout(PAUSE, next).await {
+async fn with_timeout<T>(next: impl Future<Output = multer::Result<T>>) -> Result<T, Problem> {
+    match tokio::time::timeout(CHUNK_TIMEOUT, next).await {
         Err(_) => Err(Problem::Unread(StatusCode::REQUEST_TIMEOUT, TOO_SLOW)),
         Ok(Ok(found)) => Ok(found),
-        Ok(Err(multer::Error::StreamReadFailed(error))) => Err(match error.downcast_ref::<TooMuch>() {
-            Some(TooMuch) => Problem::Unread(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),
-            None => unread(UNREADABLE),
+        Ok(Err(multer::Error::StreamReadFailed(error))) => Err(match error.downcast_ref::<BodyTooLarge>() {
+            Some(BodyTooLarge) => Problem::Unread(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),
+            None => bad_request(UNREADABLE),
         }),
-        Ok(Err(_)) => Err(unread(NOT_A_FORM)),
+        Ok(Err(_)) => Err(bad_request(NOT_A_FORM)),
     }
 }
 
-/// What the disk could not do is ours, and nothing was changed by it.
+/// Runs blocking file work. A fault is logged and reported to the client as unavailable.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(fault)) => {
-            tracing::error!(%fault, "a file could not be kept or read");
+            tracing::error!(%fault, "failed to store or read a file");
             Err(Refusal::Unavailable)
         }
         Err(_) => Err(Refusal::Unavailable),
     }
 }
 
-/// A body of which no more is read than is allowed so far.
+/// A body that fails when more bytes are read than currently allowed.
 #[derive(Clone)]
 struct BoundedBody {
-    /// Shared with the reader of the form, which is gone when the rest is heard out.
+    /// Shared with the multipart parser, so that the rest can be drained after the parser was dropped.
     body: Arc<Mutex<BodyDataStream>>,
     read: Arc<AtomicU64>,
-    most: Arc<AtomicU64>,
-    gave: Arc<AtomicBool>,
+    max_bytes: Arc<AtomicU64>,
+    /// Whether the previous poll returned a chunk.
+    just_yielded: Arc<AtomicBool>,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("more than is allowed")]
-struct TooMuch;
+#[error("the body exceeds its size limit")]
+struct BodyTooLarge;
 
 impl BoundedBody {
     fn new(body: Body) -> Self {
         Self {
             body: Arc::new(Mutex::new(body.into_data_stream())),
             read: Arc::default(),
-            most: Arc::new(AtomicU64::new(MOST_BEFORE)),
-            gave: Arc::default(),
+            max_bytes: Arc::new(AtomicU64::new(MAX_PREAMBLE_BYTES)),
+            just_yielded: Arc::default(),
         }
     }
 
-    fn allow(&self, most: u64) {
-        self.most.store(most, Ordering::Relaxed);
+    fn allow(&self, max_bytes: u64) {
+        self.max_bytes.store(max_bytes, Ordering::Relaxed);
     }
 
-    async fn hear_out(&self) {
+    async fn drain(&self) {
         let rest = futures_util::stream::poll_fn(|context| self.body.lock().poll_next_unpin(context));
-        let heard = rest.take_while(|piece| std::future::ready(piece.is_ok())).scan(0, |heard, piece| {
-            *heard += piece.map_or(0, |piece| piece.len());
-            std::future::ready((*heard < MAX_DRAINED_BYTES).then_some(()))
+        let drained = rest.take_while(|chunk| std::future::ready(chunk.is_ok())).scan(0, |drained, chunk| {
+            *drained += chunk.map_or(0, |chunk| chunk.len());
+            std::future::ready((*drained < MAX_DRAINED_BYTES).then_some(()))
         });
-        let _ = tokio::time::timeout(DRAIN_TIMEOUT, heard.for_each(|()| std::future::ready(()))).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, drained.for_each(|()| std::future::ready(()))).await;
     }
 }
 
@@ -225,21 +231,21 @@ impl Stream for BoundedBody {
     type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // The reader of the form takes whatever lies ready before it looks at any of it: it gets one piece at a time,
-        // or a file that comes quickly would be too much before its beginning was found.
-        if self.gave.swap(false, Ordering::Relaxed) {
+        // The multipart parser buffers all available chunks before it parses any. It gets one chunk per
+        // wake-up, or a fast upload would exceed the preamble limit before the start of the file is found.
+        if self.just_yielded.swap(false, Ordering::Relaxed) {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // Asked before each piece, so at most one goes beyond what is allowed.
-        if self.read.load(Ordering::Relaxed) > self.most.load(Ordering::Relaxed) {
-            return Poll::Ready(Some(Err(TooMuch.into())));
+        // Checked before each chunk, so at most one chunk exceeds the limit.
+        if self.read.load(Ordering::Relaxed) > self.max_bytes.load(Ordering::Relaxed) {
+            return Poll::Ready(Some(Err(BodyTooLarge.into())));
         }
-        let piece = ready!(self.body.lock().poll_next_unpin(context));
-        if let Some(Ok(bytes)) = &piece {
+        let chunk = ready!(self.body.lock().poll_next_unpin(context));
+        if let Some(Ok(bytes)) = &chunk {
             self.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            self.gave.store(true, Ordering::Relaxed);
+            self.just_yielded.store(true, Ordering::Relaxed);
         }
-        Poll::Ready(piece.map(|piece| piece.map_err(Into::into)))
+        Poll::Ready(chunk.map(|chunk| chunk.map_err(Into::into)))
     }
 }

@@ -1,7 +1,7 @@
-//! What handlers say about themselves, for the OpenAPI document.
+//! Derives the OpenAPI description of a handler from its types.
 //!
-//! The document follows from the types of a handler: an argument says what it reads and how it refuses, the
-//! result says its form. So a handler cannot take or answer anything else than what is documented.
+//! Each argument type declares its parameters or body and its error statuses, and the result type declares
+//! its schema. So a handler cannot accept or return anything that is not documented.
 
 use super::problem::Problem;
 use axum::extract::State;
@@ -26,7 +26,7 @@ pub trait Described<Arguments> {
     fn describe(operation_doc: &mut OperationDoc);
 }
 
-/// What is known of one operation, and the forms it refers to.
+/// OpenAPI description of one operation, and the schemas that it refers to.
 #[derive(Default)]
 pub struct OperationDoc {
     pub operation: Operation,
@@ -34,32 +34,32 @@ pub struct OperationDoc {
 }
 
 impl OperationDoc {
-    /// A reference to the form of a type, which goes into the document once.
-    pub fn form<T: ToSchema>(&mut self) -> RefOr<Schema> {
+    /// Adds the schema of a type to the document and returns a reference to it.
+    pub fn schema_of<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
         self.schemas.push((T::name().into(), T::schema()));
         Ref::from_schema_name(T::name()).into()
     }
 
-    pub fn answers(&mut self, status: StatusCode, form: impl Into<RefOr<Schema>>) {
+    pub fn answers(&mut self, status: StatusCode, schema: impl Into<RefOr<Schema>>) {
         let reason = status.canonical_reason().unwrap_or_default();
         let mut response = Response::new(reason);
-        response.content.insert("application/json".into(), Content::new(Some(form)).into());
+        response.content.insert("application/json".into(), Content::new(Some(schema)).into());
         self.operation.responses.responses.insert(status.as_str().into(), response.into());
     }
 
-    /// Adds statuses with the one form of every error.
+    /// Adds error responses with these statuses, which all share one schema.
     pub fn refuses(&mut self, statuses: &[StatusCode]) {
         for status in statuses {
-            let form = self.form::<rest::Problem>();
-            self.answers(*status, form);
+            let schema = self.schema_of::<rest::Problem>();
+            self.answers(*status, schema);
         }
     }
 
     pub fn takes<T: ToSchema>(&mut self, required: bool) {
-        let form = self.form::<T>();
+        let schema = self.schema_of::<T>();
         let mut body = RequestBody::new();
-        body.content.insert("application/json".into(), Content::new(Some(form)).into());
+        body.content.insert("application/json".into(), Content::new(Some(schema)).into());
         body.required = Some(if required { Required::True } else { Required::False });
         self.operation.request_body = Some(body.into());
     }
@@ -69,18 +69,18 @@ impl OperationDoc {
         all.extend(parameters.into_iter().map(RefOr::from));
     }
 
-    /// Any one of these ways to say who is calling; the first to speak decides.
-    pub fn secured(&mut self, ways: impl IntoIterator<Item = SecurityRequirement>) {
-        self.operation.security.get_or_insert_with(|| ways.into_iter().collect());
+    /// Sets the accepted authentication schemes; only the first call has an effect.
+    pub fn secured(&mut self, schemes: impl IntoIterator<Item = SecurityRequirement>) {
+        self.operation.security.get_or_insert_with(|| schemes.into_iter().collect());
     }
 }
 
-/// Says nothing: it neither refuses nor reads anything of the caller's own.
-macro_rules! silent {
+/// Implements `Describe` for arguments that add nothing to the document.
+macro_rules! undocumented {
     ($($type:ty),+) => { $(impl Describe for $type { fn describe(_: &mut OperationDoc) {} })+ };
 }
 
-silent!(HeaderMap, super::Peer);
+undocumented!(HeaderMap, super::Peer);
 
 impl<S> Describe for State<S> {
     fn describe(_: &mut OperationDoc) {}
@@ -101,9 +101,9 @@ macro_rules! handlers {
             Outcome::Output: Describe,
             $($argument: Describe),*
         {
-            fn describe(sheet: &mut OperationDoc) {
-                $($argument::describe(sheet);)*
-                Outcome::Output::describe(sheet);
+            fn describe(operation_doc: &mut OperationDoc) {
+                $($argument::describe(operation_doc);)*
+                Outcome::Output::describe(operation_doc);
             }
         }
     };

@@ -1,4 +1,4 @@
-//! What a request says in its path and its query; refused in the same form as everything else.
+//! Extractors for path and query parameters, with errors in the same format as everywhere in the API.
 
 use super::openapi::{Describe, OperationDoc};
 use super::problem::Problem;
@@ -11,7 +11,7 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-/// The ids in a path.
+/// Ids in the path of a request.
 pub struct Path<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
@@ -23,14 +23,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
-/// What is named may be no id, or of nothing that the caller can see.
+/// Declares 400 (not a valid id) and 404 (unknown, or not visible to the caller).
 impl<T> Describe for Path<T> {
     fn describe(operation_doc: &mut OperationDoc) {
         operation_doc.refuses(&[StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND]);
     }
 }
 
-/// `?name=value&…`
+/// Query parameters, `?name=value&…`.
 pub struct Parameters<T>(pub T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
@@ -38,8 +38,8 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = extract::Query::try_from_uri(&parts.uri);
-        let wrong = Problem::Status(StatusCode::BAD_REQUEST, "The query is not of the form wanted");
-        query.map(|extract::Query(found)| Self(found)).map_err(|_| wrong)
+        let invalid = Problem::Status(StatusCode::BAD_REQUEST, "The query parameters are invalid");
+        query.map(|extract::Query(found)| Self(found)).map_err(|_| invalid)
     }
 }
 
@@ -50,13 +50,13 @@ impl<T: IntoParams> Describe for Parameters<T> {
     }
 }
 
-/// A query leaves things out, it has no `null`.
+/// Removes `null` from the type of an optional query parameter: a query omits a value instead.
 fn never_null(mut parameter: Parameter) -> Parameter {
-    if let Some(RefOr::T(Schema::Object(form))) = &mut parameter.schema
-        && let SchemaType::Array(types) = &form.schema_type
-        && let Some(only) = types.iter().find(|one| **one != Type::Null)
+    if let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema
+        && let SchemaType::Array(types) = &schema.schema_type
+        && let Some(only) = types.iter().find(|candidate| **candidate != Type::Null)
     {
-        form.schema_type = SchemaType::Type(only.clone());
+        schema.schema_type = SchemaType::Type(only.clone());
     }
     parameter
 }

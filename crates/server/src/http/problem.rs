@@ -1,4 +1,4 @@
-//! Every error under `/api`: `{ok: false, error: "sentence", code?, fields?}` and a fitting status.
+//! Error responses of the REST API: an HTTP status and `{ok: false, error: "sentence", code?, fields?}`.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -11,13 +11,13 @@ use parlor_wire::agentim::{codes, rest};
 pub enum Problem {
     Refused(Refusal),
     NotJson,
-    /// A body that is JSON, but not of the form wanted.
+    /// A JSON body that does not match the expected schema.
     Malformed {
         field: Box<str>,
         message: Box<str>,
     },
     Status(StatusCode, &'static str),
-    /// The body was not read to its end: the connection cannot be used again, and whoever sent it is told so.
+    /// The body was not read to its end, so the response closes the connection.
     Unread(StatusCode, &'static str),
 }
 
@@ -32,7 +32,7 @@ impl Problem {
         Self::Refused(Refusal::invalid(field, rule))
     }
 
-    /// A path segment that cannot be an id.
+    /// Error for a path segment that is not a valid id.
     pub fn not_an_id() -> Self {
         Self::Status(StatusCode::BAD_REQUEST, "Invalid parameter: id")
     }
@@ -41,27 +41,27 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         match self {
-            Self::NotJson => answer(StatusCode::BAD_REQUEST, "Invalid JSON body"),
+            Self::NotJson => status_response(StatusCode::BAD_REQUEST, "Invalid JSON body"),
             Self::Malformed { field, message } => {
                 let fields = Some(vec![rest::Field { field: &field, message: &message }]);
-                encode(StatusCode::BAD_REQUEST, rest::Problem { fields, ..said("Validation failed") })
+                encode(StatusCode::BAD_REQUEST, rest::Problem { fields, ..problem_body("Validation failed") })
             }
-            Self::Status(status, sentence) => answer(status, sentence),
+            Self::Status(status, sentence) => status_response(status, sentence),
             Self::Unread(status, sentence) => {
-                let mut response = answer(status, sentence);
+                let mut response = status_response(status, sentence);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }
-            Self::Refused(refusal) => refused(&refusal),
+            Self::Refused(refusal) => refusal_response(&refusal),
         }
     }
 }
 
-fn refused(refusal: &Refusal) -> Response {
+fn refusal_response(refusal: &Refusal) -> Response {
     let (status, sentence, code) = codes::status(refusal);
-    let mut body = rest::Problem { code, ..said(&sentence) };
-    if let Refusal::Invalid(flaws) = refusal {
-        body.fields = Some(flaws.iter().map(field).collect());
+    let mut body = rest::Problem { code, ..problem_body(&sentence) };
+    if let Refusal::Invalid(errors) = refusal {
+        body.fields = Some(errors.iter().map(field).collect());
     }
     if let Refusal::Resync { now } = refusal {
         body.position = Some(now.to_string());
@@ -77,16 +77,16 @@ fn refused(refusal: &Refusal) -> Response {
     response
 }
 
-fn field(flaw: &FieldError) -> rest::Field<'_> {
-    rest::Field { field: flaw.field, message: flaw.rule }
+fn field(error: &FieldError) -> rest::Field<'_> {
+    rest::Field { field: error.field, message: error.rule }
 }
 
-fn said(sentence: &str) -> rest::Problem<'_> {
+fn problem_body(sentence: &str) -> rest::Problem<'_> {
     rest::Problem { ok: rest::False, error: sentence, code: None, fields: None, position: None }
 }
 
-fn answer(status: StatusCode, sentence: &str) -> Response {
-    encode(status, said(sentence))
+fn status_response(status: StatusCode, sentence: &str) -> Response {
+    encode(status, problem_body(sentence))
 }
 
 fn encode(status: StatusCode, body: rest::Problem) -> Response {

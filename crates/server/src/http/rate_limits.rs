@@ -1,4 +1,4 @@
-//! How often one person, or one address that nobody signed in from, may ask.
+//! Rate limits of the REST API, per user, or per address for unauthenticated requests.
 
 use super::problem::Problem;
 use super::{Peer, ResolvedCaller, bearer};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// Whoever is counted.
+/// Key of a rate limit: a user, or the address of an unauthenticated client.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum RateLimitKey {
     User(UserId),
@@ -41,8 +41,8 @@ impl RateLimits {
         }
     }
 
-    /// What costs more than most has a count of its own besides.
-    fn dear(&self, method: &Method, route: &str) -> Option<&KeyedRateLimiter<RateLimitKey>> {
+    /// Additional limiter of an expensive route.
+    fn extra_limiter(&self, method: &Method, route: &str) -> Option<&KeyedRateLimiter<RateLimitKey>> {
         match (method.as_str(), route) {
             ("PUT", "/api/users/me/password") => Some(&self.passwords),
             ("GET", "/api/messages/search") => Some(&self.searches),
@@ -54,38 +54,39 @@ impl RateLimits {
         }
     }
 
-    /// What is left of the scarcer one; or of which there is nothing left.
+    /// Counts a request against the general limiter and the route's own. Returns the status of the one with
+    /// the fewest requests left, or the refusal and limit of the exhausted one.
     fn take(
         &self,
-        who: &RateLimitKey,
-        dear: Option<&KeyedRateLimiter<RateLimitKey>>,
+        key: &RateLimitKey,
+        extra: Option<&KeyedRateLimiter<RateLimitKey>>,
     ) -> Result<Option<RateLimitStatus>, (Refusal, u32)> {
-        let mut scarcest: Option<RateLimitStatus> = None;
-        for throttle in [Some(&self.all), dear].into_iter().flatten() {
-            let left = throttle.take(who).map_err(|refusal| (refusal, throttle.most()))?;
-            scarcest = [scarcest, left].into_iter().flatten().min_by_key(|left| left.remaining);
+        let mut lowest: Option<RateLimitStatus> = None;
+        for limiter in [Some(&self.all), extra].into_iter().flatten() {
+            let left = limiter.take(key).map_err(|refusal| (refusal, limiter.limit()))?;
+            lowest = [lowest, left].into_iter().flatten().min_by_key(|left| left.remaining);
         }
-        Ok(scarcest)
+        Ok(lowest)
     }
 }
 
 pub async fn limit(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if !app.limits.all.is_on() {
+    if !app.limits.all.is_enabled() {
         return next.run(request).await;
     }
     let address = request.extensions().get::<Peer>().copied().unwrap_or_default().0.ip();
-    let mut who = RateLimitKey::Address(network(address));
+    let mut key = RateLimitKey::Address(network(address));
     if let Some(token) = bearer(request.headers()) {
         let caller = auth::caller(&app, token).await;
         if let Ok(user) = caller.as_ref().map(|caller| caller.user()) {
-            who = user.map_or(who, |user| RateLimitKey::User(user.clone()));
+            key = user.map_or(key, |user| RateLimitKey::User(user.clone()));
         }
-        // Looked up once: the handler takes it from here.
+        // The handler takes the resolved caller from here instead of resolving the token again.
         request.extensions_mut().insert(ResolvedCaller(caller));
     }
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let taken = app.limits.take(&who, app.limits.dear(request.method(), route));
-    match taken {
+    let result = app.limits.take(&key, app.limits.extra_limiter(request.method(), route));
+    match result {
         Ok(left) => {
             let mut response = next.run(request).await;
             if let Some(left) = left {
@@ -94,9 +95,9 @@ pub async fn limit(State(app): State<Arc<App>>, mut request: Request, next: Next
             }
             response
         }
-        Err((refusal, most)) => {
+        Err((refusal, limit)) => {
             let mut response = Problem::Refused(refusal).into_response();
-            response.headers_mut().insert(LIMIT.clone(), most.into());
+            response.headers_mut().insert(LIMIT.clone(), limit.into());
             response.headers_mut().insert(REMAINING.clone(), 0.into());
             response
         }

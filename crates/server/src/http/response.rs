@@ -1,8 +1,8 @@
-//! Successes: `{ok: true, data}` and its kin.
+//! Success responses of the REST API: `{ok: true, data}` and its variants.
 //!
-//! They are encoded where they are made and keep no more than their form, so that they may borrow from what
-//! the hub answered although the handler's result does not. (The form is in the place of an argument, where a
-//! shorter lifetime stands for a longer one.)
+//! A response is encoded when it is created and then carries only the type of its schema. So its body may
+//! borrow from the hub's answer although the handler's result type is `'static`: `PhantomData<fn(T)>` is
+//! contravariant in `T`.
 
 use super::openapi::{Describe, OperationDoc};
 use axum::Json;
@@ -15,14 +15,14 @@ use utoipa::openapi::schema::{Array, Object};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The form of `Success`, which refers to that of its data instead of repeating it.
+/// Schema of `Success`, which refers to the schema of its data instead of repeating it.
 fn success(data: impl Into<RefOr<Schema>>) -> Object {
-    let form = Object::builder().property("ok", True::schema()).required("ok");
-    form.property("data", data).required("data").build()
+    let schema = Object::builder().property("ok", True::schema()).required("ok");
+    schema.property("data", data).required("data").build()
 }
 
-macro_rules! answer {
-    ($(#[$doc:meta])* $name:ident, $status:ident, |$sheet:ident| $form:expr) => {
+macro_rules! response {
+    ($(#[$doc:meta])* $name:ident, $status:ident, |$operation_doc:ident| $schema:expr) => {
         $(#[$doc])*
         pub struct $name<T>(Response, PhantomData<fn(T)>);
 
@@ -39,32 +39,32 @@ macro_rules! answer {
         }
 
         impl<T: ToSchema> Describe for $name<T> {
-            fn describe($sheet: &mut OperationDoc) {
-                let form = $form;
-                $sheet.answers(StatusCode::$status, form);
+            fn describe($operation_doc: &mut OperationDoc) {
+                let schema = $schema;
+                $operation_doc.answers(StatusCode::$status, schema);
             }
         }
     };
 }
 
-answer!(/// 200 `{ok: true, data}`
-    Data, OK, |sheet| success(sheet.form::<T>()));
-answer!(/// 201 `{ok: true, data}`
-    Created, CREATED, |sheet| success(sheet.form::<T>()));
-answer!(/// 200 `{ok: true, data: […]}`
-    List, OK, |sheet| success(Array::new(sheet.form::<T>())));
-answer!(/// 200 and a body that is more than `{ok, data}`.
-    BareJson, OK, |sheet| sheet.form::<T>());
+response!(/// 200 `{ok: true, data}`
+    Data, OK, |operation_doc| success(operation_doc.schema_of::<T>()));
+response!(/// 201 `{ok: true, data}`
+    Created, CREATED, |operation_doc| success(operation_doc.schema_of::<T>()));
+response!(/// 200 `{ok: true, data: […]}`
+    List, OK, |operation_doc| success(Array::new(operation_doc.schema_of::<T>())));
+response!(/// 200 with a body that has its own top-level fields.
+    BareJson, OK, |operation_doc| operation_doc.schema_of::<T>());
 
-answer!(/// 200 `[…]`
-    Items, OK, |sheet| Array::new(sheet.form::<T>()));
+response!(/// 200 `[…]`
+    Items, OK, |operation_doc| Array::new(operation_doc.schema_of::<T>()));
 
 pub fn items<T: Serialize>(items: impl IntoIterator<Item = T>) -> Items<T> {
     Items::encode(items.into_iter().collect::<Vec<T>>())
 }
 
 impl<T> Data<T> {
-    /// Where this is one of several things that may be answered.
+    /// Converts to a response type that has this body as one of its variants.
     pub fn one_of<U: From<T>>(self) -> Data<U> {
         Data(self.0, PhantomData)
     }
@@ -97,12 +97,12 @@ impl IntoResponse for Done {
 
 impl Describe for Done {
     fn describe(operation_doc: &mut OperationDoc) {
-        let form = operation_doc.form::<rest::Done>();
-        operation_doc.answers(StatusCode::OK, form);
+        let schema = operation_doc.schema_of::<rest::Done>();
+        operation_doc.answers(StatusCode::OK, schema);
     }
 }
 
-/// What comes along with a success in a header.
+/// A header that is added to a success response.
 pub type Header = [(HeaderName, HeaderValue); 1];
 
 impl<A: Describe> Describe for (Header, A) {
@@ -111,7 +111,7 @@ impl<A: Describe> Describe for (Header, A) {
     }
 }
 
-/// One of two successes.
+/// One of two success responses.
 pub enum Either<A, B> {
     This(A),
     That(B),
@@ -120,8 +120,8 @@ pub enum Either<A, B> {
 impl<A: IntoResponse, B: IntoResponse> IntoResponse for Either<A, B> {
     fn into_response(self) -> Response {
         match self {
-            Self::This(answer) => answer.into_response(),
-            Self::That(answer) => answer.into_response(),
+            Self::This(response) => response.into_response(),
+            Self::That(response) => response.into_response(),
         }
     }
 }

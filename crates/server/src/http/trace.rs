@@ -1,6 +1,7 @@
-//! A request id on everything, one line in the log for each request, and headers that keep browsers careful.
+//! Middleware for every request: a request id, a log line, a trace span, metrics, and security headers.
 //!
-//! The line names method, path and status. Queries, headers and bodies stay out: that is where secrets are.
+//! The log line contains method, path and status. Queries, headers and bodies are not logged, as they contain
+//! secrets.
 
 use crate::App;
 use crate::metrics::RouteLabel;
@@ -19,21 +20,21 @@ pub async fn trace(State(app): State<Arc<App>>, request: Request, next: Next) ->
     let id = uuid::Uuid::now_v7().simple().to_string();
     let span = tracing::info_span!("request", %id);
     let (method, path, began) = (request.method().clone(), request.uri().path().to_owned(), Instant::now());
-    let asked = RouteLabel::of(&request);
-    // For those who collect traces; beside it the log has its line.
+    let label = RouteLabel::of(&request);
+    // Exported to OpenTelemetry, independently of the log line.
     let traced = tracing::debug_span!(
         "http",
         otel.kind = "server",
-        otel.name = format!("{} {}", asked.method(), asked.route()),
-        http.request.method = asked.method(),
-        http.route = asked.route(),
+        otel.name = format!("{} {}", label.method(), label.route()),
+        http.request.method = label.method(),
+        http.route = label.route(),
         http.response.status_code = tracing::field::Empty,
     );
-    let answer = next.run(request).instrument(traced.clone());
-    let mut response = answer.instrument(span.clone()).await;
+    let response_future = next.run(request).instrument(traced.clone());
+    let mut response = response_future.instrument(span.clone()).await;
     let (time, status) = (began.elapsed(), response.status().as_u16());
     traced.record("http.response.status_code", status);
-    app.http_metrics.answered(&asked, status, time);
+    app.http_metrics.count_response(&label, status, time);
     let millis = time.as_secs_f64() * 1000.0;
     span.in_scope(|| {
         if status >= 500 {

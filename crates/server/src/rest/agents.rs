@@ -1,4 +1,4 @@
-//! Agents, and the gateways that host them.
+//! Agents: list, create, change, delete and spawn them; and the gateways that host them.
 
 use super::Pages;
 use crate::App;
@@ -18,7 +18,7 @@ use parlor_model::{
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
-type Listed = Result<List<rest::Agent<'static>>, Problem>;
+type AgentList = Result<List<rest::Agent<'static>>, Problem>;
 
 pub fn agent_id(id: &str) -> Result<AgentId, Problem> {
     AgentId::parse(id).map_err(|_| Problem::not_an_id())
@@ -31,28 +31,28 @@ async fn cards(app: &App, caller: &Caller, which: AgentCards) -> Result<Vec<Agen
     }
 }
 
-fn told<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
+fn agent_response<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
     rest::Agent::new(card, app.hub.agent_status(&card.agent.id))
 }
 
-async fn one(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
+async fn read_card(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
     let found = cards(app, caller, AgentCards::One(id)).await?;
     Ok(found.into_iter().next().ok_or(Refusal::Unavailable)?)
 }
 
-pub async fn list(State(app): State<Arc<App>>, Authenticated(caller): Authenticated) -> Listed {
+pub async fn list(State(app): State<Arc<App>>, Authenticated(caller): Authenticated) -> AgentList {
     let cards = cards(&app, &caller, AgentCards::Own).await?;
-    Ok(all(cards.iter().map(|card| told(&app, card))))
+    Ok(all(cards.iter().map(|card| agent_response(&app, card))))
 }
 
 pub async fn shared(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
-) -> Listed {
+) -> AgentList {
     let which = AgentCards::Shared { limit: pages.limit(), offset: pages.offset() };
     let cards = cards(&app, &caller, which).await?;
-    Ok(all(cards.iter().map(|card| told(&app, card))))
+    Ok(all(cards.iter().map(|card| agent_response(&app, card))))
 }
 
 pub async fn create(
@@ -74,7 +74,7 @@ pub async fn create(
     app.hub
         .execute(&caller, Command::CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() })
         .await?;
-    Ok(created(told(&app, &one(&app, &caller, id).await?)))
+    Ok(created(agent_response(&app, &read_card(&app, &caller, id).await?)))
 }
 
 pub async fn show(
@@ -82,7 +82,7 @@ pub async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Agent<'static>>, Problem> {
-    Ok(data(told(&app, &one(&app, &caller, agent_id(&id)?).await?)))
+    Ok(data(agent_response(&app, &read_card(&app, &caller, agent_id(&id)?).await?)))
 }
 
 pub async fn change(
@@ -99,10 +99,9 @@ pub async fn change(
         ..AgentProfile::default()
     };
     app.hub.execute(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
-    Ok(data(told(&app, &one(&app, &caller, id).await?)))
+    Ok(data(agent_response(&app, &read_card(&app, &caller, id).await?)))
 }
 
-/// Those of one's rooms that it is in.
 pub async fn rooms(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
@@ -124,7 +123,7 @@ pub async fn remove(
     Ok(Done)
 }
 
-/// Has a gateway start an agent.
+/// Sends a spawn request to a gateway and returns its request id without waiting for the agent.
 pub async fn spawn(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
@@ -141,7 +140,7 @@ pub async fn spawn(
     Ok(data(rest::Spawning { request_id }))
 }
 
-/// Those that come and go with their connection are nothing to manage.
+/// Leaves out ephemeral gateways: they exist only while they are connected, so there is nothing to manage.
 pub async fn gateways(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
@@ -162,15 +161,15 @@ pub async fn remove_gateway(
     Ok(Done)
 }
 
-fn visibility(word: Option<&str>, people: Option<Vec<Box<str>>>) -> Result<Option<Visibility>, Problem> {
-    match (word, people) {
+fn visibility(word: Option<&str>, users: Option<Vec<Box<str>>>) -> Result<Option<Visibility>, Problem> {
+    match (word, users) {
         (None, None) => Ok(None),
         (Some("private"), _) => Ok(Some(Visibility::Private)),
         (Some("all"), _) => Ok(Some(Visibility::All)),
-        (None | Some("whitelist"), Some(people)) => {
-            let people = people.iter().map(|id| UserId::parse(id)).collect::<Result<_, _>>();
-            let people = people.map_err(|_| Problem::invalid("visibilityList", "must be ids of people"))?;
-            Ok(Some(Visibility::List(people)))
+        (None | Some("whitelist"), Some(users)) => {
+            let users = users.iter().map(|id| UserId::parse(id)).collect::<Result<_, _>>();
+            let users = users.map_err(|_| Problem::invalid("visibilityList", "must be user ids"))?;
+            Ok(Some(Visibility::List(users)))
         }
         (Some("whitelist"), None) => Err(Problem::invalid("visibilityList", "is required")),
         (Some(_), _) => Err(Problem::invalid("visibility", "must be private, all or whitelist")),

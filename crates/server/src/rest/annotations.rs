@@ -1,4 +1,4 @@
-//! What people hang on messages: reactions, pins, bookmarks.
+//! Annotations on messages: reactions, pins and bookmarks.
 
 use super::messages::{message_id, position};
 use super::rooms::room_id;
@@ -63,9 +63,9 @@ pub async fn unpin(
 
 #[derive(Deserialize, IntoParams)]
 pub struct Paging {
-    /// 50 where it is left out, 200 at most.
+    /// Default 50, maximum 200.
     limit: Option<usize>,
-    /// Goes on from here.
+    /// `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 

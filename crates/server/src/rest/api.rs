@@ -1,5 +1,4 @@
-//! Mounts handlers and writes the OpenAPI document of what is mounted, in one step: neither can be without
-//! the other.
+//! Mounts REST handlers and documents them in OpenAPI in one call, so that no route lacks documentation.
 
 use crate::App;
 use crate::http::openapi::{BEARER, COOKIE, Described, OperationDoc};
@@ -19,11 +18,11 @@ use utoipa::openapi::schema::{Components, Object, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Info, OpenApi, RefOr};
 
-/// Where the routes hang.
+/// Path prefix of all routes in the OpenAPI document.
 const BASE: &str = "/api";
 const DOCUMENT: &str = "/openapi.json";
-/// An agent has up to eight parts, everything else one.
-const ID: &str = "^[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,7}$";
+/// Pattern of the ids in paths. An agent id has up to eight segments, every other id has one.
+const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,7}$";
 
 #[derive(Default)]
 pub struct Api {
@@ -31,7 +30,7 @@ pub struct Api {
     mounted: Vec<Operation>,
 }
 
-/// A mounted handler, as far as the document is concerned.
+/// Entry of a mounted handler, from which the OpenAPI document is generated.
 struct Operation {
     method: HttpMethod,
     path: &'static str,
@@ -40,20 +39,20 @@ struct Operation {
     describe: fn(&mut OperationDoc),
 }
 
-/// The statuses, besides those of its arguments, with which a handler refuses.
+/// Error statuses of a handler that its argument types do not declare.
 type Refusals = &'static [StatusCode];
 
-/// Return type of a handler function.
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+/// Future returned by every handler.
+type HandlerFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// A handler without its type: axum compiles what it puts around a handler once, and not for each of them.
+/// Type-erased handler, so that axum's wrapper code is compiled once and not for each handler.
 #[derive(Clone)]
-struct Mounted(Arc<dyn Fn(Request, Arc<App>) -> Answering + Send + Sync>);
+struct Mounted(Arc<dyn Fn(Request, Arc<App>) -> HandlerFuture + Send + Sync>);
 
 impl Handler<(), Arc<App>> for Mounted {
-    type Future = Answering;
+    type Future = HandlerFuture;
 
-    fn call(self, request: Request, app: Arc<App>) -> Answering {
+    fn call(self, request: Request, app: Arc<App>) -> HandlerFuture {
         (self.0)(request, app)
     }
 }
@@ -65,7 +64,7 @@ macro_rules! methods {
             path: &'static str,
             summary: &'static str,
             refusals: Refusals,
-            handler: impl Handler<T, Arc<App>, Future = Answering> + Described<A>,
+            handler: impl Handler<T, Arc<App>, Future = HandlerFuture> + Described<A>,
         ) -> Self {
             self.mount(MethodFilter::$filter, HttpMethod::$method, path, summary, refusals, handler)
         }
@@ -75,7 +74,7 @@ macro_rules! methods {
 impl Api {
     methods!(get GET Get, post POST Post, put PUT Put, patch PATCH Patch, delete DELETE Delete);
 
-    fn mount<T: 'static, A, H: Handler<T, Arc<App>, Future = Answering> + Described<A>>(
+    fn mount<T: 'static, A, H: Handler<T, Arc<App>, Future = HandlerFuture> + Described<A>>(
         self,
         filter: MethodFilter,
         method: HttpMethod,
@@ -94,8 +93,8 @@ impl Api {
         self
     }
 
-    /// The routes, and one more that shows the document. The first request for the document writes it: that takes longer
-    /// than the rest of a start, and few ask for it.
+    /// Returns the routes plus the one that serves the OpenAPI document. The document is generated on its
+    /// first request: generating it takes longer than the rest of the startup, and few clients request it.
     pub fn finish(self) -> Router<Arc<App>> {
         let mounted = self.mounted;
         let text = LazyLock::new(move || Bytes::from(document(&mounted)));
@@ -108,68 +107,69 @@ impl Api {
     }
 }
 
-/// The OpenAPI document of these operations and of its own.
+/// Generates the OpenAPI document of the mounted operations and of the document's own route.
 fn document(mounted: &[Operation]) -> String {
-    let mut written = Written::default();
+    let mut builder = DocumentBuilder::default();
     for operation in mounted {
         let mut operation_doc = OperationDoc::default();
-        operation_doc.reads(operation.path.split('/').filter_map(named).map(identifier));
+        operation_doc.reads(operation.path.split('/').filter_map(parameter_name).map(id_parameter));
         (operation.describe)(&mut operation_doc);
         operation_doc.refuses(operation.refusals);
-        written.note(operation.method.clone(), operation.path, operation.summary, operation_doc);
+        builder.add(operation.method.clone(), operation.path, operation.summary, operation_doc);
     }
     let mut operation_doc = OperationDoc::default();
     operation_doc.answers(StatusCode::OK, Object::new());
-    written.note(HttpMethod::Get, DOCUMENT, "This document", operation_doc);
+    builder.add(HttpMethod::Get, DOCUMENT, "Get this OpenAPI document", operation_doc);
     let mut components = Components::new();
-    components.schemas = written.forms;
+    components.schemas = builder.schemas;
     let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
-    let bearer = bearer.description(Some("An access token, or an API key")).build();
-    let cookie = ApiKeyValue::with_description("parlor_rt", "The refresh token, set by a sign-in");
+    let bearer = bearer.description(Some("Access token or API key")).build();
+    let cookie = ApiKeyValue::with_description("parlor_rt", "Refresh token, set when the user signs in");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
     components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
-    let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), written.paths);
+    let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), builder.paths);
     document.components = Some(components);
-    document.to_json().expect("the document is made of texts, lists and maps")
+    document.to_json().expect("an OpenAPI document contains only strings, lists and maps")
 }
 
 #[derive(Default)]
-struct Written {
+struct DocumentBuilder {
     paths: Paths,
-    forms: BTreeMap<String, RefOr<Schema>>,
+    schemas: BTreeMap<String, RefOr<Schema>>,
 }
 
-impl Written {
-    fn note(&mut self, method: HttpMethod, path: &str, summary: &str, mut operation_doc: OperationDoc) {
+impl DocumentBuilder {
+    fn add(&mut self, method: HttpMethod, path: &str, summary: &str, mut operation_doc: OperationDoc) {
         operation_doc.refuses(&[StatusCode::TOO_MANY_REQUESTS]);
-        // Said of all, so that nobody has to know what holds when nothing is said.
+        // Explicit for every operation: without it, OpenAPI would apply a document-wide default.
         operation_doc.secured([]);
-        let OperationDoc { mut operation, schemas: forms } = operation_doc;
+        let OperationDoc { mut operation, schemas } = operation_doc;
         operation.summary = Some(summary.into());
         operation.tags = path.split('/').nth(1).map(|tag| vec![tag.into()]);
         operation.operation_id = Some(operation_id(&method, path));
         self.paths.add_path_operation(format!("{BASE}{path}"), vec![method], operation);
-        for (name, form) in forms {
-            let known = self.forms.entry(name).or_insert_with(|| form.clone());
-            assert!(*known == form, "two forms have one name, of which one is in {path}");
+        for (name, schema) in schemas {
+            let existing = self.schemas.entry(name).or_insert_with(|| schema.clone());
+            assert!(*existing == schema, "two different schemas share a name; one of them is used in {path}");
         }
     }
 }
 
-/// `{id}` in a path is a parameter of this name.
-fn named(segment: &str) -> Option<&str> {
+/// Returns the name of a path parameter: `id` for the segment `{id}`.
+fn parameter_name(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
-fn identifier(name: &str) -> Parameter {
-    let form = Object::builder().schema_type(Type::String).pattern(Some(ID)).build();
+fn id_parameter(name: &str) -> Parameter {
+    let schema = Object::builder().schema_type(Type::String).pattern(Some(ID_PATTERN)).build();
     let mut parameter = Parameter::new(name);
     parameter.parameter_in = ParameterIn::Path;
-    parameter.schema = Some(form.into());
+    parameter.schema = Some(schema.into());
     parameter
 }
 
-/// `getRoomsIdMembers`: method and path are unique together, so this is too.
+/// Derives the operation id from method and path, such as `getRoomsIdMembers`. It is unique because each pair
+/// is.
 fn operation_id(method: &HttpMethod, path: &str) -> String {
     let method = match method {
         HttpMethod::Get => "get",

@@ -1,4 +1,4 @@
-//! What agents ask of people, and what they are always allowed.
+//! Tool approvals: pending permission requests of agents, and the rules that allow a tool permanently.
 
 use super::rooms::room_id;
 use crate::App;
@@ -24,7 +24,7 @@ pub async fn open(
     let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let tools = approvals.iter().filter(|asked| asked.kind == ApprovalKind::Tool);
+    let tools = approvals.iter().filter(|approval| approval.kind == ApprovalKind::Tool);
     Ok(list(tools.map(rest::Approval::from)))
 }
 
@@ -70,11 +70,11 @@ pub async fn revoke(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-    Parameters(asked): Parameters<RuleAsked>,
+    Parameters(params): Parameters<RuleAsked>,
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;
-    let agent = AgentId::parse(&asked.agent_id).map_err(|_| Refusal::NotFound(EntityKind::ApprovalRule))?;
-    let revoke = Command::RevokeApprovalRule { room, agent, tool: asked.tool_name.into() };
-    app.hub.execute(&caller, revoke).await?;
+    let agent = AgentId::parse(&params.agent_id).map_err(|_| Refusal::NotFound(EntityKind::ApprovalRule))?;
+    let command = Command::RevokeApprovalRule { room, agent, tool: params.tool_name.into() };
+    app.hub.execute(&caller, command).await?;
     Ok(Done)
 }

@@ -1,4 +1,4 @@
-//! Who did what to whom.
+//! The audit log, read page by page with filters. Admins only, as the engine enforces.
 
 use crate::App;
 use crate::http::Authenticated;
@@ -16,32 +16,35 @@ use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
 pub struct AuditQuery {
-    /// 50 where it is left out, 200 at most.
+    /// Default 50, maximum 200.
     limit: Option<usize>,
-    /// As the last page gave it.
+    /// `nextCursor` of the previous page.
     cursor: Option<String>,
+    /// Only entries with this action.
     action: Option<String>,
-    /// An id or a name.
+    /// Only entries of this actor, by id or name.
     actor: Option<Box<str>>,
-    /// An id or a name.
+    /// Only entries about this subject, by id or name.
     subject: Option<Box<str>>,
+    /// Start of the time range.
     from: Option<String>,
+    /// End of the time range.
     to: Option<String>,
 }
 
 pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<AuditQuery>,
+    Parameters(params): Parameters<AuditQuery>,
 ) -> Result<Data<rest::AuditPage<'static>>, Problem> {
     let page = AuditFilter {
-        limit: asked.limit.unwrap_or(50).clamp(1, 200),
-        before: read(asked.cursor, |text| text.parse().ok(), "cursor", "is not of the form wanted")?,
-        action: read(asked.action, Action::parse, "action", "is not an action")?,
-        actor: asked.actor,
-        subject: asked.subject,
-        from: read(asked.from, moment, "from", "must be a time")?,
-        to: read(asked.to, moment, "to", "must be a time")?,
+        limit: params.limit.unwrap_or(50).clamp(1, 200),
+        before: parse_optional(params.cursor, |text| text.parse().ok(), "cursor", "is not a cursor")?,
+        action: parse_optional(params.action, Action::parse, "action", "is not an action")?,
+        actor: params.actor,
+        subject: params.subject,
+        from: parse_optional(params.from, parse_time, "from", "must be a time")?,
+        to: parse_optional(params.to, parse_time, "to", "must be a time")?,
     };
     let Answer::Audit { notes, more } = app.hub.read(&caller, Query::Audit(page)).await? else {
         return Err(Refusal::Unavailable.into());
@@ -49,16 +52,16 @@ pub async fn list(
     Ok(data(rest::AuditPage::new(&notes, more)))
 }
 
-fn read<T>(
-    given: Option<String>,
+fn parse_optional<T>(
+    value: Option<String>,
     parse: impl FnOnce(&str) -> Option<T>,
     field: &'static str,
     rule: &'static str,
 ) -> Result<Option<T>, Problem> {
-    given.map(|text| parse(&text).ok_or(Problem::invalid(field, rule))).transpose()
+    value.map(|text| parse(&text).ok_or(Problem::invalid(field, rule))).transpose()
 }
 
-/// A `+` in a query is a space where it was not encoded.
-fn moment(text: &str) -> Option<Time> {
+/// Parses a time from a query, where an unencoded `+` arrives as a space.
+fn parse_time(text: &str) -> Option<Time> {
     time::parse(&text.replace(' ', "+"))
 }

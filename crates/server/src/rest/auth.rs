@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Sign-in and sign-out: password login, the first admin, refresh tokens, and the list of a user's sign-ins.
 
 use crate::App;
 use crate::auth::secrets;
@@ -23,8 +23,8 @@ use std::time::Duration;
 
 pub type SignedIn = Result<(Header, Data<rest::SignedIn<'static>>), Problem>;
 
-/// Signed in, with the cookie; or asked for a second factor.
-type Entered = Either<(Header, Data<rest::LoginAnswer<'static>>), Data<rest::LoginAnswer<'static>>>;
+/// Response to a login: tokens with the refresh cookie, or a challenge for the second factor.
+type LoginResponse = Either<(Header, Data<rest::LoginAnswer<'static>>), Data<rest::LoginAnswer<'static>>>;
 
 pub async fn login(
     State(app): State<Arc<App>>,
@@ -32,28 +32,29 @@ pub async fn login(
     headers: HeaderMap,
     _: NoForeignPage,
     Body(body): Body<rest::Login>,
-) -> Result<Entered, Problem> {
+) -> Result<LoginResponse, Problem> {
     app.logins.check(peer.0.ip())?;
     let account = app.hub.account(&body.username).await?;
     let hash = account.as_ref().map(|user| &*user.password_hash);
-    let proven = app.passwords.verify(&body.password, hash).await?;
+    let verified = app.passwords.verify(&body.password, hash).await?;
     let now = app.hub.now();
-    let Some(user) = account.filter(|user| proven && !user.is_locked(now)) else {
+    let Some(user) = account.filter(|user| verified && !user.is_locked(now)) else {
         let account = app.hub.account(&body.username).await?;
-        failed(&app, &app.hub.settings().await?, account, false, peer).await;
+        record_failed_sign_in(&app, &app.hub.settings().await?, account, false, peer).await;
         return Err(Refusal::WrongCredentials.into());
     };
     if user.second_factor {
         let totp_token = &*app.tokens.challenge(&user.id, &user.password_hash, now);
-        let wanted = rest::TotpRequired { totp_required: true, totp_token };
-        return Ok(Either::That(data(rest::LoginAnswer::TotpRequired(wanted))));
+        let challenge = rest::TotpRequired { totp_required: true, totp_token };
+        return Ok(Either::That(data(rest::LoginAnswer::TotpRequired(challenge))));
     }
     let (cookie, signed_in) = sign_in(&app, &user, None, peer, &headers).await?;
     Ok(Either::This((cookie, signed_in.one_of())))
 }
 
-/// Counts a wrong password or code against the account, if there is one, and notes it in any case.
-pub async fn failed(
+/// Records a failed sign-in in the audit log and, if the account exists, counts it towards the account's
+/// lockout.
+pub async fn record_failed_sign_in(
     app: &App,
     settings: &HubSettings,
     account: Option<User>,
@@ -67,7 +68,7 @@ pub async fn failed(
         lock_after: settings.lockout_failures.unwrap_or(app.config.lockout_failures),
         lock_until: app.hub.now().plus(lockout.unwrap_or(app.config.lockout)),
     };
-    // Not waited for: the time of a commit would tell that there is such an account.
+    // Not awaited: the duration of the commit would reveal that the account exists.
     drop(app.hub.submit(&peer.anonymous(), failed).await);
 }
 
@@ -93,16 +94,17 @@ pub async fn set_up(
     sign_in(&app, &user, None, peer, &headers).await
 }
 
-/// Holds a new password to the rules and hashes it.
+/// Checks a new password against the password rules and hashes it.
 pub async fn new_password(app: &App, password: &str) -> Result<Box<str>, Problem> {
-    let flaws = password_errors(password);
-    if !flaws.is_empty() {
-        return Err(Refusal::Invalid(flaws).into());
+    let errors = password_errors(password);
+    if !errors.is_empty() {
+        return Err(Refusal::Invalid(errors).into());
     }
     Ok(app.passwords.hash(password).await?)
 }
 
-/// Signs in whoever has proven the password that this account has, and what else it asks for.
+/// Creates a sign-in for an account whose password, and second factor if it has one, were verified. Returns
+/// the tokens and sets the refresh cookie.
 pub async fn sign_in(
     app: &App,
     user: &User,
@@ -141,20 +143,21 @@ pub async fn refresh(
 ) -> Result<(Header, Data<rest::Tokens<'static>>), Problem> {
     app.refreshes.check(peer.0.ip())?;
     let by_cookie = sent.is_some();
-    let given = sent.or_else(|| body.and_then(|body| body.refresh_token));
-    let Some(given) = given else {
+    let token = sent.or_else(|| body.and_then(|body| body.refresh_token));
+    let Some(token) = token else {
         return Err(Problem::Status(StatusCode::UNAUTHORIZED, "Refresh token required"));
     };
     let next = secrets::refresh_token();
     let command = Command::Refresh {
-        token: secrets::hash(&given),
+        token: secrets::hash(&token),
         next: secrets::hash(&next),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
         grace: app.config.refresh_grace,
     };
     match app.hub.execute(&peer.anonymous(), command).await? {
         Receipt::SignedIn { sign_in, .. } => {
-            // A page whose cookie was renewed has no use for the token, and a script in it should not see it.
+            // A page that sent the cookie gets the new refresh token in the cookie only, out of reach of
+            // scripts.
             let shown = (!by_cookie).then_some(&*next);
             let access = access_token(&app, &sign_in);
             let body = rest::Tokens { access_token: &access, refresh_token: shown };
@@ -202,12 +205,13 @@ pub async fn end_session(
     Ok(Done)
 }
 
-/// Sets the cookie, or takes it away. Scripts cannot read it, and it goes nowhere but to `/api/auth`.
+/// Sets the refresh cookie, or clears it if `token` is `None`. Scripts cannot read the cookie, and browsers
+/// send it to `/api/auth` only.
 fn cookie(app: &App, token: Option<&str>) -> Header {
     let secure = if app.config.secure_cookies { "; Secure" } else { "" };
     let age = token.map_or(0, |_| app.config.refresh_token_ttl.as_secs());
     let token = token.unwrap_or_default();
     let cookie =
         format!("{COOKIE_NAME}={token}; Max-Age={age}; Path=/api/auth; HttpOnly; SameSite=Strict{secure}");
-    [(SET_COOKIE, HeaderValue::from_str(&cookie).expect("a token of ours has no control characters"))]
+    [(SET_COOKIE, HeaderValue::from_str(&cookie).expect("refresh tokens contain no control characters"))]
 }

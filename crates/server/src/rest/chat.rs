@@ -1,4 +1,4 @@
-//! The plain calls of the chat events door: talking to agents, what waits for them, and their turns.
+//! REST calls of the chat events protocol: messages to agents, their queues, runs and questions.
 
 use super::rooms::room_id;
 use super::roots::rooms_of_call;
@@ -30,18 +30,18 @@ use std::sync::Arc;
 use std::time::Instant;
 use utoipa::IntoParams;
 
-/// Pictures in one message.
-const MOST_IMAGES: usize = 8;
-/// Turns in one list.
-const MOST_RUNS: usize = 200;
+/// Maximum images in one message.
+const MAX_IMAGES: usize = 8;
+/// Maximum runs in one list.
+const MAX_RUNS: usize = 200;
 
 pub async fn ticket(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<BareJson<Ticket>, Problem> {
     app.hub.may_follow(&caller, &RoomFilter::All).await?;
-    let ticket = app.tickets.give(&caller, Instant::now())?;
-    Ok(bare_json(Ticket { ticket, expires_in: tickets::GOOD_FOR.as_secs() }))
+    let ticket = app.tickets.issue(&caller, Instant::now())?;
+    Ok(bare_json(Ticket { ticket, expires_in: tickets::TICKET_TTL.as_secs() }))
 }
 
 pub(super) fn agent_id(text: &str) -> Result<AgentId, Problem> {
@@ -53,18 +53,21 @@ pub async fn chat(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewChat>,
 ) -> Result<BareJson<ChatAccepted>, Problem> {
-    // What comes of it is told in the answer: who may not hear that is refused before anything is said.
+    // The response reveals the resulting run, so a caller without read access is rejected before the post.
     app.hub.may(&caller, Query::Rooms).await?;
     app.hub.may(&caller, Query::MayUpload).await?;
-    let meant =
+    let rooms =
         rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
-    if body.session_id.is_none() && meant.is_some() {
-        return Err(Problem::invalid("session_id", "must be given with project_root: a new room has none"));
+    if body.session_id.is_none() && rooms.is_some() {
+        return Err(Problem::invalid(
+            "session_id",
+            "is required with project_root: a new room has no project root",
+        ));
     }
-    let room = meant.and_then(|rooms| rooms.into_iter().next());
+    let room = rooms.and_then(|rooms| rooms.into_iter().next());
     let (mut agent, mut text) = (agent_id(&body.agent_id)?, body.message.as_str());
     if let Some((name, rest)) = ingress::addressed(text)
-        && let Some(named) = agent_called(&app, &caller, room.as_ref(), name).await?
+        && let Some(named) = find_agent(&app, &caller, room.as_ref(), name).await?
     {
         (agent, text) = (named, rest);
     }
@@ -72,12 +75,12 @@ pub async fn chat(
         None | Some("") => text.into(),
         Some("plan") if text.starts_with("/plan ") => text.into(),
         Some("plan") => format!("/plan {text}").into(),
-        Some(_) => return Err(Problem::invalid("mode", "must be plan, or left out")),
+        Some(_) => return Err(Problem::invalid("mode", "must be plan or omitted")),
     };
-    if room.is_some() && !is_there(&app, &caller, room.as_ref(), &agent).await? {
+    if room.is_some() && !can_address(&app, &caller, room.as_ref(), &agent).await? {
         return Err(Refusal::NotFound(EntityKind::Agent).into());
     }
-    let attachments = pictures(&app, &caller, body.images.unwrap_or_default()).await?;
+    let attachments = store_images(&app, &caller, body.images.unwrap_or_default()).await?;
     let (mentions, reply_to, client_message_id) = (vec![agent.as_str().into()], None, None);
     let new = room.is_none();
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
@@ -94,7 +97,7 @@ pub async fn chat(
     };
     let run = runs.into_iter().map(|(run, _)| run).find(|run| run.agent == agent);
     let (status, reason) = match &run {
-        None => ("refused", Some("nobody hosts this agent".to_owned())),
+        None => ("refused", Some("no gateway hosts this agent".to_owned())),
         Some(Run { state: RunState::Ended(outcome), .. }) if outcome.reason().is_some() => {
             ("refused", outcome.reason().map(Into::into))
         }
@@ -110,22 +113,23 @@ pub async fn chat(
     }))
 }
 
-/// The text is `message` in this call.
+/// Renames the field of text errors from `content` to `message`, as the field is called in this request.
 fn rename_text_field(refusal: Refusal) -> Refusal {
-    let Refusal::Invalid(mut flaws) = refusal else { return refusal };
-    flaws.iter_mut().filter(|flaw| flaw.field == "content").for_each(|flaw| flaw.field = "message");
-    Refusal::Invalid(flaws)
+    let Refusal::Invalid(mut errors) = refusal else { return refusal };
+    errors.iter_mut().filter(|error| error.field == "content").for_each(|error| error.field = "message");
+    Refusal::Invalid(errors)
 }
 
-/// Whom the caller can speak to by this id, or else by this name where only one has it: in this room, or at all.
-async fn agent_called(
+/// Finds the agent with this id, or the only agent with this name, among the agents that the caller can
+/// address: the members of `room`, or without a room all agents visible to the caller.
+async fn find_agent(
     app: &App,
     caller: &Caller,
     room: Option<&RoomId>,
     name: &str,
 ) -> Result<Option<AgentId>, Refusal> {
     if let Ok(agent) = AgentId::parse(name)
-        && is_there(app, caller, room, &agent).await?
+        && can_address(app, caller, room, &agent).await?
     {
         return Ok(Some(agent));
     }
@@ -135,15 +139,16 @@ async fn agent_called(
     let name = name.to_lowercase();
     let mut found = None;
     for agent in agents.into_iter().filter(|agent| agent.name.to_lowercase() == name) {
-        if is_there(app, caller, room, &agent.id).await? && found.replace(agent.id).is_some() {
+        if can_address(app, caller, room, &agent.id).await? && found.replace(agent.id).is_some() {
             return Ok(None);
         }
     }
     Ok(found)
 }
 
-/// Whether the caller can speak to this agent: in this room, or at all.
-async fn is_there(
+/// Whether the caller can address this agent: it is a member of `room`, or without a room it is visible to
+/// the caller.
+async fn can_address(
     app: &App,
     caller: &Caller,
     room: Option<&RoomId>,
@@ -164,57 +169,66 @@ async fn is_there(
     Ok(members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
 }
 
-/// Pictures become files of the caller, on the message that they come with.
-async fn pictures(app: &Arc<App>, caller: &Caller, images: Vec<String>) -> Result<Vec<Box<str>>, Problem> {
-    if images.len() > MOST_IMAGES {
-        return Err(Problem::invalid("images", "at most 8"));
+/// Stores the base64 images of a message as uploads of the caller and returns their ids, for use as
+/// attachments.
+async fn store_images(
+    app: &Arc<App>,
+    caller: &Caller,
+    images: Vec<String>,
+) -> Result<Vec<Box<str>>, Problem> {
+    if images.len() > MAX_IMAGES {
+        return Err(Problem::invalid("images", "must be at most 8 images"));
     }
-    let mut kept = Vec::new();
+    let mut ids = Vec::new();
     for (number, image) in images.iter().enumerate() {
         let content = BASE64_STANDARD.decode(ingress::picture(image));
         let content = content.map_err(|_| Problem::invalid("images", "must be base64"))?;
         let name = format!("image-{}", number + 1);
-        kept.push(uploads::keep_picture(app, caller, &name, content).await?.id.as_str().into());
+        ids.push(uploads::store_image(app, caller, &name, content).await?.id.as_str().into());
     }
-    Ok(kept)
+    Ok(ids)
 }
 
 /// `?session_id=&agent_id=`
 #[derive(Deserialize, IntoParams)]
 pub struct QueueQuery {
+    /// Only messages in this room.
     session_id: Option<String>,
+    /// Only messages for this agent.
     agent_id: Option<String>,
 }
 
 /// `?session_id=&agent_id=&id=`
 #[derive(Deserialize, IntoParams)]
 pub struct UnqueueQuery {
+    /// Room whose queued messages are removed.
     session_id: String,
+    /// Only messages for this agent.
     agent_id: Option<String>,
-    /// One item only.
+    /// Only the queue item with this id.
     id: Option<String>,
 }
 
 pub async fn queue(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<QueueQuery>,
+    Parameters(params): Parameters<QueueQuery>,
 ) -> Result<BareJson<QueueList>, Problem> {
-    let room = asked.session_id.as_deref().map(room_id).transpose()?;
-    let agent = asked.agent_id.as_deref().map(agent_id).transpose()?;
-    let waiting = app.hub.queue(&caller, room).await?;
-    let wanted = waiting.iter().filter(|waits| agent.as_ref().is_none_or(|agent| *agent == waits.agent));
-    let items = wanted.map(|waits| QueueItem::new(&waits.item, &waits.room, &waits.agent)).collect();
+    let room = params.session_id.as_deref().map(room_id).transpose()?;
+    let agent = params.agent_id.as_deref().map(agent_id).transpose()?;
+    let queued = app.hub.queue(&caller, room).await?;
+    let matching = queued.iter().filter(|queued| agent.as_ref().is_none_or(|agent| *agent == queued.agent));
+    let items = matching.map(|queued| QueueItem::new(&queued.item, &queued.room, &queued.agent)).collect();
     Ok(bare_json(QueueList { items }))
 }
 
 pub async fn unqueue(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<UnqueueQuery>,
+    Parameters(params): Parameters<UnqueueQuery>,
 ) -> Result<BareJson<QueueRemoved>, Problem> {
-    let (room, agent) = (room_id(&asked.session_id)?, asked.agent_id.as_deref().map(agent_id).transpose()?);
-    let run = asked.id.as_deref().map(run_id).transpose()?;
+    let (room, agent) = (room_id(&params.session_id)?, params.agent_id.as_deref().map(agent_id).transpose()?);
+    let run = params.id.as_deref().map(run_id).transpose()?;
     let removed = app.hub.unqueue(&caller, &room, agent.as_ref(), run.as_ref()).await?;
     Ok(bare_json(QueueRemoved { removed: removed.iter().map(ToString::to_string).collect() }))
 }
@@ -226,27 +240,29 @@ fn run_id(text: &str) -> Result<RunId, Problem> {
 /// `?session_id=&project_root=`
 #[derive(Deserialize, IntoParams)]
 pub struct SessionQuery {
+    /// Room id.
     pub(super) session_id: Option<String>,
+    /// Absolute path of a project root: selects the caller's rooms with this root.
     pub(super) project_root: Option<String>,
 }
 
 pub async fn runs(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<SessionQuery>,
+    Parameters(params): Parameters<SessionQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let meant =
-        rooms_of_call(&app, &caller, asked.session_id.as_deref(), asked.project_root.as_deref()).await?;
+    let rooms =
+        rooms_of_call(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
     let mut runs = Vec::new();
-    match meant {
-        None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MOST_RUNS }).await?,
+    match rooms {
+        None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MAX_RUNS }).await?,
         Some(rooms) => {
             for room in rooms {
-                let query = Query::Runs { room: Some(room), limit: MOST_RUNS };
+                let query = Query::Runs { room: Some(room), limit: MAX_RUNS };
                 runs.extend(read_runs(&app, &caller, query).await?);
             }
             runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.queued_at));
-            runs.truncate(MOST_RUNS);
+            runs.truncate(MAX_RUNS);
         }
     }
     Ok(run_list(&app, &runs))
@@ -268,33 +284,33 @@ async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run,
 #[derive(Deserialize, IntoParams)]
 pub struct RunQuery {
     run_id: String,
-    /// `summary`, or `raw` with what was said.
+    /// `summary` (default), or `raw` to include the full message texts.
     view: Option<String>,
 }
 
 pub async fn children(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<RunQuery>,
+    Parameters(params): Parameters<RunQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let query = Query::Run { run: run_id(&asked.run_id)?, what: RunDetail::Children };
+    let query = Query::Run { run: run_id(&params.run_id)?, what: RunDetail::Children };
     Ok(run_list(&app, &read_runs(&app, &caller, query).await?))
 }
 
 pub async fn context(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<RunQuery>,
+    Parameters(params): Parameters<RunQuery>,
 ) -> Result<BareJson<RunContext>, Problem> {
-    let raw = match asked.view.as_deref() {
+    let raw = match params.view.as_deref() {
         None | Some("summary") => false,
         Some("raw") => true,
         Some(_) => return Err(Problem::invalid("view", "must be summary or raw")),
     };
-    let run = run_id(&asked.run_id)?;
-    let of = |what| Query::Run { run: run.clone(), what };
-    let found = read_runs(&app, &caller, of(RunDetail::Itself)).await?;
-    let Answer::History { messages, .. } = app.hub.read(&caller, of(RunDetail::Messages)).await? else {
+    let run = run_id(&params.run_id)?;
+    let query = |what| Query::Run { run: run.clone(), what };
+    let found = read_runs(&app, &caller, query(RunDetail::Itself)).await?;
+    let Answer::History { messages, .. } = app.hub.read(&caller, query(RunDetail::Messages)).await? else {
         return Err(Refusal::Unavailable.into());
     };
     let (run, name) = found.first().ok_or(Refusal::NotFound(EntityKind::Run))?;
@@ -321,43 +337,43 @@ pub async fn questions(
     Ok(items(open.iter().map(OpenQuestion::from)))
 }
 
-const NO_SUCH_QUESTION: Problem = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
+const QUESTION_NOT_FOUND: Problem = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
 
 pub async fn respond(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Body(body): Body<NewAnswers>,
 ) -> Result<BareJson<Responded>, Problem> {
-    let id = ApprovalId::parse(&body.question_id).map_err(|_| NO_SUCH_QUESTION)?;
-    let asked = open_question(&app, &caller, &id).await?;
-    let kept = answers::validate_answers(&asked.input, &body.answers);
-    let kept = kept.map_err(|rule| Problem::invalid("answers", rule))?;
-    match app.hub.answer_questions(&caller, id.clone(), kept).await {
+    let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
+    let question = open_question(&app, &caller, &id).await?;
+    let answers = answers::validate_answers(&question.input, &body.answers);
+    let answers = answers.map_err(|rule| Problem::invalid("answers", rule))?;
+    match app.hub.answer_questions(&caller, id.clone(), answers).await {
         Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
-            // Somebody was quicker, or its time ran out.
+            // Answered or expired since the check above: return the status for that.
             open_question(&app, &caller, &id).await?;
             Err(refusal.into())
         }
     }
 }
 
-/// What is asked, while an answer is waited for.
+/// Returns the question set if it is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
 async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Approval, Problem> {
     let query = Query::Question { approval: id.clone() };
     let found = match app.hub.read(caller, query).await {
         Ok(Answer::Approvals(found)) => found,
         Ok(_) => return Err(Refusal::Unavailable.into()),
-        Err(Refusal::NotFound(EntityKind::Approval)) => return Err(NO_SUCH_QUESTION),
+        Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
         Err(refusal) => return Err(refusal.into()),
     };
     let found = found.into_iter().find(|found| found.kind == ApprovalKind::Questions);
-    let asked = found.ok_or(NO_SUCH_QUESTION)?;
-    match &asked.decision {
-        None => Ok(asked),
+    let question = found.ok_or(QUESTION_NOT_FOUND)?;
+    match &question.decision {
+        None => Ok(question),
         Some(Decision::Answered { .. }) => {
             Err(Problem::Status(StatusCode::CONFLICT, "This question was answered already"))
         }
-        Some(_) => Err(Problem::Status(StatusCode::GONE, "Nobody waits for an answer any more")),
+        Some(_) => Err(Problem::Status(StatusCode::GONE, "This question is no longer open")),
     }
 }

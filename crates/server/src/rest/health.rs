@@ -1,4 +1,4 @@
-//! Whether the hub can do its work.
+//! Health check: reports whether the store accepts writes.
 
 use crate::App;
 use crate::http::openapi::{Describe, OperationDoc};
@@ -11,7 +11,7 @@ use parlor_wire::agentim::rest;
 use parlor_wire::time::iso;
 use std::sync::Arc;
 
-/// Says the same in both cases, with another status.
+/// Health report: status 200 if healthy, otherwise 503 with the same body.
 pub struct Report(StatusCode, BareJson<rest::Health<'static>>);
 
 impl IntoResponse for Report {
@@ -23,8 +23,8 @@ impl IntoResponse for Report {
 impl Describe for Report {
     fn describe(operation_doc: &mut OperationDoc) {
         for status in [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE] {
-            let form = operation_doc.form::<rest::Health>();
-            operation_doc.answers(status, form);
+            let schema = operation_doc.schema_of::<rest::Health>();
+            operation_doc.answers(status, schema);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Invitations, and the accounts that come of them.
+//! Invitations, and registration of accounts with them.
 
 use super::auth::{SignedIn, new_password, sign_in};
 use super::users::{self, admins_only, site_role};
@@ -20,7 +20,8 @@ use parlor_wire::time;
 use std::sync::Arc;
 use std::time::Duration;
 
-const A_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Lifetime of an invitation that sets neither `expiresIn` nor `expiresAt`.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub async fn list(
     State(app): State<Arc<App>>,
@@ -56,19 +57,20 @@ pub async fn create(
 
 fn expiry(body: &rest::NewInvitation, now: Time) -> Result<Time, Problem> {
     match (body.expires_in, &body.expires_at) {
-        (None, None) => Ok(now.plus(A_WEEK)),
+        (None, None) => Ok(now.plus(DEFAULT_LIFETIME)),
         (Some(seconds), None) => Ok(now.plus(Duration::from_secs(seconds))),
         (None, Some(text)) => time::parse(text).ok_or(Problem::invalid("expiresAt", "must be a time")),
         (Some(_), Some(_)) => Err(Problem::invalid("expiresAt", "must not be given with expiresIn")),
     }
 }
 
-/// Where people reach this hub, as it was told or else as the one who asks does.
+/// Base URL for links to this hub: `public_url` if configured, otherwise built from the request's `Host`
+/// header.
 pub fn address(app: &App, headers: &HeaderMap) -> String {
     let scheme = if app.config.secure_cookies { "https" } else { "http" };
-    let asked =
+    let from_host =
         || headers.get(HOST).and_then(|host| host.to_str().ok()).map(|host| format!("{scheme}://{host}"));
-    app.config.public_url.clone().or_else(asked).unwrap_or_default()
+    app.config.public_url.clone().or_else(from_host).unwrap_or_default()
 }
 
 pub async fn revoke(
@@ -90,7 +92,7 @@ pub async fn register(
 ) -> SignedIn {
     app.logins.check(peer.0.ip())?;
     let token = secrets::hash(&body.token);
-    // Asked first, so that only who was invited can make the hub work at a hash.
+    // Checked first, so that only an invited user can make the hub compute an expensive password hash.
     app.hub.may(&peer.anonymous(), Query::MayRegister { token }).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);

@@ -1,4 +1,4 @@
-//! API keys of programs.
+//! API keys of the caller: list, create and revoke them.
 
 use crate::App;
 use crate::auth::secrets;

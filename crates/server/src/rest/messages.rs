@@ -1,4 +1,4 @@
-//! Messages: posting, reading, what is unread.
+//! Messages: post, forward, edit, delete, read the history and threads, and mark rooms as read.
 
 use super::annotations;
 use super::rooms::room_id;
@@ -37,31 +37,31 @@ pub async fn create(
         attachments: body.attachment_ids.unwrap_or_default(),
         client_message_id: body.client_message_id,
     });
-    said(app.hub.execute(&caller, command).await?)
+    post_response(app.hub.execute(&caller, command).await?)
 }
 
 type PostResponse = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
 
-/// 201 for what is new, 200 for what was said before under the same id.
-fn said(receipt: Receipt) -> Result<PostResponse, Problem> {
+/// Returns 201 for a new message, and 200 for a retry with a `clientMessageId` that was used before.
+fn post_response(receipt: Receipt) -> Result<PostResponse, Problem> {
     let Receipt::Posted(posted) = receipt else { return Err(Refusal::Unavailable.into()) };
     Ok(match &posted.message {
         Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
         Some(message) => Either::That(data(rest::Repeated::Message(Box::new((&**message).into())))),
         None => {
-            let left = rest::DeletedMessage::new(&posted.id, posted.position.seq);
-            Either::That(data(rest::Repeated::Deleted(left)))
+            let deleted = rest::DeletedMessage::new(&posted.id, posted.position.seq);
+            Either::That(data(rest::Repeated::Deleted(deleted)))
         }
     })
 }
 
 #[derive(Deserialize, IntoParams)]
 pub struct Paging {
-    /// 50 where it is left out, 200 at most.
+    /// Default 50, maximum 200.
     limit: Option<usize>,
-    /// Goes on into the past from here.
+    /// Returns messages before this position: the `nextCursor` of the previous page.
     cursor: Option<String>,
-    /// Goes forward from here: a position, a `seq`, or a time.
+    /// Returns messages after this position, `seq` or time.
     after: Option<String>,
 }
 
@@ -72,10 +72,10 @@ pub async fn history(
     Parameters(paging): Parameters<Paging>,
 ) -> Result<Data<rest::History<'static>>, Problem> {
     let page = match (&paging.cursor, &paging.after) {
-        (Some(_), Some(_)) => return Err(Problem::invalid("cursor", "give either cursor or after")),
+        (Some(_), Some(_)) => return Err(Problem::invalid("cursor", "must not be given with after")),
         (None, None) => Page::Before(None),
         (Some(cursor), None) => Page::Before(Some(position(&app, cursor)?)),
-        (None, Some(after)) => match place(&app, after, "after")? {
+        (None, Some(after)) => match parse_cursor(&app, after, "after")? {
             HistoryCursor::Seq(seq) => Page::After(seq),
             HistoryCursor::Time(time) => Page::AfterTime(time),
         },
@@ -85,7 +85,8 @@ pub async fn history(
     let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    // Going forward there is always a place to go on from later; going back only while there is more.
+    // Reading forward always returns a cursor, because new messages may follow; reading back only if there
+    // are more.
     let forward = paging.after.is_some();
     let last = messages.last().filter(|_| more || forward).map(|message| &**message);
     let items = messages.iter().map(|message| &**message);
@@ -97,7 +98,7 @@ enum HistoryCursor {
     Time(parlor_model::Time),
 }
 
-fn place(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Problem> {
+fn parse_cursor(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Problem> {
     let current = app.hub.epoch();
     if let Some(position) = Position::parse(text, current) {
         if position.epoch != current {
@@ -105,7 +106,7 @@ fn place(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Pr
         }
         return Ok(HistoryCursor::Seq(position.seq));
     }
-    // In a query a `+` before the zone arrives as a space.
+    // An unencoded `+` before the time zone offset arrives as a space in a query.
     time::parse(&text.replace(' ', "+"))
         .map(HistoryCursor::Time)
         .ok_or(Problem::invalid(field, "is neither a position nor a time"))
@@ -214,7 +215,7 @@ pub async fn forward(
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
     let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
-    said(app.hub.execute(&caller, command).await?)
+    post_response(app.hub.execute(&caller, command).await?)
 }
 
 pub async fn remove_many(
@@ -223,15 +224,15 @@ pub async fn remove_many(
     Body(body): Body<rest::MessageList>,
 ) -> Result<Data<rest::Deleted>, Problem> {
     let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
-    let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be ids of messages"))?;
+    let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be message ids"))?;
     let deleted = ids.len();
     app.hub.execute(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
     Ok(data(rest::Deleted { deleted }))
 }
 
-/// A place that an earlier page named.
+/// Parses the cursor of an earlier page.
 pub fn position(app: &App, cursor: &str) -> Result<Seq, Problem> {
-    match place(app, cursor, "cursor")? {
+    match parse_cursor(app, cursor, "cursor")? {
         HistoryCursor::Seq(seq) => Ok(seq),
         HistoryCursor::Time(_) => Err(Problem::invalid("cursor", "is not a cursor")),
     }

@@ -1,4 +1,4 @@
-//! Missions, and how idle agents are prompted.
+//! Missions, and the settings for prompting idle agents.
 
 use super::chat::{SessionQuery, agent_id};
 use super::roots::required_rooms_of_call;
@@ -18,11 +18,11 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
-/// How many of them are told.
-const MOST: usize = 100;
+/// Maximum missions in one list.
+const MAX_MISSIONS: usize = 100;
 
-/// The one room that a call means.
-async fn the_room(
+/// Resolves `session_id` and `project_root` to exactly one room.
+async fn require_room(
     app: &App,
     caller: &Caller,
     session: Option<&str>,
@@ -31,14 +31,15 @@ async fn the_room(
     let rooms = required_rooms_of_call(app, caller, session, root).await?;
     match <[RoomId; 1]>::try_from(rooms) {
         Ok([room]) => Ok(room),
-        Err(_) => Err(Problem::invalid("session_id", "must say which of several rooms")),
+        Err(_) => Err(Problem::invalid("session_id", "is required: several rooms have this project root")),
     }
 }
 
-/// Whichever of several rooms: they have the same missions.
-async fn any_room(app: &App, caller: &Caller, of: &SessionQuery) -> Result<RoomId, Problem> {
+/// Resolves the query to any one of its rooms: rooms with the same project root share their missions.
+async fn any_room(app: &App, caller: &Caller, params: &SessionQuery) -> Result<RoomId, Problem> {
     let mut rooms =
-        required_rooms_of_call(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
+        required_rooms_of_call(app, caller, params.session_id.as_deref(), params.project_root.as_deref())
+            .await?;
     Ok(rooms.swap_remove(0))
 }
 
@@ -52,9 +53,9 @@ async fn missions(app: &App, caller: &Caller, room: RoomId, limit: usize) -> Res
 pub async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(of): Parameters<SessionQuery>,
+    Parameters(params): Parameters<SessionQuery>,
 ) -> Result<BareJson<ActiveMission>, Problem> {
-    let room = any_room(&app, &caller, &of).await?;
+    let room = any_room(&app, &caller, &params).await?;
     let latest = missions(&app, &caller, room, 1).await?.pop();
     Ok(bare_json(ActiveMission::new(latest.filter(Mission::is_on).as_ref())))
 }
@@ -62,10 +63,10 @@ pub async fn show(
 pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(of): Parameters<SessionQuery>,
+    Parameters(params): Parameters<SessionQuery>,
 ) -> Result<BareJson<Missions>, Problem> {
-    let room = any_room(&app, &caller, &of).await?;
-    Ok(bare_json(Missions::new(&missions(&app, &caller, room, MOST).await?)))
+    let room = any_room(&app, &caller, &params).await?;
+    Ok(bare_json(Missions::new(&missions(&app, &caller, room, MAX_MISSIONS).await?)))
 }
 
 pub async fn set(
@@ -73,13 +74,14 @@ pub async fn set(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewMission>,
 ) -> Result<BareJson<Okay>, Problem> {
-    let room = the_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
-    let named = |agent: NewIdleAgent| {
+    let room = require_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let parse_agent = |agent: NewIdleAgent| {
         let idle =
             IdlePrompt { prompt: agent.idle_prompt.map(Into::into), interval: agent.idle_interval_secs };
         Ok((agent_id(&agent.id)?, idle))
     };
-    let agents = body.agents.unwrap_or_default().into_iter().map(named).collect::<Result<_, Problem>>()?;
+    let agents =
+        body.agents.unwrap_or_default().into_iter().map(parse_agent).collect::<Result<_, Problem>>()?;
     app.hub.execute(&caller, Command::SetMission { room, text: body.text.into(), agents }).await?;
     Ok(bare_json(Okay::YES))
 }
@@ -87,11 +89,11 @@ pub async fn set(
 pub async fn end(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(of): Parameters<SessionQuery>,
+    Parameters(params): Parameters<SessionQuery>,
     MaybeBody(body): MaybeBody<ScopeParams>,
 ) -> Result<BareJson<Okay>, Problem> {
-    let ScopeParams { session_id, project_root } = scope_params(body, of.session_id, of.project_root);
-    let room = the_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
+    let ScopeParams { session_id, project_root } = scope_params(body, params.session_id, params.project_root);
+    let room = require_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.execute(&caller, Command::EndMission { room }).await?;
     Ok(bare_json(Okay::YES))
 }
@@ -100,11 +102,13 @@ pub async fn end(
 #[derive(Deserialize, IntoParams)]
 pub struct OverrideQuery {
     agent_id: String,
+    /// Room id. Without it and `project_root`, the agent's global settings are used.
     session_id: Option<String>,
+    /// Absolute path of a project root.
     project_root: Option<String>,
 }
 
-/// What the body leaves open is as the address says.
+/// Scope of a DELETE request: fields of the body, and for those it omits the values of the query string.
 fn scope_params(
     body: Option<ScopeParams>,
     session_id: Option<String>,
@@ -117,8 +121,8 @@ fn scope_params(
     }
 }
 
-/// Where it holds; without a room and a folder, what the agent says of itself.
-async fn realm(
+/// Room whose mission scope the idle prompt settings apply to; `None` for the agent's global settings.
+async fn scope_room(
     app: &App,
     caller: &Caller,
     session: Option<&str>,
@@ -126,17 +130,18 @@ async fn realm(
 ) -> Result<Option<RoomId>, Problem> {
     match (session, root) {
         (None, None) => Ok(None),
-        (session, root) => the_room(app, caller, session, root).await.map(Some),
+        (session, root) => require_room(app, caller, session, root).await.map(Some),
     }
 }
 
 pub async fn show_override(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(of): Parameters<OverrideQuery>,
+    Parameters(params): Parameters<OverrideQuery>,
 ) -> Result<BareJson<AgentOverride>, Problem> {
-    let agent = agent_id(&of.agent_id)?;
-    let room = realm(&app, &caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
+    let agent = agent_id(&params.agent_id)?;
+    let room =
+        scope_room(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
     let Answer::Idle(idle) = app.hub.read(&caller, Query::Idle { agent: agent.clone(), room }).await? else {
         return Err(Refusal::Unavailable.into());
     };
@@ -150,7 +155,7 @@ pub async fn set_override(
 ) -> Result<BareJson<Okay>, Problem> {
     app.hub.may(&caller, Query::Rooms).await?;
     let agent = agent_id(&body.agent_id)?;
-    let room = realm(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
+    let room = scope_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     let idle = IdlePrompt { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
     app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
     Ok(bare_json(Okay::YES))
@@ -159,13 +164,13 @@ pub async fn set_override(
 pub async fn remove_override(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(of): Parameters<OverrideQuery>,
+    Parameters(params): Parameters<OverrideQuery>,
     MaybeBody(body): MaybeBody<ScopeParams>,
 ) -> Result<BareJson<Okay>, Problem> {
-    let OverrideQuery { agent_id: agent, session_id, project_root } = of;
+    let OverrideQuery { agent_id: agent, session_id, project_root } = params;
     let ScopeParams { session_id, project_root } = scope_params(body, session_id, project_root);
     let agent = agent_id(&agent)?;
-    let room = realm(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
+    let room = scope_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
     app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;
     Ok(bare_json(Okay::YES))
 }

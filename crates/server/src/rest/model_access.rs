@@ -1,4 +1,5 @@
-//! How a model is reached, as people write it down: its address and its key.
+//! Model access in request bodies: validates the base URL and seals the API key, for routers and service
+//! agents.
 
 use crate::App;
 use crate::http::problem::Problem;
@@ -7,7 +8,7 @@ use parlor_model::command::ModelChanges;
 use parlor_model::{ModelAccess, ModelApi};
 use parlor_wire::agentim::rest::HIDDEN_KEY;
 
-/// A body with a model in it, and what its fields are called there.
+/// The model fields of a request body. `url` and `key` carry their JSON field name for error messages.
 pub struct ModelForm<'a> {
     pub url: (&'static str, Option<&'a str>),
     pub key: (&'static str, Option<&'a Option<Box<str>>>),
@@ -27,15 +28,15 @@ impl ModelForm<'_> {
         })
     }
 
-    pub fn changes(self, app: &App, known: &ModelAccess) -> Result<ModelChanges, Problem> {
+    pub fn changes(self, app: &App, existing: &ModelAccess) -> Result<ModelChanges, Problem> {
         let base_url = self.url.1.map(|url| self.address(app, url)).transpose()?;
-        // The same once more is no change, and needs no key again.
-        let base_url = base_url.filter(|url| *url != known.base_url);
-        let key = self.sealed(app, base_url.as_ref().unwrap_or(&known.base_url))?;
+        // An unchanged URL is no change, so the key need not be sent again.
+        let base_url = base_url.filter(|url| *url != existing.base_url);
+        let key = self.sealed(app, base_url.as_ref().unwrap_or(&existing.base_url))?;
         Ok(ModelChanges {
             api: self.api,
-            // Without a key there is none to give again.
-            key: if base_url.is_some() && known.key.is_none() { key.or(Some(None)) } else { key },
+            // A new URL requires a new key, unless the model has none.
+            key: if base_url.is_some() && existing.key.is_none() { key.or(Some(None)) } else { key },
             base_url,
             model: self.model,
         })
@@ -45,16 +46,17 @@ impl ModelForm<'_> {
         app.config.models.address(url).map_err(|rule| Problem::invalid(self.url.0, rule))
     }
 
-    /// A key as it is kept: readable by this hub, for this address.
+    /// Seals the key for storage, bound to this base URL. `None` keeps the existing key, `Some(None)` removes
+    /// it.
     fn sealed(&self, app: &App, base_url: &str) -> Result<Option<Option<SealedKey>>, Problem> {
         let (field, key) = self.key;
         let Some(key) = key.filter(|key| key.as_deref() != Some(HIDDEN_KEY)) else { return Ok(None) };
         let Some(key) = key.as_deref().map(str::trim).filter(|key| !key.is_empty()) else {
             return Ok(Some(None));
         };
-        // As it must travel in a header.
+        // The key is sent in an HTTP header, which allows visible ASCII only.
         if key.len() > 1000 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Problem::invalid(field, "cannot be a key"));
+            return Err(Problem::invalid(field, "must be at most 1000 visible ASCII characters"));
         }
         Ok(Some(Some(SealedKey(app.model_keys.close(base_url, key.as_bytes())))))
     }

@@ -1,4 +1,5 @@
-//! Pairing: a code that somebody types on another machine, for a key with which it hosts their agents.
+//! Pairing: a user types a short-lived code on another machine, which exchanges it for an API key to host
+//! agents.
 
 use super::invitations::address;
 use crate::App;
@@ -16,7 +17,8 @@ use parlor_wire::time::iso;
 use std::sync::Arc;
 use std::time::Duration;
 
-const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Lifetime of a pairing code.
+const CODE_TTL: Duration = Duration::from_secs(10 * 60);
 
 pub async fn offer(
     State(app): State<Arc<App>>,
@@ -24,7 +26,7 @@ pub async fn offer(
     Authenticated(caller): Authenticated,
 ) -> Result<Created<rest::PairingCode<'static>>, Problem> {
     let code = secrets::pairing_code();
-    let expires_at = app.hub.now().plus(LIFETIME);
+    let expires_at = app.hub.now().plus(CODE_TTL);
     let offer = Command::OfferPairing { code: secrets::typed_code(&code), expires_at };
     app.hub.execute(&caller, offer).await?;
     let command = format!("parlor join {code} --server {}", address(&app, &headers));
@@ -37,12 +39,12 @@ pub async fn exchange(
     _: NoForeignPage,
     Body(body): Body<rest::PairingExchange>,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
-    // A guess is an attempt to sign in like any other.
+    // Rate-limited like a login, so that codes cannot be guessed.
     app.logins.check(peer.0.ip())?;
     let key = secrets::api_key();
     let name = body.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "gateway".into());
     let (code, secret) = (secrets::typed_code(&body.code), secrets::hash(&key));
-    let made = app.hub.execute(&peer.anonymous(), Command::Pair { code, name, secret }).await?;
-    let Receipt::Key(made) = made else { return Err(Refusal::Unavailable.into()) };
-    Ok(created(rest::CreatedKey { about: (&*made).into(), key: &key }))
+    let receipt = app.hub.execute(&peer.anonymous(), Command::Pair { code, name, secret }).await?;
+    let Receipt::Key(paired) = receipt else { return Err(Refusal::Unavailable.into()) };
+    Ok(created(rest::CreatedKey { about: (&*paired).into(), key: &key }))
 }

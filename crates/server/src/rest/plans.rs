@@ -1,4 +1,4 @@
-//! Plans of agents: looked at, approved, rejected, put in other words.
+//! Plans of agents: list, approve, reject and edit them.
 
 use super::chat::{SessionQuery, agent_id};
 use super::roots::rooms_of_call;
@@ -15,15 +15,15 @@ use parlor_model::{Answer, Caller, Command, CurrentPlan, EntityKind, Post, Query
 use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
-/// What an agent whose plan was approved is told.
-const CARRY_OUT: &str = "The plan is approved. Carry it out.";
+/// Text of the message that is posted to an agent when its plan is approved.
+const APPROVAL_TEXT: &str = "The plan is approved. Carry it out.";
 
 pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<SessionQuery>,
+    Parameters(params): Parameters<SessionQuery>,
 ) -> Result<Items<AgentPlan>, Problem> {
-    let (session, root) = (asked.session_id.as_deref(), asked.project_root.as_deref());
+    let (session, root) = (params.session_id.as_deref(), params.project_root.as_deref());
     Ok(items(plans(&app, &caller, session, root).await?.iter().map(AgentPlan::from)))
 }
 
@@ -45,20 +45,23 @@ async fn plans(
     Ok(found)
 }
 
-/// The one plan that is meant, if nobody has decided about it.
+/// Returns the agent's only undecided plan in the given scope.
 async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<CurrentPlan, Problem> {
     let agent = agent_id(&of.agent_id)?;
     let mut open = plans(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
     open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
     match (open.pop(), open.is_empty()) {
         (Some(plan), true) => Ok(plan),
-        (Some(_), false) => Err(Problem::invalid("session_id", "must say which of several plans")),
+        (Some(_), false) => {
+            Err(Problem::invalid("session_id", "is required: the agent has several pending plans"))
+        }
         (None, _) => Err(Refusal::NotFound(EntityKind::Plan).into()),
     }
 }
 
-/// Decides about the plan as it is: where somebody changes it meanwhile, about that.
-async fn judge(
+/// Applies a decision to the pending plan. If the plan changes concurrently, decides on the new revision
+/// instead.
+async fn decide(
     app: &App,
     caller: &Caller,
     of: &OfPlan,
@@ -70,7 +73,7 @@ async fn judge(
         let CurrentPlan { room, agent, rev, .. } = plan;
         match app.hub.execute(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
             Err(Refusal::AlreadyExists(EntityKind::Plan)) => {}
-            judged => return judged.map(drop).map_err(Problem::from),
+            decided => return decided.map(drop).map_err(Problem::from),
         }
     }
 }
@@ -80,18 +83,18 @@ pub async fn approve(
     Authenticated(caller): Authenticated,
     Body(body): Body<OfPlan>,
 ) -> Result<BareJson<PlanJudged>, Problem> {
-    let said = |plan: &CurrentPlan| Post {
+    let post = |plan: &CurrentPlan| Post {
         room: plan.room.clone(),
         text: match &plan.text {
-            Some(text) => format!("{CARRY_OUT}\n\n{text}").into(),
-            None => CARRY_OUT.into(),
+            Some(text) => format!("{APPROVAL_TEXT}\n\n{text}").into(),
+            None => APPROVAL_TEXT.into(),
         },
         mentions: vec![plan.agent.as_str().into()],
         reply_to: None,
         attachments: Vec::new(),
         client_message_id: None,
     };
-    judge(&app, &caller, &body, |plan| PlanDecision::Approve(said(plan))).await?;
+    decide(&app, &caller, &body, |plan| PlanDecision::Approve(post(plan))).await?;
     Ok(bare_json(PlanJudged { status: "approved" }))
 }
 
@@ -100,7 +103,7 @@ pub async fn reject(
     Authenticated(caller): Authenticated,
     Body(body): Body<OfPlan>,
 ) -> Result<BareJson<PlanJudged>, Problem> {
-    judge(&app, &caller, &body, |_| PlanDecision::Reject).await?;
+    decide(&app, &caller, &body, |_| PlanDecision::Reject).await?;
     Ok(bare_json(PlanJudged { status: "rejected" }))
 }
 
@@ -111,6 +114,6 @@ pub async fn edit(
 ) -> Result<BareJson<Okay>, Problem> {
     let PlanEdit { agent_id, session_id, project_root, text } = body;
     let of = OfPlan { agent_id, session_id, project_root };
-    judge(&app, &caller, &of, |_| PlanDecision::Edit(text.as_str().into())).await?;
+    decide(&app, &caller, &of, |_| PlanDecision::Edit(text.as_str().into())).await?;
     Ok(bare_json(Okay::YES))
 }

@@ -1,4 +1,4 @@
-//! How one keeps a room for oneself.
+//! Room preferences of the caller: pin, archive, clear and notifications. Other members are not affected.
 
 use super::rooms::room_id;
 use crate::App;
@@ -18,8 +18,8 @@ pub async fn pin(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Pinned>, Problem> {
-    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Pin).await?;
-    Ok(data(rest::Pinned { pinned: own.pinned_at.is_some() }))
+    let preferences = change_preferences(&app, &caller, &id, RoomPreferenceChange::Pin).await?;
+    Ok(data(rest::Pinned { pinned: preferences.pinned_at.is_some() }))
 }
 
 pub async fn archive(
@@ -27,8 +27,8 @@ pub async fn archive(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Archived>, Problem> {
-    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Archive).await?;
-    Ok(data(rest::Archived { archived: own.archived_at.is_some() }))
+    let preferences = change_preferences(&app, &caller, &id, RoomPreferenceChange::Archive).await?;
+    Ok(data(rest::Archived { archived: preferences.archived_at.is_some() }))
 }
 
 pub async fn clear(
@@ -36,8 +36,8 @@ pub async fn clear(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Cleared>, Problem> {
-    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Clear).await?;
-    Ok(data(rest::Cleared { cleared_at: own.cleared_at.map(iso).unwrap_or_default() }))
+    let preferences = change_preferences(&app, &caller, &id, RoomPreferenceChange::Clear).await?;
+    Ok(data(rest::Cleared { cleared_at: preferences.cleared_at.map(iso).unwrap_or_default() }))
 }
 
 pub async fn notify(
@@ -46,20 +46,20 @@ pub async fn notify(
     Path(id): Path<String>,
     Body(body): Body<rest::Notify>,
 ) -> Result<Data<rest::Notified>, Problem> {
-    let wanted = Notifications::parse(&body.pref);
-    let wanted = wanted.ok_or(Problem::invalid("pref", "must be all, mentions or none"))?;
-    let own = arrange(&app, &caller, &id, RoomPreferenceChange::Notify(wanted)).await?;
-    Ok(data(rest::Notified { pref: own.notifications.into() }))
+    let requested = Notifications::parse(&body.pref);
+    let requested = requested.ok_or(Problem::invalid("pref", "must be all, mentions or none"))?;
+    let preferences = change_preferences(&app, &caller, &id, RoomPreferenceChange::Notify(requested)).await?;
+    Ok(data(rest::Notified { pref: preferences.notifications.into() }))
 }
 
-async fn arrange(
+async fn change_preferences(
     app: &App,
     caller: &Caller,
     id: &str,
     how: RoomPreferenceChange,
 ) -> Result<RoomPreferences, Problem> {
     match app.hub.execute(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
-        Receipt::Member(own) => Ok(own.room_preferences),
+        Receipt::Member(member) => Ok(member.room_preferences),
         _ => Err(Refusal::Unavailable.into()),
     }
 }

@@ -37,7 +37,7 @@ pub async fn create(
 ) -> Result<Created<rest::Room<'static>>, Problem> {
     let ids = body.member_ids.as_deref().unwrap_or_default();
     let members = ids.iter().map(|id| UserId::parse(id).map(MemberId::User)).collect::<Result<_, _>>();
-    let members = members.map_err(|_| Problem::invalid("memberIds", "must be ids of people"))?;
+    let members = members.map_err(|_| Problem::invalid("memberIds", "must be user ids"))?;
     let command = Command::CreateRoom { changes: changes(body)?, members };
     let Receipt::Room(room) = app.hub.execute(&caller, command).await? else {
         return Err(Refusal::Unavailable.into());
@@ -64,7 +64,7 @@ pub async fn change(
     Path(id): Path<String>,
     Body(body): Body<rest::RoomBody>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    changed(&app, &caller, Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? }).await
+    execute_change(&app, &caller, Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? }).await
 }
 
 pub async fn remove(
@@ -81,7 +81,7 @@ pub async fn freeze(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    changed(&app, &caller, Command::Freeze { room: room_id(&id)? }).await
+    execute_change(&app, &caller, Command::Freeze { room: room_id(&id)? }).await
 }
 
 pub async fn thaw(
@@ -89,10 +89,14 @@ pub async fn thaw(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    changed(&app, &caller, Command::Thaw { room: room_id(&id)? }).await
+    execute_change(&app, &caller, Command::Thaw { room: room_id(&id)? }).await
 }
 
-async fn changed(app: &App, caller: &Caller, command: Command) -> Result<Data<rest::Room<'static>>, Problem> {
+async fn execute_change(
+    app: &App,
+    caller: &Caller,
+    command: Command,
+) -> Result<Data<rest::Room<'static>>, Problem> {
     let Receipt::Room(room) = app.hub.execute(caller, command).await? else {
         return Err(Refusal::Unavailable.into());
     };
@@ -121,10 +125,10 @@ pub async fn add_member(
     Path(id): Path<String>,
     Body(body): Body<rest::NewMember>,
 ) -> Result<Created<rest::Member<'static>>, Problem> {
-    let wrong = || Problem::invalid("memberId", "is not an id");
+    let not_an_id = || Problem::invalid("memberId", "is not an id");
     let member = match body.member_type.as_deref() {
-        None | Some("user") => MemberId::User(UserId::parse(&body.member_id).map_err(|_| wrong())?),
-        Some("agent") => MemberId::Agent(AgentId::parse(&body.member_id).map_err(|_| wrong())?),
+        None | Some("user") => MemberId::User(UserId::parse(&body.member_id).map_err(|_| not_an_id())?),
+        Some("agent") => MemberId::Agent(AgentId::parse(&body.member_id).map_err(|_| not_an_id())?),
         Some(_) => return Err(Problem::invalid("memberType", "must be user or agent")),
     };
     let role = room_role(body.role.as_deref())?.unwrap_or(RoomRole::Member);
@@ -150,7 +154,7 @@ pub async fn change_member(
         role,
         description: body.role_description.clone(),
     };
-    match either(&app, &caller, &member, command).await? {
+    match execute_for_member(&app, &caller, &member, command).await? {
         Receipt::Member(member) => Ok(data(rest::Member::from(&*member))),
         _ => Err(Refusal::Unavailable.into()),
     }
@@ -162,12 +166,14 @@ pub async fn remove_member(
     Path((id, member)): Path<(String, String)>,
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;
-    either(&app, &caller, &member, |member| Command::RemoveMember { room: room.clone(), member }).await?;
+    execute_for_member(&app, &caller, &member, |member| Command::RemoveMember { room: room.clone(), member })
+        .await?;
     Ok(Done)
 }
 
-/// The path does not say whether it names a person or an agent: first the one, then the other.
-async fn either(
+/// Runs `command` for a member id from the path, which may be a user or an agent: tries the user first, then
+/// the agent.
+async fn execute_for_member(
     app: &App,
     caller: &Caller,
     id: &str,
@@ -192,8 +198,8 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
     };
     let policy = match (body.policy.as_deref(), body.broadcast_mode) {
         (Some(word), _) => {
-            let known = AnswerPolicy::parse(word);
-            Some(known.ok_or(Problem::invalid("policy", "must be mention, triage or all"))?)
+            let policy = AnswerPolicy::parse(word);
+            Some(policy.ok_or(Problem::invalid("policy", "must be mention, triage or all"))?)
         }
         (None, Some(true)) => Some(AnswerPolicy::Triage),
         (None, Some(false)) => Some(AnswerPolicy::Mention),

@@ -1,4 +1,5 @@
-//! Folders of the hub's machine that rooms are about, and which rooms a call means that names one.
+//! Project roots: folders on the hub's machine that rooms are associated with. Also resolves `session_id` and
+//! `project_root` of a request to rooms.
 
 use super::rooms::room_id;
 use crate::App;
@@ -38,11 +39,11 @@ pub async fn set(
     let (root, there) = match body.project_root {
         None => (None, true),
         Some(path) => {
-            // First: what there is on the disk is for nobody else to find out.
+            // Admins only, checked before touching the disk: others must not learn which folders exist.
             allowed(&app, &caller).await?;
-            let found = found(path.clone()).await?;
-            let there = found.is_some();
-            (Some(found.unwrap_or(path)), there)
+            let real = real_folder(path.clone()).await?;
+            let there = real.is_some();
+            (Some(real.unwrap_or(path)), there)
         }
     };
     let Receipt::Room(room) = app.hub.execute(&caller, Command::SetProjectRoot { room, root, there }).await?
@@ -52,17 +53,18 @@ pub async fn set(
     Ok(data(rest::Room::from(&*room)))
 }
 
-/// The folder itself, whatever links lead to it, if there is one.
-async fn found(path: Box<str>) -> Result<Option<Box<str>>, Problem> {
+/// Canonical path of a folder with symbolic links resolved; `None` if it does not exist.
+async fn real_folder(path: Box<str>) -> Result<Option<Box<str>>, Problem> {
     if !path.starts_with('/') {
-        return Err(Problem::invalid("projectRoot", "must be the whole path of a folder"));
+        return Err(Problem::invalid("projectRoot", "must be the absolute path of a folder"));
     }
     let real = move || std::fs::canonicalize(&*path).ok().filter(|path| path.is_dir());
     let real = tokio::task::spawn_blocking(real).await.ok().flatten();
     Ok(real.and_then(|path| path.to_str().map(Into::into)))
 }
 
-/// The rooms that a call is about; `None` where it names none. Of several only those that the caller is in.
+/// Rooms that a request selects with `session_id` or `project_root`, limited to the caller's rooms if a
+/// project root is given; `None` if it gives neither.
 pub async fn rooms_of_call(
     app: &App,
     caller: &Caller,
@@ -77,7 +79,7 @@ pub async fn rooms_of_call(
     Ok(Some(rooms.into_iter().map(|(room, _)| room.id).collect()))
 }
 
-/// The same, for a call that must name one.
+/// Like [`rooms_of_call`], but rejects a request that gives neither `session_id` nor `project_root`.
 pub async fn required_rooms_of_call(
     app: &App,
     caller: &Caller,
@@ -88,5 +90,5 @@ pub async fn required_rooms_of_call(
         return Ok(rooms);
     }
     app.hub.may(caller, Query::Rooms).await?;
-    Err(Problem::invalid("session_id", "or project_root must be given"))
+    Err(Problem::invalid("session_id", "is required unless project_root is given"))
 }

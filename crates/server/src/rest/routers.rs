@@ -1,4 +1,4 @@
-//! Routers: models that pick which agents answer.
+//! Routers: models that pick which agents answer an unaddressed message.
 
 use super::model_access::ModelForm;
 use crate::App;
@@ -23,7 +23,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Router<'static>>, Problem> {
-    Ok(all(known(&app, &caller).await?.iter().map(rest::Router::from)))
+    Ok(all(read_routers(&app, &caller).await?.iter().map(rest::Router::from)))
 }
 
 pub async fn show(
@@ -32,12 +32,12 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let id = router_id(&id)?;
-    let known = known(&app, &caller).await?;
-    let found = known.iter().find(|router| router.id == id).ok_or(Refusal::NotFound(EntityKind::Router))?;
+    let routers = read_routers(&app, &caller).await?;
+    let found = routers.iter().find(|router| router.id == id).ok_or(Refusal::NotFound(EntityKind::Router))?;
     Ok(data(rest::Router::from(found)))
 }
 
-async fn known(app: &App, caller: &Caller) -> Result<Vec<Router>, Problem> {
+async fn read_routers(app: &App, caller: &Caller) -> Result<Vec<Router>, Problem> {
     match app.hub.read(caller, Query::Routers).await? {
         Answer::Routers(routers) => Ok(routers),
         _ => Err(Refusal::Unavailable.into()),
@@ -49,10 +49,10 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::RouterBody>,
 ) -> Result<Created<rest::Router<'static>>, Problem> {
-    let shared = shared(body.scope.as_deref())?.unwrap_or(false);
-    // Asked first: what may be reached from here is told to nobody else.
+    let shared = parse_scope(body.scope.as_deref())?.unwrap_or(false);
+    // Checked first: only an authorised caller may learn which addresses the hub can reach.
     app.hub.may(&caller, Query::MayMakeRouter { shared }).await?;
-    let (name, model) = (body.name.clone().unwrap_or_default(), written(&body)?.access(&app)?);
+    let (name, model) = (body.name.clone().unwrap_or_default(), model_form(&body)?.access(&app)?);
     let new = NewRouter { name, shared, model };
     let Receipt::Router(router) = app.hub.execute(&caller, Command::CreateRouter(new)).await? else {
         return Err(Refusal::Unavailable.into());
@@ -67,11 +67,11 @@ pub async fn change(
     Body(body): Body<rest::RouterBody>,
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let router = router_id(&id)?;
-    // Asked first: only who may change it learns for which address its key is good.
-    let known = own(&app, &caller, router.clone()).await?;
+    // Checked first: only a caller who may change the router may learn which base URL its key is bound to.
+    let existing = read_own_router(&app, &caller, router.clone()).await?;
     let changes = RouterChanges {
-        shared: shared(body.scope.as_deref())?,
-        model: written(&body)?.changes(&app, &known.model)?,
+        shared: parse_scope(body.scope.as_deref())?,
+        model: model_form(&body)?.changes(&app, &existing.model)?,
         name: body.name,
     };
     let Receipt::Router(router) = app.hub.execute(&caller, Command::ChangeRouter { router, changes }).await?
@@ -90,34 +90,35 @@ pub async fn remove(
     Ok(Done)
 }
 
-/// Asks the model something simple, at the expense of whoever may change the router.
+/// Sends a short request to the router's model. Only for callers who may change the router, since its owner
+/// pays.
 pub async fn test(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::RouterTest>, Problem> {
-    let router = own(&app, &caller, router_id(&id)?).await?;
+    let router = read_own_router(&app, &caller, router_id(&id)?).await?;
     let error = app.config.models.probe(router.model).await.err();
     Ok(data(rest::RouterTest { success: error.is_none(), error }))
 }
 
-async fn own(app: &App, caller: &Caller, router: RouterId) -> Result<Router, Problem> {
+async fn read_own_router(app: &App, caller: &Caller, router: RouterId) -> Result<Router, Problem> {
     match app.hub.read(caller, Query::OwnRouter { router }).await? {
         Answer::Router(router) => Ok(router),
         _ => Err(Refusal::Unavailable.into()),
     }
 }
 
-fn written(body: &rest::RouterBody) -> Result<ModelForm<'_>, Problem> {
+fn model_form(body: &rest::RouterBody) -> Result<ModelForm<'_>, Problem> {
     Ok(ModelForm {
         url: ("llmBaseUrl", body.llm_base_url.as_deref()),
         key: ("llmApiKey", body.llm_api_key.as_ref()),
         model: body.llm_model.clone(),
-        api: api(body.llm_api.as_deref())?,
+        api: parse_api(body.llm_api.as_deref())?,
     })
 }
 
-fn shared(scope: Option<&str>) -> Result<Option<bool>, Problem> {
+fn parse_scope(scope: Option<&str>) -> Result<Option<bool>, Problem> {
     match scope {
         None => Ok(None),
         Some("personal") => Ok(Some(false)),
@@ -126,12 +127,12 @@ fn shared(scope: Option<&str>) -> Result<Option<bool>, Problem> {
     }
 }
 
-fn api(word: Option<&str>) -> Result<Option<ModelApi>, Problem> {
+fn parse_api(word: Option<&str>) -> Result<Option<ModelApi>, Problem> {
     match word {
         None => Ok(None),
         Some(word) => {
-            let known = ModelApi::parse(word);
-            Ok(Some(known.ok_or(Problem::invalid("llmApi", "must be openai or anthropic"))?))
+            let api = ModelApi::parse(word);
+            Ok(Some(api.ok_or(Problem::invalid("llmApi", "must be openai or anthropic"))?))
         }
     }
 }

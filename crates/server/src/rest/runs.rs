@@ -1,4 +1,5 @@
-//! Turns of agents: why they did or did not answer, and what they did lately.
+//! Runs of agents: those that a message triggered, with the reason for a missing answer, and those of one
+//! agent.
 
 use super::agents::agent_id;
 use super::messages::message_id;
@@ -16,7 +17,7 @@ use utoipa::IntoParams;
 
 #[derive(Deserialize, IntoParams)]
 pub struct LimitQuery {
-    /// 50 where it is left out, 200 at most.
+    /// Default 50, maximum 200.
     limit: Option<usize>,
 }
 
@@ -24,10 +25,10 @@ pub async fn of_agent(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-    Parameters(asked): Parameters<LimitQuery>,
+    Parameters(params): Parameters<LimitQuery>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
-    let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-    told(&app, &caller, Query::RunsBy { agent: agent_id(&id)?, limit }).await
+    let limit = params.limit.unwrap_or(50).clamp(1, 200);
+    read_deliveries(&app, &caller, Query::RunsBy { agent: agent_id(&id)?, limit }).await
 }
 
 pub async fn deliveries(
@@ -35,10 +36,14 @@ pub async fn deliveries(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
-    told(&app, &caller, Query::RunsOf { message: message_id(&id)? }).await
+    read_deliveries(&app, &caller, Query::RunsOf { message: message_id(&id)? }).await
 }
 
-async fn told(app: &App, caller: &Caller, query: Query) -> Result<List<TurnDelivery<'static>>, Problem> {
+async fn read_deliveries(
+    app: &App,
+    caller: &Caller,
+    query: Query,
+) -> Result<List<TurnDelivery<'static>>, Problem> {
     let Answer::Runs(runs) = app.hub.read(caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };

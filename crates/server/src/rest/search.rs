@@ -1,4 +1,4 @@
-//! Finding what was said.
+//! Full-text search of messages in the caller's rooms.
 
 use super::rooms::room_id;
 use crate::App;
@@ -18,46 +18,48 @@ use utoipa::IntoParams;
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchQuery {
-    /// Some words, 2 to 500 characters: all must occur; `"a phrase"`, `begin*`, `-without`.
+    /// Search words, 2 to 500 characters; all must occur. Supports `"a phrase"`, `prefix*` and `-excluded`.
     #[param(required = true)]
     q: Option<Box<str>>,
+    /// Only messages in this room.
     room_id: Option<String>,
+    /// Only messages of this sender.
     sender_id: Option<Box<str>>,
     /// `user`, `agent` or `system`.
     sender_type: Option<String>,
     /// `text` or `agent_response`.
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// A time, or a day in UTC.
+    /// Start of the time range: a time, or a day in UTC.
     date_from: Option<String>,
-    /// A time, or a day in UTC, of which the end is meant.
+    /// End of the time range: a time, or a day in UTC, which is included.
     date_to: Option<String>,
-    /// 50 where it is left out, 100 at most.
+    /// Default 50, maximum 100.
     limit: Option<usize>,
-    /// Goes on from an earlier answer.
+    /// `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
 pub async fn search(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(asked): Parameters<SearchQuery>,
+    Parameters(params): Parameters<SearchQuery>,
 ) -> Result<BareJson<rest::Found<'static>>, Problem> {
     let query = Query::Search(Box::new(Search {
-        text: asked.q.unwrap_or_default(),
-        room: asked.room_id.as_deref().map(room_id).transpose()?,
-        sender: asked.sender_id,
-        sender_kind: asked.sender_type.as_deref().map(sender_kind).transpose()?,
-        kind: asked.kind.as_deref().map(kind).transpose()?,
-        from: asked.date_from.as_deref().map(|date| moment("dateFrom", date, false)).transpose()?,
-        to: asked.date_to.as_deref().map(|date| moment("dateTo", date, true)).transpose()?,
-        from_place: asked
+        text: params.q.unwrap_or_default(),
+        room: params.room_id.as_deref().map(room_id).transpose()?,
+        sender: params.sender_id,
+        sender_kind: params.sender_type.as_deref().map(sender_kind).transpose()?,
+        kind: params.kind.as_deref().map(kind).transpose()?,
+        from: params.date_from.as_deref().map(|date| parse_time("dateFrom", date, false)).transpose()?,
+        to: params.date_to.as_deref().map(|date| parse_time("dateTo", date, true)).transpose()?,
+        from_place: params
             .cursor
             .as_deref()
-            .map(|cursor| place(&app, cursor))
+            .map(|cursor| parse_cursor(&app, cursor))
             .transpose()?
             .unwrap_or_default(),
-        limit: asked.limit.unwrap_or(50).clamp(1, 100),
+        limit: params.limit.unwrap_or(50).clamp(1, 100),
     }));
     let Answer::Found(found) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
@@ -75,18 +77,18 @@ fn sender_kind(text: &str) -> Result<SenderKind, Problem> {
 }
 
 fn kind(text: &str) -> Result<MessageKind, Problem> {
-    MessageKind::parse(text).ok_or(Problem::invalid("type", "is not a type of message"))
+    MessageKind::parse(text).ok_or(Problem::invalid("type", "is not a message type"))
 }
 
-/// A time, or a day, of which the first or the last moment is meant.
-fn moment(field: &'static str, text: &str, last: bool) -> Result<Time, Problem> {
-    // In a query a `+` before the zone arrives as a space.
+/// Parses a time, or a day in UTC: its start, or its end if `last`.
+fn parse_time(field: &'static str, text: &str, last: bool) -> Result<Time, Problem> {
+    // An unencoded `+` before the time zone offset arrives as a space in a query.
     let text = text.replace(' ', "+");
     let day = if last { format!("{text}T23:59:59.999999Z") } else { format!("{text}T00:00:00Z") };
     time::parse(&text).or_else(|| time::parse(&day)).ok_or(Problem::invalid(field, "is not a time"))
 }
 
-fn place(app: &App, cursor: &str) -> Result<SearchCursor, Problem> {
+fn parse_cursor(app: &App, cursor: &str) -> Result<SearchCursor, Problem> {
     let read = || {
         let (position, skip) = cursor.split_once('.')?;
         Some((Position::parse(position, app.hub.epoch())?, skip.parse().ok()?))

@@ -1,6 +1,6 @@
-//! A second factor: turning it on and off, and signing in with it.
+//! Second factor (TOTP): setup, confirmation, removal, and signing in with a code.
 
-use super::auth::{SignedIn, failed, sign_in};
+use super::auth::{SignedIn, record_failed_sign_in, sign_in};
 use crate::App;
 use crate::auth::second_factor::{backup_codes, backup_hash, uri};
 use crate::http::body::Body;
@@ -14,7 +14,7 @@ use parlor_model::{Caller, Command, Query, Refusal, SecondFactor, SecondProof, U
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
-/// Answers a challenge of the sign-in.
+/// Completes a sign-in: exchanges the challenge token of the login and a valid code for tokens.
 pub async fn verify(
     State(app): State<Arc<App>>,
     peer: Peer,
@@ -24,19 +24,19 @@ pub async fn verify(
 ) -> SignedIn {
     app.logins.check(peer.0.ip())?;
     let (settings, now) = (app.hub.settings().await?, app.hub.now());
-    let challenged = app.tokens.challenged(&body.totp_token, now).ok_or(Refusal::WrongCredentials)?;
+    let challenged = app.tokens.verify_challenge(&body.totp_token, now).ok_or(Refusal::WrongCredentials)?;
     let found = app.hub.second_factor(&challenged.user).await?;
-    let Some((user, factor)) = found.filter(|(user, _)| challenged.is_of(&user.password_hash)) else {
+    let Some((user, factor)) = found.filter(|(user, _)| challenged.matches(&user.password_hash)) else {
         return Err(Refusal::WrongCredentials.into());
     };
     let second = factor.and_then(|factor| app.second_factors.prove(&factor, &body.code, now));
-    // Whether it was used before is for the writer to say.
+    // The write pipeline rejects a code that was used before.
     let signed_in = match second {
         Some(_) => sign_in(&app, &user, second, peer, &headers).await,
         None => Err(Refusal::WrongCredentials.into()),
     };
     if let Err(Problem::Refused(Refusal::WrongCredentials)) = &signed_in {
-        failed(&app, &settings, Some(user), true, peer).await;
+        record_failed_sign_in(&app, &settings, Some(user), true, peer).await;
     }
     signed_in
 }
@@ -46,7 +46,7 @@ pub async fn set_up(
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::TotpSetup<'static>>, Problem> {
     let (user, _) = own(&app, &caller).await?;
-    let (secret, sealed) = app.second_factors.make(&user.id);
+    let (secret, sealed) = app.second_factors.generate(&user.id);
     app.hub.execute(&caller, Command::OfferSecondFactor { sealed }).await?;
     let uri = uri(app.hub.settings().await?.name(), &user.username, &secret);
     Ok(data(rest::TotpSetup { secret: &secret, uri: &uri }))
@@ -60,8 +60,8 @@ pub async fn confirm(
 ) -> Result<Data<rest::BackupCodes>, Problem> {
     app.logins.check(peer.0.ip())?;
     let (_, factor) = own(&app, &caller).await?;
-    let shown = factor.and_then(|factor| app.second_factors.prove(&factor, &body.code, app.hub.now()));
-    let Some(SecondProof::Code { sealed, step }) = shown else {
+    let proof = factor.and_then(|factor| app.second_factors.prove(&factor, &body.code, app.hub.now()));
+    let Some(SecondProof::Code { sealed, step }) = proof else {
         return Err(Refusal::WrongCredentials.into());
     };
     let codes = backup_codes();
@@ -76,22 +76,21 @@ pub async fn disable(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::PasswordProof>,
 ) -> Result<Done, Problem> {
-    // Whoever took a session over could guess the password here as well as at the sign-in.
+    // Rate-limited like a login: with a stolen session, an attacker could guess the password here.
     app.logins.check(peer.0.ip())?;
     let (user, _) = own(&app, &caller).await?;
     if !app.passwords.verify(&body.password, Some(&user.password_hash)).await? {
         return Err(Refusal::WrongCredentials.into());
     }
-    let proven = Some(user.password_hash.clone());
-    app.hub
-        .execute(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash: proven })
-        .await?;
+    let verified_password_hash = Some(user.password_hash.clone());
+    app.hub.execute(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash }).await?;
     Ok(Done)
 }
 
-/// The account of a person whose sign-in still stands, and what second factor it has or was offered.
+/// Returns the caller's account and its second factor, confirmed or not. The caller must have a valid
+/// sign-in.
 async fn own(app: &App, caller: &Caller) -> Result<(User, Option<SecondFactor>), Refusal> {
-    // A program is told that it may not, and not whether the code or the password was right.
+    // Rejects API keys here, before their response could reveal whether the code or the password is correct.
     app.hub.may(caller, Query::SignIns).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
     app.hub.second_factor(user).await?.ok_or(Refusal::NotSignedIn)

@@ -1,4 +1,4 @@
-//! Service agents: models that admins have answer from within the hub.
+//! Service agents: models that the hub itself runs as agents, managed by admins.
 
 use super::model_access::ModelForm;
 use crate::App;
@@ -43,7 +43,7 @@ pub async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
-    let (agent, service) = known(&app, &caller, agent_id(&id)?).await?;
+    let (agent, service) = read_service(&app, &caller, agent_id(&id)?).await?;
     Ok(data(ServiceAgent::new(&agent, &service)))
 }
 
@@ -52,19 +52,19 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Created<ServiceAgent<'static>>, Problem> {
-    // Asked first: what may be reached from here is told to nobody else.
+    // Checked first: only an authorised caller may learn which addresses the hub can reach.
     app.hub.may(&caller, Query::Services).await?;
-    let api = api(body.kind.as_deref())?.unwrap_or_default();
-    let active = active(body.status.as_deref())?.unwrap_or(true);
+    let api = parse_api(body.kind.as_deref())?.unwrap_or_default();
+    let active = parse_status(body.status.as_deref())?.unwrap_or(true);
     let mut config = body.config.unwrap_or_default();
     config.base_url.get_or_insert_with(|| ServiceProvider::base_url(api).into());
     let new = NewService {
         name: body.name.unwrap_or_default(),
         description: body.description.unwrap_or_default(),
         active,
-        model: written(&mut config, Some(api)).access(&app)?,
-        fallback: config.fallback_model.flatten().and_then(some),
-        instructions: config.system_prompt.flatten().and_then(some),
+        model: model_form(&mut config, Some(api)).access(&app)?,
+        fallback: config.fallback_model.flatten().and_then(non_empty),
+        instructions: config.system_prompt.flatten().and_then(non_empty),
         most_tokens: config.max_tokens.flatten(),
     };
     match app.hub.execute(&caller, Command::CreateService(new)).await? {
@@ -80,16 +80,16 @@ pub async fn change(
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
     let agent = agent_id(&id)?;
-    let (_, known) = known(&app, &caller, agent.clone()).await?;
-    let api = api(body.kind.as_deref())?;
+    let (_, existing) = read_service(&app, &caller, agent.clone()).await?;
+    let api = parse_api(body.kind.as_deref())?;
     let mut config = body.config.unwrap_or_default();
     let changes = ServiceChanges {
         name: body.name,
         description: body.description,
-        active: active(body.status.as_deref())?,
-        model: written(&mut config, api).changes(&app, &known.model)?,
-        fallback: config.fallback_model.map(|model| model.and_then(some)),
-        instructions: config.system_prompt.map(|prompt| prompt.and_then(some)),
+        active: parse_status(body.status.as_deref())?,
+        model: model_form(&mut config, api).changes(&app, &existing.model)?,
+        fallback: config.fallback_model.map(|model| model.and_then(non_empty)),
+        instructions: config.system_prompt.map(|prompt| prompt.and_then(non_empty)),
         most_tokens: config.max_tokens,
     };
     match app.hub.execute(&caller, Command::ChangeService { agent, changes }).await? {
@@ -112,19 +112,19 @@ pub async fn validate(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceValidation>, Problem> {
-    let (_, service) = known(&app, &caller, agent_id(&id)?).await?;
+    let (_, service) = read_service(&app, &caller, agent_id(&id)?).await?;
     let error = app.config.models.probe(service.model).await.err();
     Ok(data(ServiceValidation { valid: error.is_none(), error }))
 }
 
-async fn known(app: &App, caller: &Caller, agent: AgentId) -> Result<(Agent, Service), Problem> {
+async fn read_service(app: &App, caller: &Caller, agent: AgentId) -> Result<(Agent, Service), Problem> {
     match app.hub.read(caller, Query::Service { agent }).await? {
         Answer::Service(agent, service) => Ok((agent, service)),
         _ => Err(Refusal::Unavailable.into()),
     }
 }
 
-fn written(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> ModelForm<'_> {
+fn model_form(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> ModelForm<'_> {
     ModelForm {
         model: config.model.take(),
         url: ("config.baseUrl", config.base_url.as_deref()),
@@ -133,12 +133,12 @@ fn written(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> ModelFor
     }
 }
 
-/// What is empty is not there.
-fn some(text: Box<str>) -> Option<Box<str>> {
+/// Treats blank text as absent.
+fn non_empty(text: Box<str>) -> Option<Box<str>> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-fn active(status: Option<&str>) -> Result<Option<bool>, Problem> {
+fn parse_status(status: Option<&str>) -> Result<Option<bool>, Problem> {
     match status {
         None => Ok(None),
         Some("active") => Ok(Some(true)),
@@ -147,7 +147,7 @@ fn active(status: Option<&str>) -> Result<Option<bool>, Problem> {
     }
 }
 
-fn api(word: Option<&str>) -> Result<Option<ModelApi>, Problem> {
+fn parse_api(word: Option<&str>) -> Result<Option<ModelApi>, Problem> {
     let unknown = || Problem::invalid("type", "must be openai-chat or anthropic-chat");
     word.map(|word| ServiceAgentType::parse(word).ok_or_else(unknown)).transpose()
 }

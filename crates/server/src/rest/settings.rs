@@ -1,5 +1,5 @@
-//! Settings that change while the hub runs: one list, under the names of two protocols. And limits, which are as the
-//! hub was started.
+//! Settings that admins can change while the hub runs, at the paths of two protocols; and the limits, which
+//! are fixed at startup.
 
 use super::users::admins_only;
 use crate::App;
@@ -16,8 +16,8 @@ pub async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<BareJson<rest::Settings<'static>>, Problem> {
-    let settings = read(&app, &caller).await?;
-    Ok(bare_json(now(&app, &settings)))
+    let settings = read_settings(&app, &caller).await?;
+    Ok(bare_json(settings_response(&app, &settings)))
 }
 
 pub async fn change(
@@ -25,8 +25,8 @@ pub async fn change(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewSettings>,
 ) -> Result<BareJson<rest::Settings<'static>>, Problem> {
-    let settings = put(&app, &caller, body.into()).await?;
-    Ok(bare_json(now(&app, &settings)))
+    let settings = change_settings(&app, &caller, body.into()).await?;
+    Ok(bare_json(settings_response(&app, &settings)))
 }
 
 pub async fn show_to_admin(
@@ -34,8 +34,8 @@ pub async fn show_to_admin(
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
     admins_only(&app, &caller).await?;
-    let settings = read(&app, &Caller::OPERATOR).await?;
-    Ok(data(now(&app, &settings)))
+    let settings = read_settings(&app, &Caller::OPERATOR).await?;
+    Ok(data(settings_response(&app, &settings)))
 }
 
 pub async fn change_by_admin(
@@ -43,8 +43,8 @@ pub async fn change_by_admin(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::ChangedSettings>,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
-    let settings = put(&app, &caller, body.changes.into()).await?;
-    Ok(data(now(&app, &settings)))
+    let settings = change_settings(&app, &caller, body.changes.into()).await?;
+    Ok(data(settings_response(&app, &settings)))
 }
 
 pub async fn limits(
@@ -55,20 +55,24 @@ pub async fn limits(
     Ok(list(app.config.limits.iter().cloned()))
 }
 
-async fn read(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {
+async fn read_settings(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {
     match app.hub.read(caller, Query::Settings).await? {
         Answer::Settings(settings) => Ok(settings),
         _ => Err(Refusal::Unavailable),
     }
 }
 
-async fn put(app: &App, caller: &Caller, changes: SettingChanges) -> Result<Arc<HubSettings>, Refusal> {
+async fn change_settings(
+    app: &App,
+    caller: &Caller,
+    changes: SettingChanges,
+) -> Result<Arc<HubSettings>, Refusal> {
     match app.hub.execute(caller, Command::ChangeSettings(changes)).await? {
         Receipt::Settings(settings) => Ok(settings),
         _ => Err(Refusal::Unavailable),
     }
 }
 
-fn now<'a>(app: &App, settings: &'a HubSettings) -> rest::Settings<'a> {
+fn settings_response<'a>(app: &App, settings: &'a HubSettings) -> rest::Settings<'a> {
     rest::Settings::new(settings, app.config.lockout_failures, app.config.lockout.as_secs())
 }

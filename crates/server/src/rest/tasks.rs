@@ -1,4 +1,4 @@
-//! Tasks of rooms.
+//! Tasks: those of a room, and those that the caller created or is assigned.
 
 use super::Pages;
 use super::rooms::room_id;
@@ -18,20 +18,20 @@ use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
 
-type Listed = Result<List<rest::Task<'static>>, Problem>;
+type TaskList = Result<List<rest::Task<'static>>, Problem>;
 
 fn task_id(id: &str) -> Result<TaskId, Problem> {
     TaskId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-async fn found(app: &App, caller: &Caller, query: Query) -> Result<Vec<Task>, Problem> {
+async fn read_tasks(app: &App, caller: &Caller, query: Query) -> Result<Vec<Task>, Problem> {
     match app.hub.read(caller, query).await? {
         Answer::Tasks(tasks) => Ok(tasks),
         _ => Err(Refusal::Unavailable.into()),
     }
 }
 
-async fn done(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>, Problem> {
+async fn execute_for_task(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>, Problem> {
     match app.hub.execute(caller, command).await? {
         Receipt::Task(task) => Ok(task),
         _ => Err(Refusal::Unavailable.into()),
@@ -42,9 +42,9 @@ pub async fn own(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
-) -> Listed {
+) -> TaskList {
     let query = Query::OwnTasks { limit: pages.limit(), offset: pages.offset() };
-    let tasks = found(&app, &caller, query).await?;
+    let tasks = read_tasks(&app, &caller, query).await?;
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
@@ -52,8 +52,8 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Listed {
-    let tasks = found(&app, &caller, Query::Tasks { room: room_id(&id)? }).await?;
+) -> TaskList {
+    let tasks = read_tasks(&app, &caller, Query::Tasks { room: room_id(&id)? }).await?;
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
@@ -64,7 +64,7 @@ pub async fn create(
     Body(body): Body<rest::NewTask>,
 ) -> Result<Created<rest::Task<'static>>, Problem> {
     let assignee = match &body.assignee_id {
-        Some(id) => Some(assignee(id, body.assignee_type.as_deref())?),
+        Some(id) => Some(parse_assignee(id, body.assignee_type.as_deref())?),
         None => None,
     };
     let command = Command::CreateTask(NewTask {
@@ -72,10 +72,10 @@ pub async fn create(
         by: None,
         title: body.title,
         description: body.description,
-        due_at: body.due_date.as_deref().map(due).transpose()?,
+        due_at: body.due_date.as_deref().map(parse_due_date).transpose()?,
         assignee,
     });
-    Ok(created(rest::Task::from(&*done(&app, &caller, command).await?)))
+    Ok(created(rest::Task::from(&*execute_for_task(&app, &caller, command).await?)))
 }
 
 pub async fn change(
@@ -86,19 +86,22 @@ pub async fn change(
 ) -> Result<Data<rest::Task<'static>>, Problem> {
     let kind = body.assignee_type.as_deref();
     let status = |word: &str| {
-        let words = "must be pending, in_progress, input_required, completed, failed or cancelled";
-        TaskStatus::parse(word).ok_or(Problem::invalid("status", words))
+        let rule = "must be pending, in_progress, input_required, completed, failed or cancelled";
+        TaskStatus::parse(word).ok_or(Problem::invalid("status", rule))
     };
     let changes = TaskChanges {
         title: body.title,
         description: body.description,
         status: body.status.as_deref().map(status).transpose()?,
         result: body.result,
-        due_at: body.due_date.map(|date| date.as_deref().map(due).transpose()).transpose()?,
-        assignee: body.assignee_id.map(|id| id.map(|id| assignee(&id, kind)).transpose()).transpose()?,
+        due_at: body.due_date.map(|date| date.as_deref().map(parse_due_date).transpose()).transpose()?,
+        assignee: body
+            .assignee_id
+            .map(|id| id.map(|id| parse_assignee(&id, kind)).transpose())
+            .transpose()?,
     };
     let command = Command::ChangeTask { task: task_id(&id)?, changes };
-    Ok(data(rest::Task::from(&*done(&app, &caller, command).await?)))
+    Ok(data(rest::Task::from(&*execute_for_task(&app, &caller, command).await?)))
 }
 
 pub async fn remove(
@@ -110,15 +113,15 @@ pub async fn remove(
     Ok(Done)
 }
 
-fn due(text: &str) -> Result<Time, Problem> {
+fn parse_due_date(text: &str) -> Result<Time, Problem> {
     time::parse(text).ok_or(Problem::invalid("dueDate", "must be a time"))
 }
 
-fn assignee(id: &str, kind: Option<&str>) -> Result<MemberId, Problem> {
-    let wrong = |_| Problem::invalid("assigneeId", "is not an id");
+fn parse_assignee(id: &str, kind: Option<&str>) -> Result<MemberId, Problem> {
+    let not_an_id = |_| Problem::invalid("assigneeId", "is not an id");
     match kind {
-        None | Some("user") => UserId::parse(id).map(MemberId::User).map_err(wrong),
-        Some("agent") => AgentId::parse(id).map(MemberId::Agent).map_err(wrong),
+        None | Some("user") => UserId::parse(id).map(MemberId::User).map_err(not_an_id),
+        Some("agent") => AgentId::parse(id).map(MemberId::Agent).map_err(not_an_id),
         Some(_) => Err(Problem::invalid("assigneeType", "must be user or agent")),
     }
 }

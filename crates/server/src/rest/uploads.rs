@@ -1,4 +1,4 @@
-//! Files, coming in.
+//! File uploads: attachments, avatars, images of chat messages, and short-lived links to files.
 
 use crate::App;
 use crate::http::Authenticated;
@@ -20,7 +20,7 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     form: Form,
 ) -> Result<Data<FileFrame<'static>>, Problem> {
-    let upload = take(&app, caller, form, false).await?;
+    let upload = receive_upload(&app, caller, form, false).await?;
     Ok(data(FileFrame::of(&upload.id, &upload.file)))
 }
 
@@ -29,24 +29,29 @@ pub async fn create_avatar(
     Authenticated(caller): Authenticated,
     form: Form,
 ) -> Result<Data<rest::Avatar<'static>>, Problem> {
-    let upload = take(&app, caller, form, true).await?;
+    let upload = receive_upload(&app, caller, form, true).await?;
     Ok(data(rest::Avatar::from(&*upload)))
 }
 
-async fn take(app: &Arc<App>, caller: Caller, form: Form, avatar: bool) -> Result<Arc<Upload>, Problem> {
-    // Asked first, so that nobody makes the hub write a file who may not send one.
+async fn receive_upload(
+    app: &Arc<App>,
+    caller: Caller,
+    form: Form,
+    avatar: bool,
+) -> Result<Arc<Upload>, Problem> {
+    // Checked first, so that an unauthorised caller cannot make the hub write a file.
     app.hub.may(&caller, Query::MayUpload).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
-    let _counted = app.upload_limiter.user(user, None)?;
-    let most = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
-    let received = form.receive(most, app.blobs.clone()).await?;
-    // By itself: whoever sent it may be gone by now, and the content must be held until the store refers to it.
-    let kept = tokio::spawn(keep(app.clone(), caller, received, avatar));
-    Ok(kept.await.unwrap_or(Err(Refusal::Unavailable))?)
+    let _permit = app.upload_limiter.user(user, None)?;
+    let max_bytes = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
+    let received = form.receive(max_bytes, app.blobs.clone()).await?;
+    // In its own task: if the client disconnects, the blob must still be held until the store refers to it.
+    let stored = tokio::spawn(store_upload(app.clone(), caller, received, avatar));
+    Ok(stored.await.unwrap_or(Err(Refusal::Unavailable))?)
 }
 
-/// A picture that came with a message.
-pub async fn keep_picture(
+/// Stores an image that was sent inline with a chat message as an upload of the caller.
+pub async fn store_image(
     app: &Arc<App>,
     caller: &Caller,
     name: &str,
@@ -64,11 +69,11 @@ pub async fn keep_picture(
         Ok(incoming)
     });
     let received = Received { name: name.into(), media, incoming: incoming.await? };
-    let kept = tokio::spawn(keep(app.clone(), caller.clone(), received, false));
-    Ok(kept.await.unwrap_or(Err(Refusal::Unavailable))?)
+    let stored = tokio::spawn(store_upload(app.clone(), caller.clone(), received, false));
+    Ok(stored.await.unwrap_or(Err(Refusal::Unavailable))?)
 }
 
-async fn keep(
+async fn store_upload(
     app: Arc<App>,
     caller: Caller,
     received: Received,
@@ -93,7 +98,7 @@ async fn keep(
     }
 }
 
-/// A link that opens this file for a moment without a token, for as long as its maker may see the file.
+/// Creates a short-lived link that opens the file without a token, while the caller may see the file.
 pub async fn link(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,

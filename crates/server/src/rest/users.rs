@@ -1,4 +1,4 @@
-//! People.
+//! User accounts: the caller's own profile and password, user search, and account management by admins.
 
 use super::Pages;
 use super::auth::new_password;
@@ -36,7 +36,7 @@ pub async fn change_me(
     Ok(data(rest::User::from(&*changed)))
 }
 
-/// Nobody signs in by way of another service.
+/// Always empty: Parlor supports no external sign-in providers.
 pub async fn oauth_accounts(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
@@ -51,7 +51,7 @@ pub async fn change_password(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::PasswordChange>,
 ) -> Result<Done, Problem> {
-    // Whoever took a session over could guess the password here as well as at the sign-in.
+    // Rate-limited like a login: with a stolen session, an attacker could guess the password here.
     app.logins.check(peer.0.ip())?;
     let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
         return Err(Refusal::Unavailable.into());
@@ -60,16 +60,14 @@ pub async fn change_password(
         return Err(Refusal::WrongCredentials.into());
     }
     let password_hash = new_password(&app, &body.new_password).await?;
-    let proven = user.password_hash.clone();
-    app.hub
-        .execute(&caller, Command::ChangePassword { verified_password_hash: proven, password_hash })
-        .await?;
+    let verified_password_hash = user.password_hash.clone();
+    app.hub.execute(&caller, Command::ChangePassword { verified_password_hash, password_hash }).await?;
     Ok(Done)
 }
 
 #[derive(Deserialize, IntoParams)]
-pub struct Search {
-    /// Part of a name, 2 to 100 characters.
+pub struct UserSearchQuery {
+    /// Part of a username or display name, 2 to 100 characters.
     #[param(required = true)]
     q: Option<String>,
 }
@@ -77,7 +75,7 @@ pub struct Search {
 pub async fn search(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(search): Parameters<Search>,
+    Parameters(search): Parameters<UserSearchQuery>,
 ) -> Result<List<rest::Person<'static>>, Problem> {
     let text = search.q.unwrap_or_default();
     if !(2..=100).contains(&text.trim().chars().count()) {
@@ -110,7 +108,7 @@ pub async fn create(
     Body(body): Body<rest::NewUser>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
     let role = site_role(body.role.as_deref())?.unwrap_or(SiteRole::User);
-    // Asked first, so that only an admin can make the hub work at a hash.
+    // Checked first, so that only admins can make the hub compute an expensive password hash.
     admins_only(&app, &caller).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
@@ -136,7 +134,7 @@ pub async fn change(
         role,
         password_hash,
         max_connections: body.max_connections,
-        hears: body.hears.map(|patterns| patterns_of(&patterns)).transpose()?,
+        hears: body.hears.map(|patterns| parse_patterns(&patterns)).transpose()?,
     };
     let changed = user(app.hub.execute(&caller, Command::ChangeUser { user: id, changes }).await?)?;
     Ok(data(rest::ManagedUser::new(&changed, app.hub.now())))
@@ -165,9 +163,9 @@ pub fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
     }
 }
 
-fn patterns_of(texts: &[Box<str>]) -> Result<Vec<Pattern>, Problem> {
+fn parse_patterns(texts: &[Box<str>]) -> Result<Vec<Pattern>, Problem> {
     let patterns = texts.iter().map(|text| Pattern::parse(text));
-    patterns.collect::<Result<_, _>>().map_err(|_| Problem::invalid("hears", "must be patterns of paths"))
+    patterns.collect::<Result<_, _>>().map_err(|_| Problem::invalid("hears", "must be path patterns"))
 }
 
 pub fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {

@@ -1,4 +1,4 @@
-//! The files of the folder that a room is about.
+//! File tree of a room's project root, with the agents that currently use a tool on a file.
 
 use super::roots::required_rooms_of_call;
 use crate::App;
@@ -19,38 +19,40 @@ use utoipa::IntoParams;
 /// `?session_id=&project_root=&path=&depth=`
 #[derive(Deserialize, IntoParams)]
 pub struct TreeQuery {
+    /// Room id.
     session_id: Option<String>,
+    /// Absolute path of a project root.
     project_root: Option<String>,
-    /// A folder below it.
+    /// Folder below the project root, as a relative path.
     path: Option<String>,
-    /// 6 where it is left out, 20 at most.
+    /// Maximum depth of the tree: default 6, maximum 20.
     depth: Option<usize>,
 }
 
 pub async fn tree(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-    Parameters(wanted): Parameters<TreeQuery>,
+    Parameters(params): Parameters<TreeQuery>,
 ) -> Result<BareJson<Tree>, Problem> {
-    let (session, root) = (wanted.session_id.as_deref(), wanted.project_root.as_deref());
+    let (session, root) = (params.session_id.as_deref(), params.project_root.as_deref());
     let room = required_rooms_of_call(&app, &caller, session, root).await?.swap_remove(0);
     let Answer::ProjectRoots(roots) = app.hub.read(&caller, Query::Workspace { room: room.clone() }).await?
     else {
         return Err(Refusal::Unavailable.into());
     };
     let root = roots.into_iter().next().ok_or(Refusal::NotFound(EntityKind::ProjectRoot))?;
-    let below = wanted.path.unwrap_or_default();
-    let depth = wanted.depth.unwrap_or(workspace::DEPTH).clamp(1, workspace::MOST_DEPTH);
-    let one_of_few = app.workspace_scans.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
-    let place = root.clone();
-    let looked = tokio::task::spawn_blocking(move || {
-        // To the end of the look: whoever asked may have gone.
-        let _one_of_few = one_of_few;
-        workspace::scan(&place, &below, depth)
+    let below = params.path.unwrap_or_default();
+    let depth = params.depth.unwrap_or(workspace::DEFAULT_DEPTH).clamp(1, workspace::MAX_DEPTH);
+    let permit = app.workspace_scans.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
+    let folder = root.clone();
+    let scan = tokio::task::spawn_blocking(move || {
+        // Held until the scan ends, even if the client disconnects.
+        let _permit = permit;
+        workspace::scan(&folder, &below, depth)
     });
-    let looked = looked.await;
-    let looked = looked.map_err(|_| Refusal::Unavailable)?;
-    let mut tree = looked.map_err(|Missing| Refusal::NotFound(EntityKind::ProjectRoot))?;
+    let scanned = scan.await;
+    let scanned = scanned.map_err(|_| Refusal::Unavailable)?;
+    let mut tree = scanned.map_err(|Missing| Refusal::NotFound(EntityKind::ProjectRoot))?;
     let from = if tree.path == *root { String::new() } else { tree.path.clone() };
     for (agent, call) in app.hub.tools_in_use(&room) {
         let Some(path) = worked_on(&call, &root) else { continue };

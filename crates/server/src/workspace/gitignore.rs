@@ -1,7 +1,7 @@
-//! The rules of one ignore file, as `gitignore(5)` has them.
+//! Parses and matches the rules of one ignore file, as specified in `gitignore(5)`. Does no I/O.
 //!
-//! Owns: parsing and matching, without looking at a disk. Matching never takes more than the product of the lengths of
-//! rule and path, whatever was written into the file. A line that is no valid pattern names nothing.
+//! Matching takes at most time proportional to the product of the lengths of rule and path, for any file
+//! content. A line that is not a valid pattern matches nothing.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,14 +11,15 @@ pub struct Gitignore(Vec<Rule>);
 
 #[derive(Debug)]
 struct Rule {
-    /// Begins with `!`: what it names is not ignored.
-    keeps: bool,
-    /// Ends with a slash.
+    /// The rule begins with `!`: matching paths are not ignored.
+    is_negated: bool,
+    /// The rule ends with a slash: it matches folders only.
     only_folders: bool,
     segments: Vec<Part<Vec<Part<Letter>>>>,
 }
 
-/// Of a sequence of segments, where `Many` is `**`; or of the letters of one segment, where it is `*`.
+/// Element of a pattern: of a path, where `Many` is `**` and `One` a segment; or of a segment, where `Many`
+/// is `*` and `One` a character.
 #[derive(Debug)]
 enum Part<T> {
     Many,
@@ -37,11 +38,12 @@ impl Gitignore {
         Self(text.lines().filter_map(Rule::parse).collect())
     }
 
-    /// Whether a path below the file's folder is ignored; `None` if no rule names it. Later rules go before earlier ones.
+    /// Whether a path below the file's folder is ignored; `None` if no rule matches it. Later rules override
+    /// earlier ones.
     pub fn ignores(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let path: Vec<Vec<u32>> = path.iter().map(|name| letters(name.as_bytes())).collect();
-        let named = |rule: &&Rule| (is_folder || !rule.only_folders) && rule.matches(&path);
-        self.0.iter().rev().find(named).map(|rule| !rule.keeps)
+        let matches = |rule: &&Rule| (is_folder || !rule.only_folders) && rule.matches(&path);
+        self.0.iter().rev().find(matches).map(|rule| !rule.is_negated)
     }
 }
 
@@ -51,24 +53,24 @@ impl Rule {
         if line.is_empty() || line.starts_with('#') {
             return None;
         }
-        let (keeps, line) = strip(line, |line| line.strip_prefix('!'));
-        let (from_here, line) = strip(line, |line| line.strip_prefix('/'));
+        let (is_negated, line) = strip(line, |line| line.strip_prefix('!'));
+        let (is_anchored, line) = strip(line, |line| line.strip_prefix('/'));
         let (only_folders, line) = strip(line, |line| line.strip_suffix('/'));
         let mut segments = Vec::new();
-        if !from_here && !line.contains('/') {
+        if !is_anchored && !line.contains('/') {
             segments.push(Part::Many);
         }
         for segment in line.split('/') {
             segments.push(match segment {
                 "**" => Part::Many,
-                _ => Part::One(letters_of_pattern(segment)?),
+                _ => Part::One(parse_segment(segment)?),
             });
         }
         if line.ends_with("/**") {
             // `a/**` matches the content of the folder, not the folder itself.
             segments.push(Part::One(vec![Part::Many]));
         }
-        Some(Self { keeps, only_folders, segments })
+        Some(Self { is_negated, only_folders, segments })
     }
 
     fn matches(&self, path: &[Vec<u32>]) -> bool {
@@ -81,7 +83,7 @@ fn strip<'a>(line: &'a str, stripped: impl Fn(&'a str) -> Option<&'a str>) -> (b
     stripped(line).map_or((false, line), |rest| (true, rest))
 }
 
-/// Bytes that are no text are letters of their own.
+/// Characters of a file name; each byte that is not valid UTF-8 becomes a code point beyond Unicode.
 fn letters(name: &[u8]) -> Vec<u32> {
     let chunks = name.utf8_chunks();
     let letters = chunks.flat_map(|chunk| {
@@ -91,7 +93,7 @@ fn letters(name: &[u8]) -> Vec<u32> {
     letters.collect()
 }
 
-fn letters_of_pattern(segment: &str) -> Option<Vec<Part<Letter>>> {
+fn parse_segment(segment: &str) -> Option<Vec<Part<Letter>>> {
     let mut parts = Vec::new();
     let mut rest = segment.chars();
     while let Some(letter) = rest.next() {
@@ -141,9 +143,9 @@ impl Letter {
     }
 }
 
-/// Whether a pattern matches all of `sequence`. Where it fails, the last `Many` takes one more: what came before it has
-/// matched as early as it could, so nothing else need be tried.
-fn matches<P, T>(pattern: &[Part<P>], sequence: &[T], one: &impl Fn(&P, &T) -> bool) -> bool {
+/// Whether a pattern matches the whole `sequence`. On a mismatch, only the last `Many` is extended by one
+/// item: the parts before it have matched as early as possible, so no other alternative can succeed.
+fn matches<P, T>(pattern: &[Part<P>], sequence: &[T], matches_item: &impl Fn(&P, &T) -> bool) -> bool {
     let (mut at, mut next) = (0, 0);
     let mut last_many = None;
     loop {
@@ -152,7 +154,7 @@ fn matches<P, T>(pattern: &[Part<P>], sequence: &[T], one: &impl Fn(&P, &T) -> b
                 at += 1;
                 last_many = Some((at, next));
             }
-            (Some(Part::One(part)), Some(item)) if one(part, item) => {
+            (Some(Part::One(part)), Some(item)) if matches_item(part, item) => {
                 at += 1;
                 next += 1;
             }
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_name_what_git_has_them_name() {
+    fn rules_match_what_git_matches() {
         let check = |text: &str, ignored: &[&str], others: &[&str]| {
             let rules = Gitignore::parse(text);
             for (paths, expected) in [(ignored, true), (others, false)] {
@@ -218,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_text_is_matched_by_its_bytes() {
+    fn a_name_that_is_not_utf8_is_matched_by_its_bytes() {
         let path = Path::new(std::ffi::OsStr::from_bytes(b"a\xff\xfe"));
         assert_eq!(Gitignore::parse("a??").ignores(path, false), Some(true));
         assert_eq!(Gitignore::parse("a?").ignores(path, false), None);
     }
 
     #[test]
-    fn a_rule_that_was_made_to_take_long_does_not() {
+    fn matching_a_malicious_rule_does_not_take_exponential_time() {
         let rules = Gitignore::parse(&format!("{}/b\n{}b", "**/a*".repeat(200), "a*".repeat(200)));
         let path = ["a".repeat(250).as_str(); 16].join("/");
         // Backtracking would need exponential time here.

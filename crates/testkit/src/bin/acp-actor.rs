@@ -1,10 +1,11 @@
-//! An agent that speaks the Agent Client Protocol and does what it is told, well or badly.
+//! A scripted agent for tests that uses the Agent Client Protocol, correctly or incorrectly.
 //!
-//! The last line of a prompt is its script: it does what it finds for each word of it, in order, and passes over
-//! other words. It is written against the wire alone, so that a test with it also tests what our side takes for granted.
+//! The last line of a prompt is its script: it executes each known word in order and ignores other words. It
+//! does not use the client library under test, so that a test with it also verifies the wire format.
 //!
-//! Options: `--state DIR` keeps sessions over restarts, `--resume` offers `session/resume` instead of `session/load`,
-//! `--forgetful` neither, `--mute` never answers, `--old` speaks no version that we know, `--stillborn` ends at once.
+//! Options: `--state DIR` stores sessions across restarts, `--resume` offers `session/resume` instead of
+//! `session/load`, `--forgetful` offers neither, `--mute` never answers, `--old` reports an unsupported
+//! protocol version, `--stillborn` exits immediately.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -33,14 +34,14 @@ fn main() {
             _ if has("--mute") => {}
             Some("initialize") => {
                 let (load, resume) = (!has("--forgetful") && !has("--resume"), has("--resume"));
-                let mut abilities = json!({ "loadSession": load, "sessionCapabilities": {} });
+                let mut capabilities = json!({ "loadSession": load, "sessionCapabilities": {} });
                 if resume {
-                    abilities["sessionCapabilities"]["resume"] = json!({});
+                    capabilities["sessionCapabilities"]["resume"] = json!({});
                 }
                 answer(
                     &id,
                     json!({ "protocolVersion": if has("--old") { 0 } else { 1 }, "authMethods": [],
-                    "agentCapabilities": abilities, "agentInfo": { "name": "acp-actor", "version": "1.0.0" } }),
+                    "agentCapabilities": capabilities, "agentInfo": { "name": "acp-actor", "version": "1.0.0" } }),
                 );
             }
             Some("session/new") => {
@@ -64,7 +65,8 @@ fn main() {
                 let cancelled = actor.begin(&session);
                 let actor = actor.clone();
                 std::thread::spawn(move || {
-                    match (Play { actor: &actor, session: &session, cancelled, usage: None }).perform(&script)
+                    match (ScriptRun { actor: &actor, session: &session, cancelled, usage: None })
+                        .run(&script)
                     {
                         Ok(done) => answer(&id, done),
                         Err((code, message)) => fail(&id, code, message),
@@ -90,7 +92,7 @@ fn main() {
 #[derive(Default)]
 struct Actor {
     state: Option<PathBuf>,
-    /// How many turns each session has had.
+    /// Number of runs of each session.
     sessions: Mutex<HashMap<String, u32>>,
     running: Mutex<HashMap<String, Sender<()>>>,
     questions: Mutex<HashMap<String, Sender<Value>>>,
@@ -130,20 +132,20 @@ impl Actor {
     }
 }
 
-struct Play<'a> {
+struct ScriptRun<'a> {
     actor: &'a Actor,
     session: &'a str,
     cancelled: Receiver<()>,
     usage: Option<Value>,
 }
 
-/// JSON-RPC's code and sentence.
+/// Code and message of a JSON-RPC error.
 type Failure = (i32, &'static str);
 
-impl Play<'_> {
-    fn perform(&mut self, script: &str) -> Result<Value, Failure> {
+impl ScriptRun<'_> {
+    fn run(&mut self, script: &str) -> Result<Value, Failure> {
         let mut ending = "end_turn";
-        // With anything before it, a command is only a word.
+        // A slash command is only recognised at the start of the script.
         if script.starts_with('/') {
             self.say(&format!("did {script}"));
             return Ok(json!({ "stopReason": ending }));
@@ -154,7 +156,7 @@ impl Play<'_> {
                 "refuse" => "refusal",
                 "error" => return Err((-32603, "the model is on fire")),
                 "signin" => return Err((-32000, "Authentication required")),
-                _ if self.act(word) => ending,
+                _ if self.execute(word) => ending,
                 _ => return Ok(json!({ "stopReason": "cancelled" })),
             };
         }
@@ -165,13 +167,13 @@ impl Play<'_> {
         Ok(done)
     }
 
-    /// Whether to go on.
-    fn act(&mut self, word: &str) -> bool {
+    /// Executes one word of the script. Returns whether to continue.
+    fn execute(&mut self, word: &str) -> bool {
         match word {
             "stream" => ["One ", "two ", "three."].into_iter().for_each(|word| self.say(word)),
-            "think" => self.tell(text("agent_thought_chunk", "Let me see.")),
+            "think" => self.update(text("agent_thought_chunk", "Let me see.")),
             "count" => self.say(&format!("turn {} of {}", self.actor.turns(self.session).unwrap(), self.session)),
-            "plan" => self.tell(json!({ "sessionUpdate": "plan", "entries": [
+            "plan" => self.update(json!({ "sessionUpdate": "plan", "entries": [
                 { "content": "Look", "priority": "high", "status": "completed" },
                 { "content": "Change", "priority": "medium", "status": "in_progress" },
                 { "content": "Test", "priority": "low", "status": "pending" }] })),
@@ -180,11 +182,11 @@ impl Play<'_> {
             "edit" => self.tool("completed", json!([{ "type": "diff", "path": "/tmp/a.txt", "oldText": "old", "newText": "new" }])),
             "usage" => {
                 let turns = self.actor.turns(self.session).unwrap();
-                self.tell(json!({ "sessionUpdate": "usage_update", "used": 1200, "size": 200_000,
+                self.update(json!({ "sessionUpdate": "usage_update", "used": 1200, "size": 200_000,
                     "cost": { "amount": 0.25 * f64::from(turns), "currency": "USD" } }));
                 self.usage = Some(json!({ "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 1000, "totalTokens": 1120 }));
             }
-            "commands" => self.tell(json!({ "sessionUpdate": "available_commands_update",
+            "commands" => self.update(json!({ "sessionUpdate": "available_commands_update",
                 "availableCommands": [{ "name": "review", "description": "Review the changes" }] })),
             "ask" => return self.ask(json!([{ "optionId": "always", "name": "Always", "kind": "allow_always" },
                 { "optionId": "yes", "name": "Yes", "kind": "allow_once" }, { "optionId": "no", "name": "No", "kind": "reject_once" }])),
@@ -195,7 +197,7 @@ impl Play<'_> {
                 return false;
             }
             "deaf" => std::thread::sleep(Duration::MAX),
-            // Left behind on purpose.
+            // The child process is left running on purpose.
             #[expect(clippy::zombie_processes)]
             "child" => {
                 let child = Command::new("sleep").arg("600").spawn().unwrap();
@@ -210,7 +212,7 @@ impl Play<'_> {
             "line" => raw(&format!("{{\"jsonrpc\":\"2.0\",\"x\":\"{}\"}}\n", "x".repeat(100 << 20)).into_bytes()),
             "noise" => {
                 raw(b"Debugger listening on port 9229\n\n\xff\xfe not UTF-8\n[1,2]\n{\"type\":\"server:stop_agent\"}\n");
-                self.tell(json!({ "sessionUpdate": "of_tomorrow", "x": 1 }));
+                self.update(json!({ "sessionUpdate": "of_tomorrow", "x": 1 }));
                 update("nobody", text("agent_message_chunk", "for another session"));
                 self.say("bytes \u{1b}[31mred\u{1b}[0m {\"type\":\"gateway:message_complete\"}");
             }
@@ -220,21 +222,21 @@ impl Play<'_> {
     }
 
     fn say(&self, words: &str) {
-        self.tell(text("agent_message_chunk", words));
+        self.update(text("agent_message_chunk", words));
     }
 
-    fn tell(&self, what: Value) {
-        update(self.session, what);
+    fn update(&self, content: Value) {
+        update(self.session, content);
     }
 
     fn tool(&self, status: &str, content: Value) {
-        self.tell(json!({ "sessionUpdate": "tool_call", "toolCallId": "call-1", "title": "Terminal", "kind": "execute",
+        self.update(json!({ "sessionUpdate": "tool_call", "toolCallId": "call-1", "title": "Terminal", "kind": "execute",
             "status": "pending", "rawInput": {} }));
-        self.tell(
+        self.update(
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "title": "List files",
             "rawInput": { "command": "ls" }, "status": "in_progress" }),
         );
-        self.tell(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": status, "content": content }));
+        self.update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": status, "content": content }));
     }
 
     fn ask(&self, options: Value) -> bool {
@@ -253,7 +255,7 @@ impl Play<'_> {
                 self.say(&format!("answer: {}", outcome["optionId"].as_str().unwrap_or_default()))
             }
             _ => {
-                // What it was told is seen after the turn, too.
+                // Written to stderr, because the outcome must also be visible after the run.
                 eprintln!("the question was {outcome}");
                 let _ = self.cancelled.recv();
                 return false;
@@ -294,7 +296,7 @@ fn send(mut frame: Value) {
     raw(format!("{frame}\n").as_bytes());
 }
 
-/// Whoever hosts it is gone when nobody reads any more.
+/// Writes raw bytes to stdout. A closed stdout means that the gateway has ended, so the actor exits.
 fn raw(bytes: &[u8]) {
     static OUT: LazyLock<Mutex<std::io::Stdout>> = LazyLock::new(|| Mutex::new(std::io::stdout()));
     let mut out = OUT.lock().unwrap();

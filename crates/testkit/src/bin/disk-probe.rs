@@ -1,8 +1,9 @@
-//! A program for the tests of `faultfs` to kill: it uses a faulty disk, or mounts one.
+//! A helper process for the tests of `faultfs`, which kill it: it uses or mounts a faulty disk.
 //!
-//! `disk-probe write FILE SYNCHRONOUS` opens a SQLite database in WAL mode, commits a row for each line it is
-//! given on standard input, and prints its number after the commit, or the error. `disk-probe read FILE` prints
-//! what it finds, in one line. `disk-probe mount DIRECTORY` mounts a disk, says so, and waits.
+//! `disk-probe write FILE SYNCHRONOUS` opens a SQLite database in WAL mode, commits a row for each line of
+//! standard input, and prints the number of the row after the commit, or the error. `disk-probe read FILE`
+//! prints row count, last row and the integrity check in one line. `disk-probe mount DIRECTORY` mounts a
+//! disk, prints `mounted`, and waits.
 
 use std::io::Write;
 use std::path::Path;

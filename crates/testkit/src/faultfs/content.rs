@@ -1,6 +1,6 @@
-//! The bytes of one file, twice: what programs see and what a power loss leaves.
+//! Content of one file, in two versions: visible to programs, and durable after a power loss.
 //!
-//! Owns: which pages differ between the two. Limits: both copies live in memory.
+//! Owns: the set of pages that differ between the two. Limits: both copies are in memory.
 
 use std::collections::BTreeSet;
 
@@ -43,12 +43,13 @@ impl Content {
     }
 
     pub(super) fn resize(&mut self, len: u64) {
-        // What is cut off must be overwritten with zeros should the file grow again; growing itself writes none.
+        // The truncated range is marked dirty, because it must read as zeros if the file grows again. Growing
+        // does not write data, so it marks nothing.
         self.touch(len as usize, self.visible.len());
         self.visible.resize(len as usize, 0);
     }
 
-    /// What fsync does when it succeeds.
+    /// Makes all dirty pages durable: the effect of a successful fsync.
     pub(super) fn sync(&mut self) {
         self.durable.resize(self.visible.len(), 0);
         for page in std::mem::take(&mut self.dirty) {
@@ -58,13 +59,13 @@ impl Content {
         }
     }
 
-    /// What fsync does when it fails: Linux marks the pages clean although they never reached the disk, so
-    /// that a later fsync succeeds without them. A program that retries and then trusts the disk loses data.
+    /// Marks all pages clean without making them durable: the effect of a failed fsync on Linux. A later
+    /// fsync succeeds without these pages, so a program that retries and then trusts the disk loses data.
     pub(super) fn forget_dirty(&mut self) {
         self.dirty.clear();
     }
 
-    /// A power loss that catches the disk at work: each unsynced page reached it or did not.
+    /// Makes those dirty pages durable for which `reached` returns true: a power loss during writes.
     pub(super) fn tear(&mut self, mut reached: impl FnMut() -> bool) {
         self.dirty.retain(|_| reached());
         self.sync();
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_cut_off_do_not_come_back_when_the_file_grows_again() {
+    fn truncated_bytes_read_as_zeros_when_the_file_grows_again() {
         let mut content = Content::default();
         content.write(0, &[7; 3 * PAGE]);
         content.sync();
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_is_not_made_good_by_a_later_one() {
+    fn a_later_sync_does_not_write_the_pages_of_a_failed_one() {
         let mut content = Content::default();
         content.write(0, b"first page");
         content.forget_dirty();
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_loss_keeps_whole_pages() {
+    fn a_power_loss_during_writes_keeps_or_drops_whole_pages() {
         let mut content = Content::default();
         content.write(0, &[1; 2 * PAGE]);
         content.sync();

@@ -1,9 +1,9 @@
-//! A disk with a volatile cache: files and names as programs see them, and as a power loss leaves them.
+//! Model of a disk with a volatile cache: visible and durable state of files and names.
 //!
-//! Owns: what each operation makes visible and what makes it durable. Never: speaks FUSE (see `kernel.rs`).
-//! The rules are those of a journaling file system, on the strict side: fsync of a file makes its content,
-//! its names and the directories above it durable; fsync of a directory makes its names durable, removals
-//! included; nothing else does.
+//! Owns: the visible effect of each operation, and when it becomes durable. Never: handles FUSE requests (see
+//! `kernel.rs`). The rules are those of a strict journaling file system: fsync of a file makes its content,
+//! its names and its parent directories durable; fsync of a directory makes its names durable, including
+//! removals; no other operation makes anything durable.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ pub(super) enum Body {
         durable: Names,
     },
     Link(OsString),
-    /// A Unix socket: a name on the disk, everything else in the kernel.
+    /// A Unix socket: only its name is on the disk; its state is in the kernel.
     Socket,
 }
 
@@ -61,7 +61,8 @@ impl Disk {
         Self { faults: Faults::default(), nodes: HashMap::from([(ROOT, root)]), next: ROOT + 1, boot: 0 }
     }
 
-    /// Counts power losses. A file opened before one is worthless after it: its handle carries this number.
+    /// Number of power losses. A file handle carries this number, so that files opened before a power loss
+    /// are rejected.
     pub(super) fn boot(&self) -> u64 {
         self.boot
     }
@@ -161,8 +162,8 @@ impl Disk {
         self.write_back(ino, offset, data)
     }
 
-    /// Takes what the kernel wrote back from a memory mapping: no program waits for it, so no fault strikes
-    /// it and it is not counted.
+    /// Writes data that the kernel writes back from a memory mapping. No program waits for it, so it is
+    /// exempt from faults and not counted.
     pub(super) fn write_back(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<()> {
         self.content(ino)?.write(offset, data);
         self.node_mut(ino)?.modified = SystemTime::now();
@@ -185,7 +186,7 @@ impl Disk {
             return Err(errno);
         }
         content.sync();
-        self.settle_names_of(ino);
+        self.make_names_durable(ino);
         Ok(())
     }
 
@@ -195,13 +196,13 @@ impl Disk {
             Body::Directory { visible, durable } => *durable = visible.clone(),
             _ => return Err(Errno::ENOTDIR),
         }
-        self.settle_names_of(ino);
+        self.make_names_durable(ino);
         self.collect();
         Ok(())
     }
 
-    /// Power is lost: what is durable remains, under new inode numbers, so that nothing the kernel still
-    /// remembers of the old ones can be taken for it.
+    /// Simulates a power loss: only durable state remains. All inodes get new numbers, so that the kernel
+    /// cannot confuse them with cached state of the old ones.
     pub(super) fn lose_power(&mut self) {
         let mut before = std::mem::take(&mut self.nodes);
         self.boot += 1;
@@ -233,10 +234,11 @@ impl Disk {
         }
     }
 
-    /// Lets each unsynced page reach the disk or not, as `reached` says, before the power is lost.
+    /// Simulates a power loss during writes: `reached` decides for each unsynced page whether it became
+    /// durable.
     pub(super) fn lose_power_at_work(&mut self, mut reached: impl FnMut() -> bool) {
         let mut inos: Vec<Ino> = self.nodes.keys().copied().collect();
-        inos.sort_unstable(); // The same seed tears the same pages.
+        inos.sort_unstable(); // A fixed order, so that the same seed selects the same pages.
         for ino in inos {
             if let Ok(content) = self.content(ino) {
                 content.tear(&mut reached);
@@ -259,8 +261,8 @@ impl Disk {
         }
     }
 
-    /// Makes the names of one node durable, and those of the directories above it.
-    fn settle_names_of(&mut self, ino: Ino) {
+    /// Makes the names of one node and of its parent directories durable.
+    fn make_names_durable(&mut self, ino: Ino) {
         let mut above = Vec::new();
         for (directory, node) in &mut self.nodes {
             if let Body::Directory { visible, durable } = &mut node.body {
@@ -272,11 +274,11 @@ impl Disk {
             }
         }
         for directory in above.into_iter().filter(|directory| *directory != ROOT) {
-            self.settle_names_of(directory);
+            self.make_names_durable(directory);
         }
     }
 
-    /// Drops what nothing refers to: no visible name, no durable name, no open file.
+    /// Drops nodes without a visible name, a durable name or an open file.
     fn collect(&mut self) {
         let mut reached = HashSet::new();
         let open = self.nodes.iter().filter(|(_, node)| node.open > 0).map(|(ino, _)| *ino);

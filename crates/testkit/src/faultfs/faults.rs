@@ -1,8 +1,8 @@
-//! What goes wrong on the disk, when, and how often it was asked to work.
+//! Injected faults of the disk, and counters of its requests.
 
 use fuser::Errno;
 
-/// Requests since the mount, failed ones included.
+/// Number of requests since the mount, including failed ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub writes: u64,
@@ -19,7 +19,7 @@ pub(super) struct Faults {
     pub(super) counters: Counters,
 }
 
-/// From the `after`th request on, each one fails until the disk is healed.
+/// Lets `after` more requests succeed; then every request fails until the disk is healed.
 pub(super) struct Fault {
     pub(super) errno: Errno,
     pub(super) after: u64,
@@ -32,13 +32,13 @@ impl Faults {
 
     pub(super) fn admit_fsync(&mut self) -> Result<(), Errno> {
         self.counters.fsyncs += 1;
-        strike(&mut self.fsync).inspect_err(|_| self.counters.failed_fsyncs += 1)
+        apply_fault(&mut self.fsync).inspect_err(|_| self.counters.failed_fsyncs += 1)
     }
 
-    /// `used` is the space taken once the write is done, by `grown` more than before.
+    /// `used` is the total space after the write, `grown` its increase.
     pub(super) fn admit_write(&mut self, used: u64, grown: u64) -> Result<(), Errno> {
         self.counters.writes += 1;
-        strike(&mut self.write)
+        apply_fault(&mut self.write)
             .and_then(|()| self.admit_growth(used, grown))
             .inspect_err(|_| self.counters.failed_writes += 1)
     }
@@ -51,7 +51,7 @@ impl Faults {
     }
 }
 
-fn strike(fault: &mut Option<Fault>) -> Result<(), Errno> {
+fn apply_fault(fault: &mut Option<Fault>) -> Result<(), Errno> {
     match fault {
         Some(Fault { errno, after: 0 }) => Err(*errno),
         Some(Fault { after, .. }) => {

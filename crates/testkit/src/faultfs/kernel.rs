@@ -1,8 +1,9 @@
-//! Translates the kernel's FUSE requests to the disk model.
+//! Translates FUSE requests of the kernel to the disk model.
 //!
-//! No writeback cache is asked for, so each write(2) and fsync(2) arrives here before the program goes on.
-//! Reads and memory mappings go through the page cache (SQLite maps its `-shm` file); names and attributes
-//! are never cached, so after a power loss the kernel finds the new inodes. File locks stay in the kernel.
+//! The writeback cache is disabled, so each write(2) and fsync(2) arrives here before it returns to the
+//! program. Reads and memory mappings use the page cache (SQLite maps its `-shm` file). Names and attributes
+//! are never cached, so that the kernel finds the new inodes after a power loss. File locks are handled by
+//! the kernel.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -21,9 +22,9 @@ use super::Shared;
 use super::disk::{Body, Disk, Ino, Result};
 
 const UNCACHED: Duration = Duration::ZERO;
-const BLOCK: u64 = 4096;
-/// What an unlimited disk reports as its size.
-const PLENTY: u64 = 1 << 40;
+const BLOCK_BYTES: u64 = 4096;
+/// Size that a disk without a capacity limit reports.
+const UNLIMITED_BYTES: u64 = 1 << 40;
 
 pub(super) struct Kernel {
     pub(super) shared: Arc<Shared>,
@@ -54,43 +55,43 @@ impl Kernel {
             uid: self.uid,
             gid: self.gid,
             rdev: 0,
-            blksize: BLOCK as u32,
+            blksize: BLOCK_BYTES as u32,
             flags: 0,
         })
     }
 
-    fn enter(&self, found: impl FnOnce(&mut Disk) -> Result<Ino>, reply: ReplyEntry) {
+    fn reply_entry(&self, find: impl FnOnce(&mut Disk) -> Result<Ino>, reply: ReplyEntry) {
         let mut disk = self.shared.disk.lock();
-        match found(&mut disk).and_then(|ino| self.attributes(&disk, ino)) {
+        match find(&mut disk).and_then(|ino| self.attributes(&disk, ino)) {
             Ok(attributes) => reply.entry(&UNCACHED, &attributes, Generation(0)),
             Err(errno) => reply.error(errno),
         }
     }
 
-    fn do_and_tell(&self, act: impl FnOnce(&mut Disk) -> Result<()>, reply: ReplyEmpty) {
-        let outcome = act(&mut self.shared.disk.lock());
+    fn perform(&self, operation: impl FnOnce(&mut Disk) -> Result<()>, reply: ReplyEmpty) {
+        let result = operation(&mut self.shared.disk.lock());
         self.shared.changed.notify_all();
-        match outcome {
+        match result {
             Ok(()) => reply.ok(),
             Err(errno) => reply.error(errno),
         }
     }
 }
 
-/// Refuses a file that was opened before the last power loss.
-fn alive(disk: &Disk, handle: FileHandle) -> Result<()> {
+/// Rejects a file handle that was opened before the last power loss.
+fn check_handle(disk: &Disk, handle: FileHandle) -> Result<()> {
     if handle.0 == disk.boot() { Ok(()) } else { Err(Errno::EIO) }
 }
 
 impl Filesystem for Kernel {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // A limit the kernel cannot meet is answered with the nearest one that it can; any size will do.
+        // The error contains the nearest supported limit and is ignored, because any limit works.
         let _ = config.set_max_write(128 * 1024);
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.enter(|disk| disk.lookup(parent.0, name), reply);
+        self.reply_entry(|disk| disk.lookup(parent.0, name), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -120,7 +121,7 @@ impl Filesystem for Kernel {
     ) {
         let mut disk = self.shared.disk.lock();
         let set = |disk: &mut Disk| {
-            handle.map_or(Ok(()), |handle| alive(disk, handle))?;
+            handle.map_or(Ok(()), |handle| check_handle(disk, handle))?;
             size.map_or(Ok(()), |size| disk.truncate(ino.0, size))?;
             let node = disk.node_mut(ino.0)?;
             node.mode = mode.map_or(node.mode, |mode| mode as u16 & 0o7777);
@@ -160,28 +161,28 @@ impl Filesystem for Kernel {
             SFlag::S_IFSOCK => Body::Socket,
             _ => return reply.error(Errno::EPERM),
         };
-        self.enter(|disk| disk.create(parent.0, name, body, mode & !umask), reply);
+        self.reply_entry(|disk| disk.create(parent.0, name, body, mode & !umask), reply);
     }
 
     fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.enter(|disk| disk.link(ino.0, parent.0, name), reply);
+        self.reply_entry(|disk| disk.link(ino.0, parent.0, name), reply);
     }
 
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
-        self.enter(|disk| disk.create(parent.0, name, Body::directory(), mode & !umask), reply);
+        self.reply_entry(|disk| disk.create(parent.0, name, Body::directory(), mode & !umask), reply);
     }
 
     fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let body = Body::Link(OsString::from(target));
-        self.enter(|disk| disk.create(parent.0, name, body, 0o777), reply);
+        self.reply_entry(|disk| disk.create(parent.0, name, body, 0o777), reply);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.do_and_tell(|disk| disk.remove(parent.0, name), reply);
+        self.perform(|disk| disk.remove(parent.0, name), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.do_and_tell(|disk| disk.remove(parent.0, name), reply);
+        self.perform(|disk| disk.remove(parent.0, name), reply);
     }
 
     fn rename(
@@ -203,7 +204,7 @@ impl Filesystem for Kernel {
             }
             disk.rename(parent.0, name, to.0, new)
         };
-        self.do_and_tell(rename, reply);
+        self.perform(rename, reply);
     }
 
     fn create(
@@ -250,7 +251,7 @@ impl Filesystem for Kernel {
         reply: ReplyData,
     ) {
         let mut disk = self.shared.disk.lock();
-        match alive(&disk, handle).and_then(|()| disk.content(ino.0)) {
+        match check_handle(&disk, handle).and_then(|()| disk.content(ino.0)) {
             Ok(content) => reply.data(content.read(offset, size)),
             Err(errno) => reply.error(errno),
         }
@@ -270,7 +271,7 @@ impl Filesystem for Kernel {
     ) {
         let mut disk = self.shared.disk.lock();
         let written =
-            alive(&disk, handle).and_then(|()| match origin.contains(WriteFlags::FUSE_WRITE_CACHE) {
+            check_handle(&disk, handle).and_then(|()| match origin.contains(WriteFlags::FUSE_WRITE_CACHE) {
                 true => disk.write_back(ino.0, offset, data),
                 false => disk.write(ino.0, offset, data),
             });
@@ -292,11 +293,11 @@ impl Filesystem for Kernel {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.do_and_tell(|disk| alive(disk, handle).and_then(|()| disk.close(ino.0)), reply);
+        self.perform(|disk| check_handle(disk, handle).and_then(|()| disk.close(ino.0)), reply);
     }
 
     fn fsync(&self, _: &Request, ino: INodeNo, handle: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.do_and_tell(|disk| alive(disk, handle).and_then(|()| disk.sync_file(ino.0)), reply);
+        self.perform(|disk| check_handle(disk, handle).and_then(|()| disk.sync_file(ino.0)), reply);
     }
 
     fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -304,7 +305,7 @@ impl Filesystem for Kernel {
     }
 
     fn fsyncdir(&self, _: &Request, ino: INodeNo, handle: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.do_and_tell(|disk| alive(disk, handle).and_then(|()| disk.sync_directory(ino.0)), reply);
+        self.perform(|disk| check_handle(disk, handle).and_then(|()| disk.sync_directory(ino.0)), reply);
     }
 
     fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
@@ -313,7 +314,7 @@ impl Filesystem for Kernel {
             Ok(names) => names,
             Err(errno) => return reply.error(errno),
         };
-        // `..` of a directory below the root is resolved by the kernel, not by this number.
+        // The kernel resolves `..` itself and ignores this inode number.
         let dots = [(OsStr::new("."), ino.0), (OsStr::new(".."), ino.0)];
         let entries = dots.into_iter().chain(names.iter().map(|(name, ino)| (name.as_os_str(), *ino)));
         for (position, (name, child)) in (1..).zip(entries).skip(offset as usize) {
@@ -327,8 +328,8 @@ impl Filesystem for Kernel {
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let disk = self.shared.disk.lock();
-        let blocks = disk.faults.capacity.unwrap_or(PLENTY) / BLOCK;
-        let free = blocks.saturating_sub(disk.used().div_ceil(BLOCK));
-        reply.statfs(blocks, free, free, 0, 0, BLOCK as u32, 255, BLOCK as u32);
+        let blocks = disk.faults.capacity.unwrap_or(UNLIMITED_BYTES) / BLOCK_BYTES;
+        let free = blocks.saturating_sub(disk.used().div_ceil(BLOCK_BYTES));
+        reply.statfs(blocks, free, free, 0, 0, BLOCK_BYTES as u32, 255, BLOCK_BYTES as u32);
     }
 }

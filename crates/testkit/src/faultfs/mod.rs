@@ -1,8 +1,8 @@
-//! A file system that loses what was not synced, fails when told to, and fills up.
+//! A FUSE file system with fault injection: it can lose unsynced data, fail requests and run out of space.
 //!
-//! Mounted by FUSE under a test's data directory, so that a real process meets a disk with a volatile cache.
-//! The process under test must be another one than the test's own: a process that dies while it both serves
-//! and maps a file of this file system cannot be reaped by the kernel.
+//! It is mounted on a test's data directory, so that a real process runs on a disk with a volatile cache.
+//! The process under test must not be the test process: if one process serves the file system and also maps a
+//! file of it, the kernel cannot reap it after a kill.
 
 mod content;
 mod disk;
@@ -18,7 +18,7 @@ pub use fuser::Errno;
 use parking_lot::{Condvar, Mutex};
 
 use crate::rng::Rng;
-use crate::skip::say_skipped;
+use crate::skip::report_skipped;
 use disk::Disk;
 pub use faults::Counters;
 use faults::Fault;
@@ -30,7 +30,8 @@ pub struct FaultFs {
     mounted: mount::Mounted,
 }
 
-/// Written by the FUSE thread and by the test; one lock, since a power loss concerns everything at once.
+/// Written by the FUSE thread and by the test. One lock for all, because a power loss affects the whole disk
+/// at once.
 struct Shared {
     disk: Mutex<Disk>,
     /// Notified after each request that changes a counter.
@@ -48,38 +49,39 @@ impl FaultFs {
         self.mounted.path()
     }
 
-    /// Power loss: everything reverts to what was durable. Files opened before are dead (EIO).
+    /// Simulates a power loss: all data reverts to its durable state. Files opened before return EIO.
     pub fn drop_unsynced(&self) {
         self.shared.disk.lock().lose_power();
     }
 
-    /// Power loss while the disk was writing: each unsynced page is either old or new, by the seed.
+    /// Simulates a power loss during writes: for each unsynced page, the seed selects the old or the new
+    /// version.
     pub fn tear_unsynced(&self, seed: u64) {
         let mut rng = Rng::new(seed);
         self.shared.disk.lock().lose_power_at_work(|| rng.below(2) == 0);
     }
 
-    /// After `after` more fsyncs each one fails, and what it should have made durable never will be.
+    /// Makes all fsyncs fail after `after` more of them. The data of a failed fsync never becomes durable.
     pub fn fail_fsyncs(&self, errno: Errno, after: u64) {
         self.shared.disk.lock().faults.fsync = Some(Fault { errno, after });
     }
 
-    /// After `after` more writes each one fails.
+    /// Makes all writes fail after `after` more of them.
     pub fn fail_writes(&self, errno: Errno, after: u64) {
         self.shared.disk.lock().faults.write = Some(Fault { errno, after });
     }
 
-    /// Whatever would make the files larger than this together fails with ENOSPC.
+    /// Sets the size of the disk. Writes that exceed it fail with ENOSPC.
     pub fn capacity(&self, bytes: u64) {
         self.shared.disk.lock().faults.capacity = Some(bytes);
     }
 
-    /// Bytes in files that have a name or are open.
+    /// Returns the bytes in files that have a name or are open.
     pub fn used(&self) -> u64 {
         self.shared.disk.lock().used()
     }
 
-    /// Ends every fault. What a failed fsync lost stays lost.
+    /// Removes all faults. Data lost by a failed fsync stays lost.
     pub fn heal(&self) {
         self.shared.disk.lock().faults.heal();
     }
@@ -88,20 +90,20 @@ impl FaultFs {
         self.shared.disk.lock().faults.counters
     }
 
-    /// Waits until the counters are as wanted; false when that did not happen in time.
-    pub fn wait_for(&self, within: Duration, wanted: impl Fn(Counters) -> bool) -> bool {
-        let deadline = Instant::now() + within;
+    /// Waits until the counters match. Returns false if they do not within `timeout`.
+    pub fn wait_for(&self, timeout: Duration, matches: impl Fn(Counters) -> bool) -> bool {
+        let deadline = Instant::now() + timeout;
         let mut disk = self.shared.disk.lock();
-        while !wanted(disk.faults.counters) {
+        while !matches(disk.faults.counters) {
             if self.shared.changed.wait_until(&mut disk, deadline).timed_out() {
-                return wanted(disk.faults.counters);
+                return matches(disk.faults.counters);
             }
         }
         true
     }
 }
 
-/// Where the disk for a test lies: a fresh directory, with a `FaultFs` on it.
+/// A temporary directory with a `FaultFs` mounted on it.
 pub struct FaultyDirectory {
     // Dropped in this order: first unmounted, then removed.
     pub disk: FaultFs,
@@ -109,12 +111,13 @@ pub struct FaultyDirectory {
 }
 
 impl FaultyDirectory {
-    /// Mounts a disk on a new temporary directory, or says why the calling test is skipped.
+    /// Mounts a disk on a new temporary directory. If that is not possible, reports the calling test as
+    /// skipped and returns `None`.
     pub fn new_or_skip() -> Option<Self> {
         let mounted = tempfile::tempdir().map_err(Unavailable::because).and_then(|directory| {
             Ok(Self { disk: FaultFs::mount(directory.path())?, _directory: directory })
         });
-        mounted.inspect_err(|reason| say_skipped(reason)).ok()
+        mounted.inspect_err(|reason| report_skipped(reason)).ok()
     }
 
     pub fn file(&self, name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Mounting, unmounting, and clearing away what a test process that died has left mounted.
+//! Mounts and unmounts the file system, and removes mounts that a killed test process left behind.
 
 use std::fmt::{self, Display};
 use std::os::unix::fs::MetadataExt;
@@ -14,13 +14,13 @@ use super::kernel::Kernel;
 
 const NAME: &str = "parlor-faultfs";
 
-/// Why a `FaultFs` cannot be had on this machine, as a sentence.
+/// Reason why a `FaultFs` cannot be mounted on this machine.
 #[derive(Debug)]
 pub struct Unavailable(String);
 
 impl Unavailable {
     pub(super) fn because(reason: impl Display) -> Self {
-        Self(format!("A FUSE file system cannot be mounted here: {reason}."))
+        Self(format!("Cannot mount a FUSE file system: {reason}."))
     }
 }
 
@@ -56,9 +56,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Detaching works also while a process under test still has files open here; the session ends when
-        // it closes them. Only where detaching is not permitted is the unmount left to the session, which
-        // asks fusermount.
+        // Detaching works even while a process under test has open files; the session ends when it closes
+        // them. If detaching is not permitted, the session unmounts with fusermount instead.
         let detached = umount2(&self.path, MntFlags::MNT_DETACH).is_ok();
         let Some(session) = self.session.take() else { return };
         match detached {
@@ -68,16 +67,16 @@ impl Drop for Mounted {
     }
 }
 
-/// Detaches mounts of ours whose process is gone; the kernel keeps them, answering ENOTCONN.
+/// Detaches `FaultFs` mounts whose process has ended. The kernel keeps such mounts and answers ENOTCONN.
 fn clear_stale_mounts() {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     for line in mounts.lines() {
         let mut fields = line.split(' ');
         let (Some(source), Some(path)) = (fields.next(), fields.next()) else { continue };
         let Some(owner) = source.strip_prefix(NAME).and_then(|rest| rest.strip_prefix(':')) else { continue };
-        let owner_lives = Path::new("/proc").join(owner).exists();
-        if !owner_lives && std::fs::metadata(path).is_err_and(|error| is_disconnected(&error)) {
-            // Where this is not permitted, the mount is somebody else's to clear.
+        let is_owner_alive = Path::new("/proc").join(owner).exists();
+        if !is_owner_alive && std::fs::metadata(path).is_err_and(|error| is_disconnected(&error)) {
+            // A failure is ignored: the mount then belongs to another user.
             let _ = umount2(path, MntFlags::MNT_DETACH);
         }
     }

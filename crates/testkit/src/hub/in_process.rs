@@ -1,6 +1,7 @@
-//! The whole hub on a thread of the test's process: real engine, real SQLite file, real router and sockets.
+//! A complete hub on a thread of the test process: real engine, SQLite file, HTTP router and sockets.
 //!
-//! The hub has a runtime of its own, so that it goes on while the test blocks, and can be dropped as a whole to crash.
+//! The hub has its own runtime, so that it keeps running while the test blocks, and can be dropped to
+//! simulate a crash.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -37,7 +38,7 @@ pub struct Hub {
     url: String,
     log: Log,
     end: Option<oneshot::Sender<End>>,
-    /// Sends when the hub's thread is done.
+    /// Receives a value when the hub's thread has finished.
     ended: oneshot::Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,26 +52,26 @@ impl Hub {
         let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
         let (started, starting) = oneshot::channel();
         let (end, ending) = oneshot::channel();
-        let (tell_ended, ended) = oneshot::channel();
+        let (notify_ended, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("hub".into()).spawn(move || {
             log_here(&dispatch);
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
-                // The threads for blocking work.
+                // Threads for blocking work must log to the same log.
                 .on_thread_start(move || log_here(&dispatch))
                 .build()
-                .expect("a runtime can be made");
+                .expect("a tokio runtime can be created");
             let engine = runtime.block_on(run(settings, config, clock, started, ending));
-            // Whatever still runs is dropped where it waits; a crash must not wait for it.
+            // A crash drops tasks at their current await point, without waiting for them.
             runtime.shutdown_background();
-            // The next hub on this data must be the only writer.
+            // The writer must be closed, because the next hub on this data must be the only writer.
             if let Some(engine) = engine {
                 engine.close_blocking();
             }
-            let _ = tell_ended.send(());
+            let _ = notify_ended.send(());
         })?;
         let mut hub = Self { url: String::new(), log, end: Some(end), ended, thread: Some(thread) };
-        let address = timeout(TIMEOUT, starting).await.context("the hub does not serve in time")?;
+        let address = timeout(TIMEOUT, starting).await.context("the hub did not start in time")?;
         let address = address.map_err(|_| anyhow!("the hub panicked at its start:\n{}", hub.log()))??;
         hub.url = format!("{scheme}://{address}");
         Ok(hub)
@@ -86,32 +87,32 @@ impl Hub {
 
     pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         let mut lines = self.log.lines.subscribe();
-        let look = async {
+        let search = async {
             loop {
                 lines.mark_unchanged();
-                if let Some(here) = self.log().lines().find_map(&found) {
-                    return here;
+                if let Some(value) = self.log().lines().find_map(&found) {
+                    return value;
                 }
-                lines.changed().await.expect("the log is kept as long as the hub");
+                lines.changed().await.expect("the log lives as long as the hub");
             }
         };
-        timeout(TIMEOUT, look).await.with_context(|| format!("not in the log:\n{}", self.log()))
+        timeout(TIMEOUT, search).await.with_context(|| format!("not in the log:\n{}", self.log()))
     }
 
     pub async fn crash(&mut self) -> Result<()> {
         self.finish(End::Crash, TIMEOUT).await
     }
 
-    pub async fn stop(&mut self, within: Duration) -> Result<()> {
-        self.finish(End::Stop, within).await
+    pub async fn stop(&mut self, limit: Duration) -> Result<()> {
+        self.finish(End::Stop, limit).await
     }
 
-    async fn finish(&mut self, end: End, within: Duration) -> Result<()> {
+    async fn finish(&mut self, end: End, limit: Duration) -> Result<()> {
         let Some(sender) = self.end.take() else { return Ok(()) };
         let _ = sender.send(end);
-        let ended = timeout(within, &mut self.ended).await;
+        let ended = timeout(limit, &mut self.ended).await;
         ended
-            .with_context(|| format!("the hub is still there after {within:?}"))?
+            .with_context(|| format!("the hub is still running after {limit:?}"))?
             .context("the hub panicked")?;
         if let Some(thread) = self.thread.take() {
             thread.join().map_err(|_| anyhow!("the hub panicked:\n{}", self.log()))?;
@@ -125,18 +126,18 @@ impl Drop for Hub {
         if let Some(end) = self.end.take() {
             let _ = end.send(End::Crash);
         }
-        // The data directory is removed next: nothing may write there any more.
+        // The test removes the data directory next, so the hub's thread must have finished.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// The settings that the binary would read from these variables.
+/// Loads the settings that the binary would load from these environment variables.
 fn load(data: &Path, environment: &[(String, String)]) -> Result<(Settings, Option<PathBuf>)> {
     let flags = BTreeMap::from([
         ("listen", "127.0.0.1:0".to_owned()),
-        ("data", data.to_str().context("paths of tests are text")?.to_owned()),
+        ("data", data.to_str().context("the data directory is not UTF-8")?.to_owned()),
     ]);
     let environment = environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
     let sources = Sources { flags, environment, config: None };
@@ -147,7 +148,7 @@ fn load(data: &Path, environment: &[(String, String)]) -> Result<(Settings, Opti
     Ok((loaded.settings, sources.config_file()))
 }
 
-/// Serves until told to end; returns the engine of a hub that crashed.
+/// Runs the hub until it is ended. After a crash, returns its engine, which the caller must close.
 async fn run(
     settings: Settings,
     config: Option<PathBuf>,
@@ -157,8 +158,8 @@ async fn run(
 ) -> Option<parlor_engine::Hub> {
     let platform = Platform {
         clock: Arc::new(clock),
-        password_cost: PasswordCost::LEAST,
-        // Clients of tests are often still connected at the end, and never answer the close frame.
+        password_cost: PasswordCost::MINIMUM,
+        // Test clients are often still connected at the end, and do not reply to the close frame.
         close_timeout: Duration::from_millis(200),
         ..Platform::default()
     };
@@ -185,11 +186,11 @@ impl Clock for TestClock {
     }
 }
 
-/// Everything that one hub logs.
+/// Captured log of one hub.
 #[derive(Clone, Default)]
 struct Log {
     text: Arc<Mutex<Vec<u8>>>,
-    /// How many lines there are.
+    /// Number of lines.
     lines: watch::Sender<usize>,
 }
 
@@ -213,13 +214,13 @@ impl Write for Log {
     }
 }
 
-/// Has this thread log to a hub's log for the rest of its life, its panics included.
+/// Makes this thread log to a hub's log until it ends, including its panics.
 fn log_here(dispatch: &Dispatch) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // In a thread of the test there is no log, and the event goes nowhere.
+            // Threads of the test itself have no subscriber, so there the event is discarded.
             tracing::error!("a thread panicked: {panic}");
             report(panic);
         }));
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_in_a_thread_of_the_hub_is_in_its_log() {
+    fn a_panic_in_a_thread_of_the_hub_is_logged() {
         let data = tempfile::tempdir().unwrap();
         let (settings, _) = load(data.path(), &[]).unwrap();
         let log = Log::default();

@@ -1,7 +1,7 @@
-//! A hub for tests: started, spoken to, stopped or crashed, and started again on the same data.
+//! A hub for tests: it can be started, stopped, crashed, and restarted on the same data.
 //!
-//! Tests of rules run the hub inside their own process, which is quick; tests whose subject is the process itself
-//! (signals, power loss, the command line, start-up) run the `parlor` binary. Both have the same interface.
+//! Most tests run the hub inside their own process, which is fast. Tests of the process itself (signals,
+//! power loss, the command line, start-up) run the `parlor` binary. Both have the same interface.
 
 #[cfg(feature = "in-process")]
 mod in_process;
@@ -21,30 +21,30 @@ use std::time::Duration;
 pub const ADMIN: &str = "admin";
 pub const PASSWORD: &str = "Correct-horse-7";
 
-/// Timeout for a start, for a line of output, and for a stop where the test names none.
+/// Timeout for a start, for a line of output, and for a stop without an explicit timeout.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the hub under test is deployed. PostgreSQL and several nodes become further variants.
+/// Deployment of the hub under test.
 #[derive(Clone, Debug)]
 pub enum Topology {
     /// One hub on SQLite inside the test's own process, with a cheap password hash and without fsync.
     #[cfg(feature = "in-process")]
     InProcess,
-    /// One hub on SQLite as a process of this binary.
+    /// One hub on SQLite as a separate process of this binary.
     Process(PathBuf),
 }
 
-/// How to start a hub; the same one again after a crash.
+/// Starts a hub; can start it again on the same data after a crash.
 #[derive(Clone)]
 pub struct HubCommand {
     topology: Topology,
     data: PathBuf,
     environment: Vec<(String, String)>,
-    /// The wall clock of every hub that this starts in the test's process.
+    /// Wall clock of the hubs that this starts in the test process.
     pub clock: TestClock,
 }
 
-/// The clock of this machine, which a test can set forward.
+/// The system clock with an offset that a test can advance.
 #[derive(Clone, Debug, Default)]
 pub struct TestClock {
     ahead_micros: Arc<AtomicI64>,
@@ -57,7 +57,8 @@ impl TestClock {
 }
 
 impl HubCommand {
-    /// A hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`) and without rate limits.
+    /// Creates the command for a hub on a free loopback port, with an admin (`ADMIN`, `PASSWORD`), without
+    /// rate limits and without the welcome room.
     pub fn new(topology: Topology, data: &Path) -> Self {
         let command =
             Self { topology, data: data.to_owned(), environment: Vec::new(), clock: TestClock::default() };
@@ -72,12 +73,12 @@ impl HubCommand {
         }
     }
 
-    /// A hub as a process of this binary.
+    /// Creates the command for a hub as a separate process of this binary.
     pub fn process(binary: impl Into<PathBuf>, data: &Path) -> Self {
         Self::new(Topology::Process(binary.into()), data)
     }
 
-    /// Sets a `PARLOR_…` variable, in place of a former value.
+    /// Sets a `PARLOR_…` variable, replacing an earlier value.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self = self.env_remove(name);
         self.environment.push((name.to_owned(), value.to_owned()));
@@ -89,7 +90,7 @@ impl HubCommand {
         self
     }
 
-    /// Starts the hub and returns when it serves.
+    /// Starts the hub and returns when it accepts connections.
     pub async fn start(&self) -> Result<Hub> {
         Ok(Hub(match &self.topology {
             #[cfg(feature = "in-process")]
@@ -104,7 +105,7 @@ impl HubCommand {
     }
 }
 
-/// A hub that serves. Dropping it crashes it.
+/// A running hub. Dropping it crashes it.
 pub struct Hub(Kind);
 
 enum Kind {
@@ -114,7 +115,7 @@ enum Kind {
 }
 
 impl Hub {
-    /// `http://127.0.0.1:PORT`, or `https` when it speaks TLS.
+    /// Returns `http://127.0.0.1:PORT`, or `https://…` if the hub uses TLS.
     pub fn url(&self) -> &str {
         match &self.0 {
             #[cfg(feature = "in-process")]
@@ -123,7 +124,7 @@ impl Hub {
         }
     }
 
-    /// Log of the hub so far, with its panics; complete once the hub has ended.
+    /// Returns the log of the hub so far, including panics. It is complete once the hub has ended.
     pub fn log(&self) -> String {
         match &self.0 {
             #[cfg(feature = "in-process")]
@@ -140,8 +141,8 @@ impl Hub {
         self.sign_in(ADMIN, PASSWORD).await
     }
 
-    /// Ends the hub at once, in whatever it is doing, and returns when it is gone: SIGKILL for a process; in the test's
-    /// process every task is dropped where it waits.
+    /// Ends the hub without a graceful shutdown and waits for its end: a process gets SIGKILL, and for a hub
+    /// in the test process every task is dropped at its current await point.
     pub async fn crash(&mut self) -> Result<()> {
         match &mut self.0 {
             #[cfg(feature = "in-process")]
@@ -150,24 +151,25 @@ impl Hub {
         }
     }
 
-    /// Has the hub shut down in order, as SIGTERM does; fails if it takes longer than `within` or ends badly.
-    pub async fn stop(&mut self, within: Duration) -> Result<()> {
+    /// Shuts the hub down gracefully, like SIGTERM. Fails if it takes longer than `timeout` or exits with an
+    /// error.
+    pub async fn stop(&mut self, timeout: Duration) -> Result<()> {
         match &mut self.0 {
             #[cfg(feature = "in-process")]
-            Kind::InProcess(hub) => hub.stop(within).await,
+            Kind::InProcess(hub) => hub.stop(timeout).await,
             Kind::Process(hub) => {
-                let status = hub.terminate(within).await?;
+                let status = hub.terminate(timeout).await?;
                 anyhow::ensure!(status.success(), "the hub ended with {status}");
                 Ok(())
             }
         }
     }
 
-    /// The process, where the hub is one of its own.
+    /// Returns the process of the hub; an error if the hub runs in the test process.
     fn process(&self) -> Result<&process::Hub> {
         match &self.0 {
             #[cfg(feature = "in-process")]
-            Kind::InProcess(_) => anyhow::bail!("this hub has no process of its own"),
+            Kind::InProcess(_) => anyhow::bail!("this hub runs in the test process"),
             Kind::Process(hub) => Ok(hub),
         }
     }
@@ -175,7 +177,7 @@ impl Hub {
     fn process_mut(&mut self) -> Result<&mut process::Hub> {
         match &mut self.0 {
             #[cfg(feature = "in-process")]
-            Kind::InProcess(_) => anyhow::bail!("this hub has no process of its own"),
+            Kind::InProcess(_) => anyhow::bail!("this hub runs in the test process"),
             Kind::Process(hub) => Ok(hub),
         }
     }
@@ -184,17 +186,17 @@ impl Hub {
         self.process().ok()?.process_id()
     }
 
-    /// Standard output of the process so far; complete once the process has ended.
+    /// Returns the standard output of the process so far. It is complete once the process has ended.
     pub fn stdout(&self) -> String {
-        self.process().map(process::Hub::stdout).expect("only a process prints")
+        self.process().map(process::Hub::stdout).expect("the hub is a separate process")
     }
 
-    /// Waits for a line on the standard output of a process in which something is found.
+    /// Waits for a line on the standard output of the process for which `found` returns a value.
     pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         self.process_mut()?.printed(found).await
     }
 
-    /// Waits for a line in the log in which something is found.
+    /// Waits for a line in the log for which `found` returns a value.
     pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         match &mut self.0 {
             #[cfg(feature = "in-process")]
@@ -205,6 +207,6 @@ impl Hub {
 
     /// Sends SIGHUP, as log rotation and certificate renewal do.
     pub fn hang_up(&self) -> Result<()> {
-        self.process().context("SIGHUP needs a process")?.hang_up()
+        self.process().context("SIGHUP requires a separate process")?.hang_up()
     }
 }

@@ -1,4 +1,4 @@
-//! A real `parlor` process: started, spoken to, killed and started again.
+//! A hub as a real `parlor` process, with captured output.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::TIMEOUT;
 
-/// A hub that serves. Dropping it kills it.
+/// A running hub process. Dropping it kills it.
 pub struct Hub {
     process: Child,
     stdout: Capture,
@@ -26,7 +26,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Starts the process and returns when it serves.
+    /// Starts the process and returns when it accepts connections.
     pub async fn start(binary: &Path, data: &Path, environment: &[(String, String)]) -> Result<Self> {
         let mut command = Command::new(binary);
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
@@ -50,14 +50,14 @@ impl Hub {
             Ok(None) => {
                 let status = hub.process.wait().await?;
                 hub.stderr.finish().await;
-                bail!("the hub ended before it served, {status}:\n{}{}", hub.stdout(), hub.stderr());
+                bail!("the hub ended during its start, {status}:\n{}{}", hub.stdout(), hub.stderr());
             }
-            Err(_) => bail!("the hub does not serve after {TIMEOUT:?}:\n{}{}", hub.stdout(), hub.stderr()),
+            Err(_) => bail!("the hub did not start within {TIMEOUT:?}:\n{}{}", hub.stdout(), hub.stderr()),
         }
         Ok(hub)
     }
 
-    /// `http://127.0.0.1:PORT`, or `https` when it speaks TLS.
+    /// Returns `http://127.0.0.1:PORT`, or `https://…` if the hub uses TLS.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -66,7 +66,7 @@ impl Hub {
         self.process.id()
     }
 
-    /// What it has printed so far; complete once it has ended.
+    /// Returns the standard output so far. It is complete once the process has ended.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
@@ -75,34 +75,34 @@ impl Hub {
         self.stderr.text()
     }
 
-    /// Waits for a line on its standard output in which something is found.
+    /// Waits for a line on standard output for which `found` returns a value.
     pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         let line = timeout(TIMEOUT, self.stdout.find(found)).await;
         line.ok().flatten().with_context(|| format!("not printed:\n{}", self.stdout()))
     }
 
-    /// Waits for a line in its log in which something is found.
+    /// Waits for a line on standard error, the log, for which `found` returns a value.
     pub async fn logged<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         let line = timeout(TIMEOUT, self.stderr.find(found)).await;
         line.ok().flatten().with_context(|| format!("not in the log:\n{}", self.stderr()))
     }
 
-    /// SIGKILL; returns when the process is gone.
+    /// Sends SIGKILL and waits for the end of the process.
     pub async fn kill_9(&mut self) -> Result<()> {
         self.process.kill().await?;
         self.ended().await.map(drop)
     }
 
-    /// SIGTERM; returns how it ended.
-    pub async fn terminate(&mut self, within: Duration) -> Result<ExitStatus> {
+    /// Sends SIGTERM and returns the exit status.
+    pub async fn terminate(&mut self, limit: Duration) -> Result<ExitStatus> {
         let id = self.process.id().context("the hub has already ended")?;
         kill(Pid::from_raw(id as i32), Signal::SIGTERM)?;
-        timeout(within, self.ended())
+        timeout(limit, self.ended())
             .await
-            .with_context(|| format!("still alive {within:?} after SIGTERM"))?
+            .with_context(|| format!("still running {limit:?} after SIGTERM"))?
     }
 
-    /// SIGHUP: what rotates logs and renews certificates sends it.
+    /// Sends SIGHUP, as log rotation and certificate renewal do.
     pub fn hang_up(&self) -> Result<()> {
         let id = self.process.id().context("the hub has already ended")?;
         Ok(kill(Pid::from_raw(id as i32), Signal::SIGHUP)?)
@@ -116,7 +116,7 @@ impl Hub {
     }
 }
 
-/// The origin in a line of the start-up text.
+/// Extracts the origin from a line of the start-up report.
 fn served_url(line: &str) -> Option<String> {
     ["http://127.0.0.1:", "https://127.0.0.1:"].into_iter().find_map(|origin| {
         let start = line.find(origin)?;
@@ -125,10 +125,10 @@ fn served_url(line: &str) -> Option<String> {
     })
 }
 
-/// Reads a stream to its end, so that the process never blocks on it.
+/// Captures an output stream. It reads to the end, so that the process never blocks on a full pipe.
 pub(crate) struct Capture {
     text: Arc<Mutex<String>>,
-    /// How many lines there are; closed at the end of the stream.
+    /// Number of lines; the channel is closed at the end of the stream.
     lines: watch::Receiver<usize>,
     reader: Option<JoinHandle<()>>,
 }
@@ -154,13 +154,13 @@ impl Capture {
         self.text.lock().clone()
     }
 
-    /// Waits for a line in which something is found; `None` when the stream ends without.
+    /// Waits for a line for which `found` returns a value. Returns `None` if the stream ends without one.
     pub(crate) async fn find<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
         let mut open = true;
         loop {
-            let here = self.text.lock().lines().find_map(&found);
-            if here.is_some() || !open {
-                return here;
+            let value = self.text.lock().lines().find_map(&found);
+            if value.is_some() || !open {
+                return value;
             }
             open = self.lines.changed().await.is_ok();
         }
@@ -168,7 +168,7 @@ impl Capture {
 
     pub(crate) async fn finish(&mut self) {
         if let Some(reader) = self.reader.take() {
-            reader.await.expect("the reader of a stream does not panic");
+            reader.await.expect("the capture task does not panic");
         }
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_url_is_found_in_the_text_around_it() {
+    fn the_url_is_extracted_from_a_line_of_output() {
         let found = |line| served_url(line).unwrap_or_default();
         assert_eq!(found("  open   http://127.0.0.1:41234/setup#abc"), "http://127.0.0.1:41234");
         assert_eq!(found("http://127.0.0.1:7"), "http://127.0.0.1:7");
@@ -188,9 +188,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_ends_before_it_serves_is_an_error_with_its_output() {
+    async fn a_process_that_ends_during_its_start_is_an_error_with_its_output() {
         let error = Hub::start(Path::new("ls"), Path::new("nowhere"), &[]).await.err().unwrap();
-        assert!(error.to_string().contains("ended before it served"), "{error}");
+        assert!(error.to_string().contains("ended during its start"), "{error}");
         assert!(error.to_string().contains("--listen"), "{error}");
     }
 }

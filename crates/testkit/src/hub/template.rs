@@ -1,7 +1,7 @@
-//! An empty database with every migration applied, from which each hub inside a test's process starts.
+//! A template database with every migration applied, which each hub in a test process starts from.
 //!
-//! Applying the migrations takes a third of the time of a short test. The first test after a build applies them once, in
-//! a file beside the test's executable; the others copy that file.
+//! Applying the migrations takes a third of the time of a short test. The first test after a build applies
+//! them to a file next to the test executable; all other tests copy that file.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -11,7 +11,7 @@ use parlor_backends::sqlite;
 
 const DATABASE: &str = "parlor.db";
 
-/// Puts an empty, migrated database into `data`, unless there is a database already.
+/// Copies the empty, migrated database to `data`, unless a database exists there.
 pub fn place_in(data: &Path) -> Result<()> {
     let database = data.join(DATABASE);
     if database.exists() {
@@ -19,14 +19,15 @@ pub fn place_in(data: &Path) -> Result<()> {
     }
     let template = up_to_date().context("the template database")?;
     fs::copy(template, &database)?;
-    // Every hub has an epoch of its own: clients tell one history from another by it.
+    // Every hub needs its own epoch, by which clients distinguish histories.
     let database = rusqlite::Connection::open(database)?;
     database.pragma_update(None, "synchronous", "OFF")?;
     database.execute("UPDATE meta SET value = abs(random() % 4294967296) WHERE key = 'epoch'", [])?;
     Ok(())
 }
 
-/// The path of a template that is newer than this executable, which contains the migrations.
+/// Returns the path of the template, which is created if it is older than this executable with its
+/// migrations.
 fn up_to_date() -> Result<PathBuf> {
     let executable = env::current_exe()?;
     let template = executable.with_extension("template.db");
@@ -37,10 +38,12 @@ fn up_to_date() -> Result<PathBuf> {
     let folder = executable.parent().context("an executable is in a folder")?;
     let new = tempfile::tempdir_in(folder)?;
     let (store, readers) = sqlite::open(new.path(), sqlite::Options::default())?;
-    // Closing the last connection, which must not be a reader, moves the write-ahead log into the database file.
+    // Closing the last connection, which must not be a reader, moves the write-ahead log into the database
+    // file.
     drop(readers);
     drop(store);
-    // Several tests may do this at the same time; each of them moves a whole file there.
+    // Several tests may create the template at the same time; the rename is atomic, so each moves a complete
+    // file.
     fs::rename(new.path().join(DATABASE), &template)?;
     Ok(template)
 }

@@ -1,17 +1,18 @@
-//! Refusals in AgentIM's words: an error code over the socket, a status over HTTP. Codes never change meaning.
+//! Maps refusals to AgentIM error codes (WebSocket) and HTTP statuses (REST). A code never changes its
+//! meaning.
 
 use parlor_model::{EntityKind, FieldError, Refusal};
 
-/// What `server:error` says.
+/// Returns code and message of a `server:error` frame.
 pub fn frame(refusal: &Refusal) -> (&'static str, String) {
-    let (code, words): (_, &str) = match refusal {
+    let (code, message): (_, &str) = match refusal {
         Refusal::NotSignedIn => ("NOT_AUTHENTICATED", "Please authenticate first"),
         Refusal::Forbidden => ("PERMISSION_DENIED", "You are not allowed to do this"),
         Refusal::NotFound(EntityKind::Room) => ("ROOM_NOT_FOUND", "Room not found"),
         Refusal::NotFound(EntityKind::Gateway) => ("GATEWAY_NOT_FOUND", "Gateway not found"),
         Refusal::NotFound(thing) => return ("INVALID_REQUEST", format!("{} not found", name(*thing))),
         Refusal::NotAMember { .. } => ("NOT_A_MEMBER", "You are not a member of this room"),
-        Refusal::Invalid(flaws) => return ("INVALID_MESSAGE", sentence(flaws)),
+        Refusal::Invalid(errors) => return ("INVALID_MESSAGE", field_errors(errors)),
         Refusal::TooLarge { limit, .. } => {
             return ("MESSAGE_TOO_LARGE", format!("Message exceeds the maximum of {limit} characters"));
         }
@@ -24,7 +25,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
             return ("PERMISSION_DENIED", format!("{} ID belongs to another user", name(*thing)));
         }
         Refusal::HasEnded(thing) => return ("INVALID_REQUEST", ended(*thing)),
-        Refusal::LastOneRequired(thing) => return ("INVALID_REQUEST", remains(*thing).into()),
+        Refusal::LastOneRequired(thing) => return ("INVALID_REQUEST", last_one_required(*thing).into()),
         Refusal::GatewayOffline => ("GATEWAY_OFFLINE", "Gateway is offline"),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
         Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
@@ -34,33 +35,33 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         Refusal::Resync { .. } => ("INVALID_REQUEST", "The position is no longer known"),
         Refusal::Unavailable => ("INTERNAL_ERROR", "The hub cannot store anything now; nothing was changed"),
     };
-    (code, words.into())
+    (code, message.into())
 }
 
-/// What a REST answer says: status, sentence, and a code where a program needs one.
+/// Returns HTTP status, message and, for errors that programs must distinguish, a code.
 pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
-    let plain = |status, words: &str| (status, words.to_owned(), None);
+    let without_code = |status, message: &str| (status, message.to_owned(), None);
     match refusal {
-        Refusal::NotSignedIn => plain(401, "Unauthorized"),
-        Refusal::WrongCredentials => plain(401, "Invalid credentials"),
-        Refusal::TokenRevoked => plain(401, "Refresh token revoked or invalid"),
-        Refusal::Forbidden => plain(403, "Forbidden"),
-        // Whether a foreign room exists is nobody's business.
-        Refusal::NotAMember { .. } => plain(404, "Room not found"),
-        // Foreign or unknown: told alike.
+        Refusal::NotSignedIn => without_code(401, "Unauthorized"),
+        Refusal::WrongCredentials => without_code(401, "Invalid credentials"),
+        Refusal::TokenRevoked => without_code(401, "Refresh token revoked or invalid"),
+        Refusal::Forbidden => without_code(403, "Forbidden"),
+        // Same response as for an unknown room, so that it does not reveal whether the room exists.
+        Refusal::NotAMember { .. } => without_code(404, "Room not found"),
+        // Same response for an entity of another user and for an unknown one.
         Refusal::NotFound(thing) | Refusal::BelongsToAnother(thing) => {
-            plain(404, &format!("{} not found", name(*thing)))
+            without_code(404, &format!("{} not found", name(*thing)))
         }
-        Refusal::AlreadyExists(EntityKind::User) => plain(409, "Username already taken"),
-        Refusal::AlreadyExists(EntityKind::Member) => plain(409, "Member already in room"),
-        Refusal::AlreadyExists(EntityKind::Approval) => plain(409, DECIDED),
-        Refusal::AlreadyExists(thing) => plain(409, &format!("{} already exists", name(*thing))),
+        Refusal::AlreadyExists(EntityKind::User) => without_code(409, "Username already taken"),
+        Refusal::AlreadyExists(EntityKind::Member) => without_code(409, "Member already in room"),
+        Refusal::AlreadyExists(EntityKind::Approval) => without_code(409, DECIDED),
+        Refusal::AlreadyExists(thing) => without_code(409, &format!("{} already exists", name(*thing))),
         Refusal::Conflict { .. } => {
             (409, "This clientMessageId was used for another message".into(), Some("INVALID_MESSAGE"))
         }
         Refusal::HasEnded(thing) => (409, ended(*thing), Some("HAS_ENDED")),
-        Refusal::LastOneRequired(thing) => plain(409, remains(*thing)),
-        Refusal::Invalid(_) => plain(400, "Validation failed"),
+        Refusal::LastOneRequired(thing) => without_code(409, last_one_required(*thing)),
+        Refusal::Invalid(_) => without_code(400, "Validation failed"),
         Refusal::TooLarge { limit, .. } => {
             (413, format!("Message exceeds the maximum of {limit} characters"), Some("MESSAGE_TOO_LARGE"))
         }
@@ -77,9 +78,9 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
 }
 
 fn ended(thing: EntityKind) -> String {
-    format!("{} is over and cannot go on from there", name(thing))
+    format!("{} has ended and cannot be continued", name(thing))
 }
-const DECIDED: &str = "This permission request was asked or decided already";
+const DECIDED: &str = "This permission request already exists or has already been decided";
 
 fn name(thing: EntityKind) -> &'static str {
     match thing {
@@ -113,17 +114,17 @@ fn name(thing: EntityKind) -> &'static str {
 }
 
 fn too_many_uploads(limit: usize) -> String {
-    format!("{limit} of your files wait for a message already; send one, or try again later")
+    format!("You already have {limit} files that are not attached to a message; send one, or try again later")
 }
 
-fn remains(thing: EntityKind) -> &'static str {
+fn last_one_required(thing: EntityKind) -> &'static str {
     match thing {
         EntityKind::User => "The last admin must remain",
-        _ => "The owner must remain; give the room to somebody else first",
+        _ => "The room must keep an owner; transfer the room to another member first",
     }
 }
 
-fn sentence(flaws: &[FieldError]) -> String {
-    let parts: Vec<String> = flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+fn field_errors(errors: &[FieldError]) -> String {
+    let parts: Vec<String> = errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
     if parts.is_empty() { "Invalid message format".into() } else { parts.join("; ") }
 }

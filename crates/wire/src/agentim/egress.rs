@@ -1,4 +1,4 @@
-//! From what happened to `server:*` frames.
+//! Encodes events, signals and responses as `server:*` frames for clients.
 
 pub mod agents;
 
@@ -11,12 +11,12 @@ use parlor_model::{ApprovalKind, Decision, Epoch, Event, LoggedEvent, Position, 
 use serde::Serialize;
 use serde_json::json;
 
-/// `None` where this door has no frame for it.
+/// Encodes an event; `None` if AgentIM has no frame for it.
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
     let position = Position { epoch, seq: logged_event.seq }.to_string();
     match &logged_event.event {
         Event::MessagePosted { message, .. } if message.destination.room().is_some() => {
-            // What an agent said piece by piece is completed by it.
+            // The message of a run completes a streaming reply.
             let kind =
                 if message.run_output.is_some() { "server:message_complete" } else { "server:new_message" };
             Some(about_message(kind, &message.as_ref().into(), &position))
@@ -80,7 +80,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
         Event::TaskRemoved { room, task } => Some(text(json!({
             "type": "server:task_update",
             "roomId": room.as_str(),
-            // What it was is gone; the clients' form wants these all the same.
+            // The task is deleted, but clients require these fields.
             "task": {
                 "id": task.as_str(),
                 "roomId": room.as_str(),
@@ -120,13 +120,13 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
             "clearedAt": iso(*at),
             "position": position,
         }))),
-        // These have a door of their own.
+        // Question sets are published as chat events only.
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval)
             if approval.kind == ApprovalKind::Questions =>
         {
             None
         }
-        // No position: it is told again, out of its place, to everyone who joins while it is open.
+        // No position: the frame is also sent, out of order, to late joiners while the approval is open.
         Event::ApprovalAsked(approval) => {
             approval.decision.is_none().then(|| agents::permission_request(approval))
         }
@@ -153,7 +153,7 @@ pub fn room_removed(room: &RoomId) -> String {
     text(json!({ "type": "server:room_removed", "roomId": room.as_str() }))
 }
 
-/// `None` where this door has no frame for it.
+/// Encodes a signal; `None` if AgentIM has no frame for it.
 pub fn signal(signal: &Signal) -> Option<String> {
     Some(match signal {
         Signal::Typing { room, user, username } => text(json!({
@@ -207,7 +207,7 @@ pub fn error(code: &str, message: &str) -> String {
     text(json!({ "type": "server:error", "code": code, "message": message }))
 }
 
-/// A refused message, with the name its sender gave it.
+/// Encodes a refusal, with the `clientMessageId` of the refused message if it has one.
 pub fn refusal(refusal: &Refusal, client_message_id: Option<&str>) -> String {
     let (code, message) = codes::frame(refusal);
     match client_message_id {
@@ -316,10 +316,10 @@ pub(super) fn encode(frame: &impl Serialize) -> String {
     encode_about(frame, 256)
 }
 
-/// `size` is what the frame will need at least: a text that grows is copied again and again.
+/// Encodes a frame into a buffer of initially `size` bytes. A good estimate avoids reallocation.
 fn encode_about(frame: &impl Serialize, size: usize) -> String {
     let mut text = Vec::with_capacity(size);
-    serde_json::to_writer(&mut text, frame).expect("frames are texts, numbers and lists of them");
+    serde_json::to_writer(&mut text, frame).expect("frames consist of strings, numbers and lists");
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 

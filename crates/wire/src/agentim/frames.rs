@@ -1,5 +1,5 @@
-//! The shapes that AgentIM frames and REST bodies share. Absent fields are left out, never `null`: the real
-//! clients throw away a frame that carries one.
+//! Types that AgentIM frames and REST bodies share. Absent fields are omitted, never `null`, because
+//! AgentIM's clients discard a frame that contains `null`.
 
 use super::egress::agents::object_without_nulls;
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
@@ -71,7 +71,12 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
             reply_to_id: message.reply_to.as_ref().map(|id| id.as_str()),
             thread_id: message.thread.as_ref().map(|id| id.as_str()),
             metadata: Metadata::of(message),
-            chunks: message.run_output.iter().flat_map(|turn| &turn.chunks).map(ChunkFrame::from).collect(),
+            chunks: message
+                .run_output
+                .iter()
+                .flat_map(|output| &output.chunks)
+                .map(ChunkFrame::from)
+                .collect(),
             client_message_id: message.client_message_id.as_deref(),
             created_at: iso(message.at),
             updated_at: edited.clone(),
@@ -81,7 +86,7 @@ impl<'a> From<&'a Message> for MessageFrame<'a> {
     }
 }
 
-/// One emoji with the ids and, in the same order, the names of who chose it.
+/// An emoji with the ids and, in the same order, the names of the users that added it.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Reaction"))]
 #[schema(as = Reaction)]
@@ -110,7 +115,7 @@ pub struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub forwarded_from: Option<ForwardedFrame<'a>>,
-    /// The turn in which an agent said it.
+    /// Run in which an agent sent the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub run_id: Option<&'a str>,
@@ -122,16 +127,16 @@ pub struct Metadata<'a> {
 
 impl<'a> Metadata<'a> {
     fn of(message: &'a Message) -> Option<Self> {
-        let (forwarded, turn) = (message.forwarded.as_deref(), message.run_output.as_deref());
-        (forwarded.is_some() || turn.is_some()).then(|| Self {
+        let (forwarded, output) = (message.forwarded.as_deref(), message.run_output.as_deref());
+        (forwarded.is_some() || output.is_some()).then(|| Self {
             forwarded_from: forwarded.map(Into::into),
-            run_id: turn.map(|turn| turn.run.as_str()),
-            outcome: turn.map(|turn| turn.outcome.as_str()),
+            run_id: output.map(|output| output.run.as_str()),
+            outcome: output.map(|output| output.outcome.as_str()),
         })
     }
 }
 
-/// A piece of what an agent said.
+/// Part of an agent's reply.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Chunk", optional_fields))]
 #[schema(as = Chunk)]
@@ -152,7 +157,7 @@ impl<'a> From<&'a Chunk> for ChunkFrame<'a> {
     }
 }
 
-/// Whose words a message passes on.
+/// Original message, sender and time of a forwarded message.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Forwarded"))]
 #[schema(as = Forwarded)]

@@ -1,4 +1,4 @@
-//! From `client:*` frames to what they ask for. Never panics, whatever comes.
+//! Decodes `client:*` frames into requests. Never panics, whatever the input.
 
 pub mod agents;
 
@@ -14,7 +14,7 @@ pub struct FrameLimits {
     pub json: JsonLimits,
 }
 
-/// What a person's client asks for.
+/// Request of a user's client.
 #[derive(Debug, PartialEq)]
 pub enum ClientRequest {
     Auth {
@@ -28,7 +28,7 @@ pub enum ClientRequest {
     Leave {
         room: Option<RoomId>,
     },
-    /// Everything in all of one's rooms, as chat events.
+    /// Subscribes to the chat events of all rooms of the user.
     Follow {
         since: Option<Box<str>>,
     },
@@ -45,12 +45,12 @@ pub enum ClientRequest {
     },
 }
 
-/// A message as the client wrote it, its room already read.
+/// A decoded message to be posted. The room is decoded separately.
 #[derive(Debug, PartialEq)]
 pub struct Draft {
     pub content: Box<str>,
     pub mentions: Vec<Box<str>>,
-    /// `Err` when the text cannot be the id of any message.
+    /// `Err` if the text is not a valid message id.
     pub reply_to: Result<Option<MessageId>, ()>,
     pub attachments: Vec<Box<str>>,
     pub client_message_id: Option<Box<str>>,
@@ -58,7 +58,7 @@ pub struct Draft {
 
 impl Draft {
     pub fn into_post(self, room: RoomId) -> Post {
-        // An impossible id is looked up like any other and refused like one that is unknown.
+        // An invalid id becomes an id that no message has, so that it is refused like an unknown id.
         let reply_to = self.reply_to.unwrap_or_else(|()| Some(MessageId::stored("")));
         Post {
             room,
@@ -71,7 +71,7 @@ impl Draft {
     }
 }
 
-/// Why a frame could not be understood.
+/// Reason why a frame could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
     TooLarge,
@@ -82,6 +82,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
+    /// Returns error code and message for the client.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::TooLarge => ("MESSAGE_TOO_LARGE", "Message exceeds maximum size"),
@@ -93,12 +94,12 @@ impl FrameError {
     }
 }
 
-/// The type of a frame that is sound as JSON.
+/// Checks size and JSON limits of a frame and returns its `type`.
 pub(super) fn check_frame<'a>(text: &'a str, limits: &FrameLimits) -> Result<Cow<'a, str>, FrameError> {
     if text.len() > limits.bytes {
         return Err(FrameError::TooLarge);
     }
-    json::check(text, limits.json).map_err(|flaw| match flaw {
+    json::check(text, limits.json).map_err(|defect| match defect {
         json::JsonDefect::Syntax => FrameError::NotJson,
         json::JsonDefect::TooDeep => FrameError::TooDeep,
         json::JsonDefect::TooMany => FrameError::TooMany,
@@ -215,37 +216,37 @@ mod tests {
     const LIMITS: FrameLimits = FrameLimits { bytes: 65_536, json: JsonLimits { depth: 15, items: 1000 } };
 
     #[track_caller]
-    fn misread(text: &str, expected: FrameError) {
+    fn expect_error(text: &str, expected: FrameError) {
         assert_eq!(read(text, &LIMITS), Err(expected), "{text:.80}");
     }
 
     #[test]
-    fn a_frame_that_cannot_be_understood_gets_its_own_reason() {
-        misread("nope", FrameError::NotJson);
-        misread("[]", FrameError::Unknown);
-        misread("{}", FrameError::Unknown);
-        misread(r#"{"type":"client:nope"}"#, FrameError::Unknown);
-        misread(r#"{"type":"client:join_room","roomId":5}"#, FrameError::Unknown);
-        misread(r#"{"type":"client:ping","ts":1,"ts":2}"#, FrameError::Unknown);
-        misread(
+    fn each_kind_of_invalid_frame_has_its_own_error() {
+        expect_error("nope", FrameError::NotJson);
+        expect_error("[]", FrameError::Unknown);
+        expect_error("{}", FrameError::Unknown);
+        expect_error(r#"{"type":"client:nope"}"#, FrameError::Unknown);
+        expect_error(r#"{"type":"client:join_room","roomId":5}"#, FrameError::Unknown);
+        expect_error(r#"{"type":"client:ping","ts":1,"ts":2}"#, FrameError::Unknown);
+        expect_error(
             &format!(r#"{{"type":"client:ping","ts":1,"x":{}{}}}"#, "[".repeat(15), "]".repeat(15)),
             FrameError::TooDeep,
         );
-        misread(
+        expect_error(
             &format!(r#"{{"type":"client:ping","ts":1,"x":[{}0]}}"#, "0,".repeat(1000)),
             FrameError::TooMany,
         );
-        misread(
+        expect_error(
             &format!(r#"{{"type":"client:ping","ts":1,"x":"{}"}}"#, "x".repeat(65_536)),
             FrameError::TooLarge,
         );
     }
 
     #[test]
-    fn null_means_absent() {
+    fn a_null_field_counts_as_absent() {
         let text =
             r#"{"type":"client:send_message","roomId":"r","content":"hi","replyToId":null,"mentions":null}"#;
-        let Ok(ClientRequest::Send { post, .. }) = read(text, &LIMITS) else { panic!("not understood") };
+        let Ok(ClientRequest::Send { post, .. }) = read(text, &LIMITS) else { panic!("not a send request") };
         assert_eq!((post.reply_to, post.mentions.len()), (Ok(None), 0));
     }
 
@@ -253,7 +254,7 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"client:[a-z_]{0,25}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"client:[a-z_]{0,25}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text, &LIMITS);
         }
     }

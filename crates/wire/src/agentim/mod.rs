@@ -1,4 +1,4 @@
-//! AgentIM: `/ws/client`, `/ws/gateway` and the REST API around it.
+//! The AgentIM protocol: `/ws/client`, `/ws/gateway` and the REST API.
 
 pub mod codes;
 pub mod egress;

@@ -1,7 +1,7 @@
-//! The bodies of the REST API: what comes in here, what goes out in `answers`.
+//! Bodies of the REST API: request bodies here, response bodies in `answers` and the other modules.
 //!
-//! The same types give the OpenAPI document its schemas and the web its TypeScript. In a body that comes in
-//! `null` means the same as absent, where nothing else is said.
+//! The OpenAPI schemas and the TypeScript types of the web app are generated from these types. In a request
+//! body, `null` means the same as absent unless the field says otherwise.
 
 mod agents;
 mod annotations;
@@ -89,12 +89,12 @@ pub struct UserChanges {
     #[cfg_attr(test, ts(as = "Option<SiteRole>"))]
     pub role: Option<Box<str>>,
     pub password: Option<String>,
-    /// `null` takes the override away; absent leaves it.
+    /// Maximum connections of this user. `null` removes the override; absent leaves it unchanged.
     #[serde(default, deserialize_with = "given", alias = "maxWsConnections")]
     #[schema(value_type = Option<u32>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<u32>"))]
     pub max_connections: Option<Option<u32>>,
-    /// Patterns of paths: what this person's agents hear of outside sources.
+    /// Path patterns of external sources that this user's agents may receive.
     #[schema(value_type = Option<Vec<String>>)]
     pub hears: Option<Vec<Box<str>>>,
 }
@@ -104,7 +104,7 @@ pub struct UserChanges {
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
     pub display_name: Option<Box<str>>,
-    /// `null` takes the picture away; absent leaves it.
+    /// Path of an uploaded image. `null` removes the avatar; absent leaves it unchanged.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, example = "/uploads/3f2a.png")]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -137,12 +137,12 @@ pub struct RoomBody {
     #[schema(value_type = Option<RoomKind>)]
     #[cfg_attr(test, ts(as = "Option<RoomKind>"))]
     pub kind: Option<Box<str>>,
-    /// `true` stands for the policy `triage`, `false` for `mention`.
+    /// Alternative to `policy`: `true` means `triage`, `false` means `mention`.
     pub broadcast_mode: Option<bool>,
     #[schema(value_type = Option<RoomPolicy>)]
     #[cfg_attr(test, ts(as = "Option<RoomPolicy>"))]
     pub policy: Option<Box<str>>,
-    /// `null` takes it away; absent leaves it.
+    /// `null` removes the system prompt; absent leaves it unchanged.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -153,7 +153,8 @@ pub struct RoomBody {
     #[schema(value_type = Option<RoomRole>)]
     #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
     pub approve_role: Option<Box<str>>,
-    /// Who picks the agents that answer, under the policy `triage`; `null` takes it away.
+    /// Router that selects the answering agents under the policy `triage`. `null` removes it; absent leaves
+    /// it unchanged.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -161,7 +162,7 @@ pub struct RoomBody {
     pub member_ids: Option<Vec<Box<str>>>,
 }
 
-/// `null` makes it about none; it is not left out.
+/// Project root of a room. The field is required; `null` clears the project root.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -192,7 +193,7 @@ pub struct MemberChanges {
     #[schema(value_type = Option<RoomRole>)]
     #[cfg_attr(test, ts(as = "Option<RoomRole>"))]
     pub role: Option<Box<str>>,
-    /// `null` takes it away; absent leaves it.
+    /// `null` removes the description; absent leaves it unchanged.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -254,7 +255,7 @@ pub struct Notify {
     pub pref: Box<str>,
 }
 
-/// Tells `null` from absent.
+/// Distinguishes `null` (`Some(None)`) from an absent field (`None`).
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

@@ -1,23 +1,23 @@
-//! Refusals in the broker's words: one sentence in `<type>.error`.
+//! Maps refusals to the error message of a broker frame `<type>.error`.
 
 use parlor_model::{EntityKind, Refusal};
 
-/// `agent` is the one that was asked for, where one was.
+/// Returns the error message. `agent` is the agent id of the request, if it has one.
 pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
-    let named = |words: &str| agent.map_or_else(|| words.into(), |agent| format!("{words}: {agent}"));
+    let with_agent = |text: &str| agent.map_or_else(|| text.into(), |agent| format!("{text}: {agent}"));
     match refusal {
         Refusal::NotSignedIn => "Must authenticate first".into(),
         Refusal::Forbidden => "Not allowed".into(),
-        Refusal::NotFound(EntityKind::Agent) => named("Agent not found"),
+        Refusal::NotFound(EntityKind::Agent) => with_agent("Agent not found"),
         Refusal::NotFound(_) => "Not found".into(),
         Refusal::NotAMember { .. } => "Not a member of this room".into(),
-        Refusal::AlreadyExists(EntityKind::Agent) => named("Agent already exists"),
-        Refusal::HasEnded(_) => "It is over".into(),
+        Refusal::AlreadyExists(EntityKind::Agent) => with_agent("Agent already exists"),
+        Refusal::HasEnded(_) => "It has ended".into(),
         Refusal::BelongsToAnother(_) => "It belongs to another user".into(),
         Refusal::AlreadyExists(_) => "Already exists".into(),
-        Refusal::Invalid(flaws) => {
+        Refusal::Invalid(errors) => {
             let parts: Vec<String> =
-                flaws.iter().map(|flaw| format!("{} {}", flaw.field, flaw.rule)).collect();
+                errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
             parts.join("; ")
         }
         Refusal::TooLarge { limit, .. } => format!("Message exceeds the maximum of {limit} characters"),
@@ -25,7 +25,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         Refusal::LastOneRequired(EntityKind::Subscription) => {
             "Cannot unsubscribe from auto-subscription".into()
         }
-        Refusal::LastOneRequired(_) => "It must remain".into(),
+        Refusal::LastOneRequired(_) => "It cannot be removed".into(),
         Refusal::GatewayOffline => "Gateway is offline".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
         Refusal::TooManyUploads { .. } => "Too many uploads".into(),

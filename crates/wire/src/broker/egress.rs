@@ -1,4 +1,4 @@
-//! From outcomes, answers and deliveries to broker frames.
+//! Encodes receipts, query answers and deliveries as broker frames.
 
 use super::frames::{Frame, HandledBy, mailbox_path};
 use super::ingress::EchoedFields;
@@ -36,7 +36,7 @@ pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> Stri
     echoed(&format!("{kind}.ok"), about).end(req_id)
 }
 
-/// What a command came to.
+/// Encodes the receipt of a command.
 pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &Receipt) -> String {
     let ok = format!("{kind}.ok");
     let frame = match receipt {
@@ -60,7 +60,7 @@ pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: 
     frame.end(req_id)
 }
 
-/// What a question was answered with.
+/// Encodes the answer to a query.
 pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &Answer) -> String {
     let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
     let frame = match answer {
@@ -71,7 +71,7 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &A
         Answer::VisibleAgent(agent) => Frame::new(&result).with("agent", &summary(agent)),
         Answer::Agent { agent, subscriptions, sessions } => {
             let mut agent = described(agent, subscriptions);
-            // Whether it runs by itself is always said here, although nothing does yet.
+            // Clients expect `autoRun`, although the hub does not implement it.
             if agent.get("autoRun").is_none() {
                 agent["autoRun"] = Value::Null;
             }
@@ -116,8 +116,9 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
     let sessions: Vec<HandledBy> = sessions.collect();
     let in_room = posted.message.as_ref().is_some_and(|message| message.destination.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
-    // Every copy bears the id of the message; the list has one for each place it came to.
-    let places = agents.len().max(usize::from(delivered));
+    // All copies share the id of the message. `messageIds` has one entry per agent, and at least one if
+    // delivered.
+    let copies = agents.len().max(usize::from(delivered));
     let frame = match &posted.message {
         Some(message) => frame.with_message(message, Some("pending")),
         None => frame.with("id", &posted.id.as_str()),
@@ -126,7 +127,7 @@ fn routed(frame: Frame, posted: &Posted) -> Frame {
         .with("delivered", &delivered)
         .with("deliveredTo", &agents)
         .with("deliveredToSessions", &sessions)
-        .with("messageIds", &vec![posted.id.as_str(); places])
+        .with("messageIds", &vec![posted.id.as_str(); copies])
         .with("unmatched", &!delivered)
         .with("position", &posted.position.to_string())
 }
@@ -148,7 +149,8 @@ fn session(session: &Session) -> Value {
     })
 }
 
-/// What an owner keeps with an agent may not stand for what the hub says of it.
+/// Describes an agent. Fields of the hub are inserted last, so that settings of the owner cannot override
+/// them.
 fn described(agent: &Agent, subscriptions: &[Subscription]) -> Value {
     let mut described = Map::new();
     described.insert("workDirs".into(), json!([]));
@@ -165,15 +167,15 @@ fn described(agent: &Agent, subscriptions: &[Subscription]) -> Value {
 }
 
 fn summary(agent: &Agent) -> Value {
-    let kept = |key: &str, absent: Value| {
-        agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(absent)
+    let setting = |key: &str, default: Value| {
+        agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(default)
     };
     json!({
         "id": agent.id.as_str(),
         "name": agent.name,
         "description": agent.description,
-        "workDirs": kept("workDirs", json!([])),
-        "defaultModel": kept("defaultModel", Value::Null),
+        "workDirs": setting("workDirs", json!([])),
+        "defaultModel": setting("defaultModel", Value::Null),
         "isWorking": false,
         "activeCount": 0,
         "activeSessions": [],

@@ -1,4 +1,4 @@
-//! Frames written field by field, and the message as the broker shows it in them.
+//! Builder for broker frames, and the encoding of messages in them.
 
 use crate::files::FileFrame;
 use parlor_model::{Delivery, Mailbox, Message, SessionRef};
@@ -12,17 +12,18 @@ pub struct HandledBy<'a> {
 }
 
 impl<'a> From<&'a SessionRef> for HandledBy<'a> {
-    fn from(taker: &'a SessionRef) -> Self {
-        Self { agent_id: taker.agent.as_str(), session_id: taker.session.as_str() }
+    fn from(handler: &'a SessionRef) -> Self {
+        Self { agent_id: handler.agent.as_str(), session_id: handler.session.as_str() }
     }
 }
 
-/// A JSON object in the making: through a `Value` the payload's large numbers would lose digits.
+/// Builder for a JSON object. Writes payloads as raw text, because a `serde_json::Value` would lose digits of
+/// large numbers.
 pub struct Frame(Vec<u8>);
 
 impl Frame {
     pub fn object() -> Self {
-        // As long as a frame with a short message.
+        // Size of a frame with a short message.
         let mut bytes = Vec::with_capacity(512);
         bytes.push(b'{');
         Self(bytes)
@@ -34,7 +35,7 @@ impl Frame {
 
     pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
         self.key(key);
-        serde_json::to_writer(&mut self.0, value).expect("frames are texts, numbers and lists of them");
+        serde_json::to_writer(&mut self.0, value).expect("frames consist of strings, numbers and lists");
         self
     }
 
@@ -62,7 +63,7 @@ impl Frame {
         self
     }
 
-    /// The message's own fields; a dead letter has no status.
+    /// Adds the fields of a message. `status` is `None` for a dead letter.
     pub fn with_message(self, message: &Message, status: Option<&str>) -> Self {
         self.with("id", message.id.as_str())
             .with("from", message.sender.id())
@@ -70,14 +71,15 @@ impl Frame {
             .with("command", message.command.as_deref().unwrap_or("message"))
             .with_payload(message)
             .with_some("status", status)
-            // Milliseconds since 1970.
+            // Milliseconds since 1970-01-01 UTC.
             .with("timestamp", &message.at.millis())
             .with("source", &*message.source)
-            // `null` when absent, as this protocol has it.
+            // The broker protocol requires `null` if there is no external id.
             .with("externalId", &message.external_id)
     }
 
-    /// The copy in one mailbox; only an agent's own copy says whether a session took the message.
+    /// Encodes the copy of a message in one mailbox. Only the copy in the agent's own mailbox has `handled`,
+    /// which tells whether a session received the message.
     pub fn of_copy(message: &Message, delivery: &Delivery) -> Self {
         let mut frame = Self::object()
             .with_message(message, Some(delivery.state.as_str()))
@@ -89,16 +91,16 @@ impl Frame {
             frame =
                 frame.with("handledBy", &delivery.handled_by.iter().map(HandledBy::from).collect::<Vec<_>>());
         }
-        // How often it was handed out on a lease.
+        // Number of leases so far.
         if delivery.attempts > 0 { frame.with("attempts", &delivery.attempts) } else { frame }
     }
 
-    /// What came as JSON goes out as it came; what was said in a room becomes a payload that names it.
+    /// Adds the payload: the original JSON of a routed message, or an object built from a message of a room.
     fn with_payload(self, message: &Message) -> Self {
         if let Some(payload) = &message.payload {
             return self.with_json("payload", payload.0.as_bytes());
         }
-        let mut said = Self::object()
+        let mut payload = Self::object()
             .with("text", &*message.text)
             .with("messageId", message.id.as_str())
             .with("roomId", &message.destination.room().map(|room| room.as_str()))
@@ -107,17 +109,17 @@ impl Frame {
             .with("senderName", &*message.sender_name);
         if !message.attachments.is_empty() {
             let files: Vec<_> = message.attachments.iter().map(FileFrame::from).collect();
-            said = said.with("attachments", &files);
+            payload = payload.with("attachments", &files);
         }
-        self.with_object("payload", said)
+        self.with_object("payload", payload)
     }
 
-    /// `req_id` is JSON, as the request had it.
+    /// Finishes the frame. `req_id` is the raw JSON of the request's `reqId`.
     pub fn end(mut self, req_id: Option<&str>) -> String {
         if let Some(id) = req_id {
             self = self.with_json("reqId", id.as_bytes());
         }
-        String::from_utf8(self.closed()).expect("JSON is text")
+        String::from_utf8(self.closed()).expect("JSON is UTF-8")
     }
 
     fn with_json(mut self, key: &str, json: &[u8]) -> Self {

@@ -1,4 +1,4 @@
-//! From broker frames to what they ask for. Never panics, whatever comes.
+//! Decodes broker frames into commands and queries. Never panics, whatever the input.
 
 use crate::json::{self, JsonLimits};
 use parlor_model::command::AgentProfile;
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 #[derive(Debug)]
 pub struct RequestFrame {
-    /// The frame's own type, as far as it was understood.
+    /// Value of `type`; empty if the frame has none.
     pub kind: Box<str>,
-    /// Echoed on the reply; JSON text, absent when it says nothing.
+    /// Raw JSON of `reqId`, echoed in the reply; `None` if absent or falsy.
     pub req_id: Option<Box<str>>,
     pub about: EchoedFields,
     pub asked: Result<BrokerRequest, Box<str>>,
 }
 
-/// What the reply repeats of the request, as it was written.
+/// Fields of the request that the reply echoes unchanged.
 #[derive(Debug, Default, Clone)]
 pub struct EchoedFields {
     pub agent: Option<Box<str>>,
@@ -40,30 +40,30 @@ pub enum BrokerRequest {
     Unknown,
 }
 
-/// The most messages one `msg.receive` brings.
+/// Maximum number of messages returned by one `msg.receive`.
 pub const MAX_RECEIVE: usize = 100;
 const DEFAULT_HISTORY: usize = 100;
-const MOST_HISTORY: usize = 1000;
+const MAX_HISTORY: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotJson;
 
-pub fn read(text: &str, bounds: JsonLimits) -> Result<RequestFrame, NotJson> {
-    json::check(text, bounds).map_err(|_| NotJson)?;
+pub fn read(text: &str, limits: JsonLimits) -> Result<RequestFrame, NotJson> {
+    json::check(text, limits).map_err(|_| NotJson)?;
     let head: FrameFields = serde_json::from_str(text).map_err(|_| NotJson)?;
     let kind: Box<str> = head.kind.as_deref().unwrap_or("").into();
     let req_id = head.req_id.map(RawValue::get).filter(|raw| !is_falsy(raw)).map(Into::into);
     let mut about = EchoedFields::default();
-    let asked = understand(&kind, text, &head, &mut about);
+    let asked = decode(&kind, text, &head, &mut about);
     Ok(RequestFrame { kind, req_id, about, asked })
 }
 
-/// As the original has it: `0`, `""`, `false` and `null` are not echoed.
+/// Returns whether `reqId` is not echoed, as in the original broker: `0`, `""`, `false` and `null`.
 fn is_falsy(raw: &str) -> bool {
     matches!(raw, "0" | "\"\"" | "false" | "null")
 }
 
-fn understand(
+fn decode(
     kind: &str,
     text: &str,
     head: &FrameFields<'_>,
@@ -100,13 +100,13 @@ fn understand(
                 Some(verb) => (verb, MailboxKind::Session),
                 None => (kind.strip_prefix("msg.").unwrap_or_default(), MailboxKind::Agent),
             };
-            return of_mailbox(verb, addressed, text, about);
+            return mailbox_request(verb, addressed, text, about);
         }
     })
 }
 
-/// What is asked of an agent's own mailbox and of a session's alike.
-fn of_mailbox(
+/// Decodes requests that exist for the mailboxes of agents (`msg.*`) and of sessions (`msg.session.*`).
+fn mailbox_request(
     verb: &str,
     addressed: MailboxKind,
     text: &str,
@@ -167,7 +167,7 @@ enum MailboxKind {
 }
 
 fn mailbox(text: &str, addressed: MailboxKind, about: &mut EchoedFields) -> Result<Mailbox, Box<str>> {
-    let OfMailbox { agent_id, session_id } = parse(text)?;
+    let MailboxForm { agent_id, session_id } = parse(text)?;
     let session_id = session_id.filter(|_| addressed != MailboxKind::Agent);
     about.agent = Some(agent_id.clone());
     about.session = session_id.clone();
@@ -185,7 +185,8 @@ fn mailbox(text: &str, addressed: MailboxKind, about: &mut EchoedFields) -> Resu
 
 fn pattern(text: &str, about: &mut EchoedFields) -> Result<Pattern, Box<str>> {
     let Patterned { pattern } = parse(text)?;
-    let parsed = Pattern::parse(&pattern).map_err(|flaw| flaw.to_string().replace("path", "pattern").into());
+    let parsed =
+        Pattern::parse(&pattern).map_err(|error| error.to_string().replace("path", "pattern").into());
     about.pattern = Some(pattern);
     parsed
 }
@@ -195,9 +196,9 @@ fn page(text: &str) -> Result<MailPage, Box<str>> {
     let options = options.unwrap_or_default();
     let time = |millis: i64| Time(millis.saturating_mul(1000));
     Ok(MailPage {
-        limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MOST_HISTORY),
+        limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY),
         from: options.from_time.map(time),
-        // The whole of the last millisecond.
+        // Includes the whole last millisecond.
         to: options.to_time.map(|millis| Time(time(millis).0.saturating_add(999))),
     })
 }
@@ -208,7 +209,7 @@ fn create(text: &str, about: &mut EchoedFields) -> Result<Command, Box<str>> {
     Ok(Command::CreateAgent { id, profile, subscriptions })
 }
 
-/// What `config` says: a name, a description, subscriptions, and what the hub only keeps.
+/// Decodes `config`: name, description, subscriptions, and other keys, which the hub stores as settings.
 fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
     let Configured { config } = parse(text)?;
     let mut profile = AgentProfile::default();
@@ -221,10 +222,10 @@ fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
                 for subscribed in parse::<Vec<Subscribed>>(value.get())? {
                     let (Subscribed::Plain(pattern) | Subscribed::Dated { pattern }) = subscribed;
                     let parsed = Pattern::parse(&pattern);
-                    subscriptions.push(parsed.map_err(|flaw| Box::<str>::from(flaw.to_string()))?);
+                    subscriptions.push(parsed.map_err(|error| Box::<str>::from(error.to_string()))?);
                 }
             }
-            // An agent is known by where it was made.
+            // The request and the caller determine id and owner; values in `config` are ignored.
             "id" | "owner" => {}
             _ => profile.settings.push((key.as_ref().into(), Payload(value.get().into()))),
         }
@@ -239,7 +240,7 @@ fn send(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
 
 fn route(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
     let path: Cow<'_, str> = required("path", head.path)?;
-    let path = Path::parse(&path).map_err(|flaw| Box::<str>::from(flaw.to_string()))?;
+    let path = Path::parse(&path).map_err(|error| Box::<str>::from(error.to_string()))?;
     routed(head, path, "external")
 }
 
@@ -253,7 +254,7 @@ fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Command, B
     if !payload.starts_with('{') {
         return Err("payload must be an object".into());
     }
-    // Only rooms show what a payload says.
+    // Only a room displays the text of a payload.
     let text = match path.strip_domain("room") {
         Some(_) => serde_json::from_str::<Readable>(payload).ok().and_then(|readable| readable.text),
         None => None,
@@ -269,8 +270,8 @@ fn required<'a, T: Deserialize<'a>>(name: &str, field: Option<&'a RawValue>) -> 
     }
 }
 
-/// What every frame has, and the fields of those that come most: found in one walk, and looked at only where the
-/// kind of frame gives them a meaning.
+/// Common fields of all frames, and the fields of the most frequent frames. Parsed in one pass; the raw
+/// values are decoded only for frame types that use them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct FrameFields<'a> {
@@ -306,7 +307,7 @@ struct Named {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OfMailbox {
+struct MailboxForm {
     agent_id: Box<str>,
     session_id: Option<Box<str>>,
 }
@@ -346,7 +347,7 @@ struct Configured<'a> {
     config: Option<BTreeMap<Cow<'a, str>, &'a RawValue>>,
 }
 
-/// Patterns as people write them, or as the original stores them.
+/// A subscription pattern: plain text, or an object as the original broker stores it.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Subscribed {
@@ -364,21 +365,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const BOUNDS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
+    const LIMITS: JsonLimits = JsonLimits { depth: 32, items: 1000 };
 
     #[test]
-    fn a_request_says_what_is_wrong_with_it_and_keeps_its_req_id() {
-        let request = read(r#"{"type":"msg.route","from":"a","reqId":"r1"}"#, BOUNDS).unwrap();
+    fn an_invalid_request_has_an_error_message_and_keeps_its_req_id() {
+        let request = read(r#"{"type":"msg.route","from":"a","reqId":"r1"}"#, LIMITS).unwrap();
         assert_eq!(request.req_id.as_deref(), Some("\"r1\""));
         assert_eq!(&*request.asked.unwrap_err(), "path is required");
-        assert!(read("{not json", BOUNDS).is_err());
+        assert!(read("{not json", LIMITS).is_err());
     }
 
     #[test]
-    fn an_id_that_climbs_is_refused() {
+    fn an_id_with_path_traversal_or_separators_is_rejected() {
         for id in ["../x", "a/../b", "a:b", "a--b/", ""] {
             let text = format!(r#"{{"type":"msg.receive","agentId":"{id}"}}"#);
-            let request = read(&text, BOUNDS).unwrap();
+            let request = read(&text, LIMITS).unwrap();
             assert!(request.asked.unwrap_err().starts_with("Invalid agent ID"), "{id}");
         }
     }
@@ -387,8 +388,8 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"(msg|agent).[a-z]{0,8}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
-            let _ = read(&text, BOUNDS);
+        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"(msg|agent).[a-z]{0,8}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+            let _ = read(&text, LIMITS);
         }
     }
 }

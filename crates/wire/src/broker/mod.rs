@@ -1,4 +1,4 @@
-//! The broker: `msg.*` and `agent.*` over `/ws/broker`.
+//! The broker protocol: frames `msg.*` and `agent.*` on `/ws/broker`.
 
 pub mod codes;
 pub mod egress;

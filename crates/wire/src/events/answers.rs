@@ -1,4 +1,6 @@
-//! What agents ask people, and what these say to it: kept in the form of this door, looked over before it is.
+//! Question sets of agents and the answers of users. Both are stored in the JSON format of this protocol.
+//!
+//! Owns: the validation of answers before they are stored.
 
 use parlor_model::run_event::{Choice, Question, Questions};
 use parlor_model::{Decision, Payload};
@@ -6,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use utoipa::ToSchema;
 
-/// What somebody writes themselves is no longer than this.
-const MAX_FREE_TEXT: usize = 2000;
+/// Maximum characters of a free-text answer.
+const MAX_FREE_TEXT_CHARS: usize = 2000;
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AskedQuestion {
@@ -29,17 +31,17 @@ pub struct AskedOption {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuestionAnswer {
     pub question_index: usize,
-    /// Labels of options.
+    /// Labels of the selected options.
     #[serde(default)]
     pub selected: Vec<String>,
-    /// In one's own words, instead or besides.
+    /// Free-text answer, instead of or in addition to options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub custom_text: Option<String>,
 }
 
-/// As it is kept.
-pub fn to_payload(asked: &Questions) -> Payload {
+/// Encodes a question set for the store.
+pub fn to_payload(questions: &Questions) -> Payload {
     let option = |choice: &Choice| AskedOption {
         label: choice.label.as_ref().into(),
         description: choice.description.as_deref().map(Into::into),
@@ -51,19 +53,21 @@ pub fn to_payload(asked: &Questions) -> Payload {
         options: question.options.iter().map(option).collect(),
         multi_select: question.several,
     };
-    let questions: Vec<AskedQuestion> = asked.questions.iter().map(question).collect();
-    Payload(serde_json::to_string(&questions).expect("texts and lists of them").into())
+    let questions: Vec<AskedQuestion> = questions.questions.iter().map(question).collect();
+    Payload(serde_json::to_string(&questions).expect("consists of strings, numbers and lists").into())
 }
 
-pub fn asked(kept: &Payload) -> Vec<AskedQuestion> {
-    serde_json::from_str(&kept.0).unwrap_or_default()
+/// Decodes a stored question set.
+pub fn asked(stored: &Payload) -> Vec<AskedQuestion> {
+    serde_json::from_str(&stored.0).unwrap_or_default()
 }
 
-pub fn answers(kept: &Payload) -> Vec<QuestionAnswer> {
-    serde_json::from_str(&kept.0).unwrap_or_default()
+/// Decodes stored answers.
+pub fn answers(stored: &Payload) -> Vec<QuestionAnswer> {
+    serde_json::from_str(&stored.0).unwrap_or_default()
 }
 
-/// What became of questions.
+/// Returns the status of a question set.
 pub fn status(decision: &Decision) -> &'static str {
     match decision {
         Decision::Answered { .. } => "answered",
@@ -72,35 +76,36 @@ pub fn status(decision: &Decision) -> &'static str {
     }
 }
 
-/// The answers as they are kept, or what is wrong with one of them.
-pub fn validate_answers(kept: &Payload, given: &[QuestionAnswer]) -> Result<Payload, &'static str> {
-    let questions = asked(kept);
+/// Checks answers against a stored question set and encodes them for the store. The error is a validation
+/// rule.
+pub fn validate_answers(stored: &Payload, given: &[QuestionAnswer]) -> Result<Payload, &'static str> {
+    let questions = asked(stored);
     if given.is_empty() {
-        return Err("must have one for a question at least");
+        return Err("must contain at least one answer");
     }
     let mut seen = HashSet::new();
     for answer in given {
         let Some(question) = questions.get(answer.question_index) else {
-            return Err("are to questions that were not asked");
+            return Err("refer to a question that does not exist");
         };
         if !seen.insert(answer.question_index) {
-            return Err("must be one for each question");
+            return Err("must not contain two answers to one question");
         }
         let labels: HashSet<&str> = answer.selected.iter().map(String::as_str).collect();
         let known = |label: &&str| question.options.iter().any(|option| option.label == *label);
         if labels.len() != answer.selected.len() || !labels.iter().all(known) {
-            return Err("select what is no option, or twice");
+            return Err("select an unknown option or one option twice");
         }
         let text = answer.custom_text.as_deref().unwrap_or_default();
-        if text.chars().count() > MAX_FREE_TEXT {
+        if text.chars().count() > MAX_FREE_TEXT_CHARS {
             return Err("have more than 2000 characters");
         }
         let chosen = labels.len() + usize::from(!text.is_empty());
         if chosen == 0 || (chosen > 1 && !question.multi_select) {
-            return Err("must be one, or several where several may be selected");
+            return Err("must select one option, or several if the question allows it");
         }
     }
-    Ok(Payload(serde_json::to_string(given).expect("texts and lists of them").into()))
+    Ok(Payload(serde_json::to_string(given).expect("consists of strings, numbers and lists").into()))
 }
 
 #[cfg(test)]
@@ -119,18 +124,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_an_option_or_ones_own_words_and_several_only_where_asked_for() {
-        let kept =
+    fn an_answer_is_an_option_or_free_text_and_several_only_if_allowed() {
+        let stored =
             to_payload(&Questions { id: "q".into(), questions: vec![question(false), question(true)] });
-        assert_eq!(asked(&kept).len(), 2);
+        assert_eq!(asked(&stored).len(), 2);
         let good = [
             vec![answer(0, &["Tea"], None)],
             vec![answer(0, &[], Some("Milk")), answer(1, &["Tea", "Water"], Some("both"))],
         ];
         for given in good {
-            assert_eq!(answers(&validate_answers(&kept, &given).unwrap()), given);
+            assert_eq!(answers(&validate_answers(&stored, &given).unwrap()), given);
         }
-        let long = "x".repeat(MAX_FREE_TEXT + 1);
+        let long = "x".repeat(MAX_FREE_TEXT_CHARS + 1);
         let bad = [
             vec![],
             vec![answer(2, &["Tea"], None)],
@@ -145,7 +150,7 @@ mod tests {
             vec![answer(0, &["Tea"], None), answer(0, &["Tea"], None)],
         ];
         for given in bad {
-            assert!(validate_answers(&kept, &given).is_err(), "{given:?}");
+            assert!(validate_answers(&stored, &given).is_err(), "{given:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! From what happened to blocks of the stream.
+//! Encodes events as messages of the chat-events stream.
 //!
-//! Owns: a block has an `id:` only where it is the last of an event that is in the log, so that who was cut off
-//! within one gets all of it again, under the numbers that it had.
+//! Owns: only the last message of a logged event carries a position (`id:`). A client that disconnects in the
+//! middle of an event therefore receives all its messages again after a resume, with the same ordinals.
 
 mod signals;
 
@@ -18,7 +18,7 @@ use parlor_model::{
 };
 use serde_json::{Value, json};
 
-/// What a reader wants to hear of, and how; nothing said is everything.
+/// Encoding and filters of a subscriber. A filter that is `None` passes everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     pub form: StreamFormat,
@@ -28,33 +28,38 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// What may have changed anywhere is everybody's business, but theirs who look at one room.
+    /// Returns whether the message passes the filters. A `sync` or `resync` message ignores the agent filter
+    /// and, if it belongs to no room, the project-root filter. The session filter always applies.
     fn passes(&self, message: &UiMessage) -> bool {
         let sync = matches!(message.phase, Some("sync" | "resync"));
-        let wanted = |wanted: Option<&str>, is: Option<&str>| wanted.is_none_or(|wanted| Some(wanted) == is);
-        let session = wanted(self.session.as_ref().map(RoomId::as_str), message.session_id);
+        let matches =
+            |filter: Option<&str>, actual: Option<&str>| filter.is_none_or(|filter| Some(filter) == actual);
+        let session = matches(self.session.as_ref().map(RoomId::as_str), message.session_id);
         let anywhere = sync && message.session_id.is_none();
-        let session = session && (anywhere || wanted(self.root.as_deref(), message.project_root));
-        session && (sync || wanted(self.agent.as_ref().map(AgentId::as_str), message.agent_id))
+        let session = session && (anywhere || matches(self.root.as_deref(), message.project_root));
+        session && (sync || matches(self.agent.as_ref().map(AgentId::as_str), message.agent_id))
     }
 }
 
-/// Empty where this door has nothing to say of it. `root` is the folder that its room is about.
+/// Encodes an event. Empty if this protocol has no message for it or `filter` excludes it. `root` is the
+/// project root of its room.
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
-    let parts = parts(logged_event).into_iter().map(|told| told.with_root(root));
-    let numbered = (0..).zip(parts).map(|(part, told)| (Ordinal::of(logged_event.seq).part(part), told));
-    let told: Vec<_> = numbered.filter(|(_, told)| filter.passes(told)).collect();
-    let (last, position) = (told.len(), Position { epoch, seq: logged_event.seq });
-    let written = (1..).zip(told).map(|(place, (ordinal, message))| {
-        message.write(filter.form, ordinal, logged_event.at, (place == last).then_some(position))
+    let parts = parts(logged_event).into_iter().map(|message| message.with_root(root));
+    let numbered =
+        (0..).zip(parts).map(|(part, message)| (Ordinal::of(logged_event.seq).part(part), message));
+    let passed: Vec<_> = numbered.filter(|(_, message)| filter.passes(message)).collect();
+    let (last, position) = (passed.len(), Position { epoch, seq: logged_event.seq });
+    let written = (1..).zip(passed).map(|(index, (ordinal, message))| {
+        message.write(filter.form, ordinal, logged_event.at, (index == last).then_some(position))
     });
     written.collect()
 }
 
-/// What happened before and still stands, for who comes later: at a place of its own.
+/// Encodes the last message of an earlier event that is still current, such as an open approval, for a late
+/// joiner. The message gets the ordinal of `stamp` and no position.
 pub fn replay(
     logged_event: &LoggedEvent,
-    given: SignalStamp,
+    stamp: SignalStamp,
     filter: &Filter,
     root: Option<&str>,
 ) -> Option<String> {
@@ -62,10 +67,10 @@ pub fn replay(
         .pop()
         .map(|message| message.with_root(root))
         .filter(|message| filter.passes(message))?;
-    Some(message.write(filter.form, given.ordinal, logged_event.at, None))
+    Some(message.write(filter.form, stamp.ordinal, logged_event.at, None))
 }
 
-/// Where a reader stands, without a word.
+/// Encodes the position of a subscriber, without a message.
 pub fn position(position: Position, form: StreamFormat) -> String {
     match form {
         StreamFormat::Block => format!("id: {position}\n\n"),
@@ -73,7 +78,7 @@ pub fn position(position: Position, form: StreamFormat) -> String {
     }
 }
 
-/// To somebody who lost a room; behind everything else that is told of the same event.
+/// Encodes the loss of access to a room. Uses the last ordinal of the event, after all its other messages.
 pub fn room_lost(room: &RoomId, by: &LoggedEvent, filter: &Filter, root: Option<&str>) -> Option<String> {
     let message = UiMessage::new(format!("room-lost-{}", by.seq), "room")
         .phase("removed")
@@ -83,33 +88,34 @@ pub fn room_lost(room: &RoomId, by: &LoggedEvent, filter: &Filter, root: Option<
     filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
 }
 
-/// Something was missed that cannot be told again.
+/// Encodes the request to reload all state, because messages were lost that cannot be replayed. `lost` is
+/// their number, if known.
 pub fn resync(
     reason: &str,
     lost: Option<u64>,
     position: Option<Position>,
-    given: SignalStamp,
+    stamp: SignalStamp,
     form: StreamFormat,
 ) -> String {
     let mut data = json!({ "reason": reason, "lagged_count": lost });
     if let Some(position) = position {
         data["position"] = position.to_string().into();
     }
-    let message = UiMessage::new(format!("run-resync-{}", given.ordinal.0), "run").phase("resync");
-    message.text("Resync required").data(data).write(form, given.ordinal, given.at, None)
+    let message = UiMessage::new(format!("run-resync-{}", stamp.ordinal.0), "run").phase("resync");
+    message.text("Resync required").data(data).write(form, stamp.ordinal, stamp.at, None)
 }
 
-/// What a door tells of one event, in order; fewer than [`Ordinal::MAX_PARTS`].
+/// Returns the messages of an event, in order; fewer than [`Ordinal::MAX_PARTS`].
 fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
     let named = |name: &str| format!("{name}-{}", logged_event.seq);
     let sync = |room| refresh(room, logged_event);
     let of_message = |name, room, message| marked(name, room, message, logged_event);
     match &logged_event.event {
-        Event::MessagePosted { message, .. } => said(message),
-        Event::MessageEdited(message) => said(message)
+        Event::MessagePosted { message, .. } => posted(message),
+        Event::MessageEdited(message) => posted(message)
             .into_iter()
-            .filter(|told| told.kind == "message")
-            .map(|told| edited(told, logged_event))
+            .filter(|part| part.kind == "message")
+            .map(|part| edited(part, logged_event))
             .collect(),
         Event::MessageDeleted { room, message } => vec![of_message("deleted", room, message)],
         Event::MessagePinned(pin) => vec![of_message("pinned", &pin.room, &pin.message)],
@@ -118,12 +124,12 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
             vec![of_message(if *kept { "bookmarked" } else { "unbookmarked" }, room, message)]
         }
         Event::ReactionsChanged { room, message, reactions } => {
-            let one = |reaction: &parlor_model::Reaction| {
+            let encode = |reaction: &parlor_model::Reaction| {
                 let ids: Vec<&str> = reaction.people.iter().map(|person| person.user.as_str()).collect();
                 let names: Vec<&str> = reaction.people.iter().map(|person| &*person.username).collect();
                 json!({ "emoji": reaction.emoji, "user_ids": ids, "usernames": names })
             };
-            let reactions: Vec<Value> = reactions.iter().map(one).collect();
+            let reactions: Vec<Value> = reactions.iter().map(encode).collect();
             let data = json!({ "message_id": message.as_str(), "reactions": reactions });
             vec![UiMessage::new(named("reaction"), "reaction").in_room(room).data(data)]
         }
@@ -136,14 +142,14 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
             vec![message.data(json!({ "room": about_room(room) })), sync(Some(&room.id))]
         }
         Event::MembersChanged { room, change, members } => {
-            let (word, member) = match change {
+            let (change, member) = match change {
                 MemberChange::Added(member) => ("added", member),
                 MemberChange::Changed(member) => ("changed", member),
                 MemberChange::Removed(member) => ("removed", member),
             };
             let members: Vec<Value> = members.iter().map(about_member).collect();
             let data = json!({
-                "room": about_room(room), "change": word, "member": member_id(member), "members": members,
+                "room": about_room(room), "change": change, "member": member_id(member), "members": members,
             });
             let message = UiMessage::new(named("room"), "room").phase("members").in_room(&room.id).data(data);
             vec![message, sync(Some(&room.id))]
@@ -174,7 +180,7 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
         Event::AgentChanged { agent, .. } => {
             vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }]
         }
-        // Read from the log, nobody knows who knew of it: it is not named.
+        // An event read from the log has no stored audience, so the message does not name the agent.
         Event::AgentRemoved { .. } | Event::UserChanged { .. } | Event::SettingsChanged => vec![sync(None)],
         Event::RunChanged(run) => ended(run, logged_event),
         Event::PlanChanged(plan) => vec![planned(plan)],
@@ -203,8 +209,8 @@ fn marked<'a>(
     UiMessage::new(format!("msg-{how}-{}", logged_event.seq), "message").phase(how).in_room(room).data(data)
 }
 
-/// A message; what an agent said in a turn ends its tokens and is a finished piece of text too.
-fn said(message: &Message) -> Vec<UiMessage<'_>> {
+/// Encodes a posted message. The reply of a run also ends its token stream and is repeated as a text segment.
+fn posted(message: &Message) -> Vec<UiMessage<'_>> {
     let Some(room) = message.destination.room() else { return Vec::new() };
     let addressed = message.mentions.iter().find_map(|mention| mention.member.agent());
     let (from, role, agent) = match &message.sender {
@@ -224,8 +230,8 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
     let optional = [
         ("to", to.map(Value::from)),
         ("reply_to", message.reply_to.as_ref().map(|id| id.as_str().into())),
-        ("run_id", message.run_output.as_ref().map(|turn| turn.run.as_str().into())),
-        ("outcome", message.run_output.as_ref().map(|turn| turn.outcome.as_str().into())),
+        ("run_id", message.run_output.as_ref().map(|output| output.run.as_str().into())),
+        ("outcome", message.run_output.as_ref().map(|output| output.outcome.as_str().into())),
         ("attachments", attachments(message)),
     ];
     for (name, value) in optional {
@@ -233,81 +239,82 @@ fn said(message: &Message) -> Vec<UiMessage<'_>> {
             data[name] = value;
         }
     }
-    let with_agent = |told| match agent {
-        Some(agent) => UiMessage::by_agent(told, agent),
-        None => told,
+    let with_agent = |part| match agent {
+        Some(agent) => UiMessage::by_agent(part, agent),
+        None => part,
     };
-    let told = UiMessage::new(format!("msg-{}", message.id), "message").in_room(room).text(&message.text);
-    let told = with_agent(told.data(data));
-    let Some(turn) = &message.run_output else {
-        return idle_prompt(message, room).into_iter().chain([told]).collect();
+    let whole = UiMessage::new(format!("msg-{}", message.id), "message").in_room(room).text(&message.text);
+    let whole = with_agent(whole.data(data));
+    let Some(output) = &message.run_output else {
+        return idle_prompt(message, room).into_iter().chain([whole]).collect();
     };
-    let run = json!({ "run_id": turn.run.as_str(), "message_id": message.id.as_str() });
-    let end = UiMessage::new(format!("token-{}-done", turn.run), "token").phase("done").text("");
+    let run = json!({ "run_id": output.run.as_str(), "message_id": message.id.as_str() });
+    let end = UiMessage::new(format!("token-{}-done", output.run), "token").phase("done").text("");
     let segment = UiMessage::new(format!("text-seg-{}", message.id), "text_segment").text(&message.text);
-    vec![with_agent(end.in_room(room).data(run.clone())), with_agent(segment.in_room(room).data(run)), told]
+    vec![with_agent(end.in_room(room).data(run.clone())), with_agent(segment.in_room(room).data(run)), whole]
 }
 
-/// An agent was prompted because it was idle.
+/// Encodes the activity of an idle prompt, if the message is a prompt of a mission.
 fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'a>> {
     let (agent, mission) = mission::of(message)?;
     let data = json!({ "status": "idle_prompt_triggered", "mission_id": mission });
-    let told = UiMessage::new(format!("idle-trigger-{}", message.id), "activity").phase("doing");
-    Some(told.text("Idle prompt triggered").in_room(room).by_agent(agent).data(data))
+    let activity = UiMessage::new(format!("idle-trigger-{}", message.id), "activity").phase("doing");
+    Some(activity.text("Idle prompt triggered").in_room(room).by_agent(agent).data(data))
 }
 
-fn edited<'a>(told: UiMessage<'a>, logged_event: &LoggedEvent) -> UiMessage<'a> {
-    UiMessage { id: format!("msg-edit-{}", logged_event.seq), phase: Some("edited"), ..told }
+fn edited<'a>(part: UiMessage<'a>, logged_event: &LoggedEvent) -> UiMessage<'a> {
+    UiMessage { id: format!("msg-edit-{}", logged_event.seq), phase: Some("edited"), ..part }
 }
 
 fn attachments(message: &Message) -> Option<Value> {
-    let one = |attachment: &parlor_model::Attachment| {
+    let encode = |attachment: &parlor_model::Attachment| {
         let file = &attachment.file;
         json!({
             "id": attachment.id.as_str(), "name": file.name, "content_type": file.media.as_str(), "size": file.size,
         })
     };
-    (!message.attachments.is_empty()).then(|| message.attachments.iter().map(one).collect())
+    (!message.attachments.is_empty()).then(|| message.attachments.iter().map(encode).collect())
 }
 
-/// How a turn ended. Read from the log later, its beginning tells of its end too: that is told in its place only.
+/// Encodes the end of a run. An event read from the log carries the current state of its run, so the event of
+/// the start shows an ended run too; only the event whose time is `ended_at` is encoded.
 fn ended<'a>(run: &'a Run, logged_event: &LoggedEvent) -> Vec<UiMessage<'a>> {
     let RunState::Ended(outcome) = &run.state else { return Vec::new() };
     if run.ended_at != Some(logged_event.at) {
         return Vec::new();
     }
     let milliseconds = |started: parlor_model::Time| (logged_event.at.0 - started.0).max(0) / 1000;
-    let began = run.started_at.map(milliseconds);
-    let about = |id: String, kind| UiMessage::new(id, kind).in_room(&run.room).by_agent(&run.agent);
-    let mut what = json!({
-        "type": "none", "status": status(outcome), "handled": began.is_some(),
+    let duration_ms = run.started_at.map(milliseconds);
+    let message = |id: String, kind| UiMessage::new(id, kind).in_room(&run.room).by_agent(&run.agent);
+    let mut result = json!({
+        "type": "none", "status": status(outcome), "handled": duration_ms.is_some(),
     });
     if let Some(reason) = outcome.reason() {
-        what["reason"] = reason.into();
+        result["reason"] = reason.into();
     }
-    let mut data = json!({ "outcome": what, "run_id": run.id.as_str() });
+    let mut data = json!({ "outcome": result, "run_id": run.id.as_str() });
     if let Some(trigger) = &run.trigger {
         data["message_id"] = trigger.as_str().into();
     }
-    let over =
-        about(format!("run-outcome-{}", run.id), "run").phase("outcome").text("Run outcome").data(data);
-    if began.is_none() {
-        return vec![over];
+    let ended =
+        message(format!("run-outcome-{}", run.id), "run").phase("outcome").text("Run outcome").data(data);
+    if duration_ms.is_none() {
+        return vec![ended];
     }
     let idle = json!({ "status": "idle", "run_id": run.id.as_str(), "parent_id": null });
-    let idle = about(format!("act-{}", run.id), "activity").phase("done").data(idle);
+    let idle = message(format!("act-{}", run.id), "activity").phase("done").data(idle);
     let tokens = run.usage.input_tokens + run.usage.output_tokens;
     let complete = json!({
         "run_id": run.id.as_str(),
-        "duration_ms": began,
+        "duration_ms": duration_ms,
         "context_tokens": (tokens > 0).then_some(tokens),
         "parent_id": run.parent.as_ref().map(|parent| parent.as_str()),
     });
-    let complete = about(format!("turn-complete-{}", run.id), "turn_complete").data(complete);
-    vec![idle, over, complete]
+    let complete = message(format!("turn-complete-{}", run.id), "turn_complete").data(complete);
+    vec![idle, ended, complete]
 }
 
-/// The states of runs as this door calls them.
+/// Returns the name of a run outcome in this protocol.
 pub fn status(outcome: &RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "completed",
@@ -324,14 +331,14 @@ fn planned(plan: &CurrentPlan) -> UiMessage<'_> {
     message.text("Plan updated").in_room(&plan.room).by_agent(&plan.agent).data(data)
 }
 
-/// A plan as the agent told it, with what people made of it.
+/// Encodes a current plan: the agent's JSON with the current status and the text as edited by a user.
 pub fn standing(plan: &CurrentPlan) -> Value {
-    let mut told: Value = serde_json::from_str(&plan.plan.0).unwrap_or_default();
-    told["status"] = plan.state.as_str().into();
+    let mut encoded: Value = serde_json::from_str(&plan.plan.0).unwrap_or_default();
+    encoded["status"] = plan.state.as_str().into();
     if let Some(text) = &plan.text {
-        told["plan_text"] = (&**text).into();
+        encoded["plan_text"] = (&**text).into();
     }
-    told
+    encoded
 }
 
 fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
@@ -378,7 +385,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
     let mut data = json!({
         "request_id": approval.id.as_str(),
         "run_id": approval.run.as_str(),
-        // Nobody's answer is never a yes.
+        // Default deny: an approval without a decision is reported as denied.
         "decision": approval.decision.as_ref().map_or("deny", Decision::as_str),
     });
     if let Some(Decision::Allowed { by } | Decision::Denied { by, .. }) = &approval.decision {

@@ -1,16 +1,17 @@
-//! The one form of everything on the stream.
+//! The message type of the chat-events stream, and its encoding for SSE and WebSocket.
 
 use parlor_model::{AgentId, Ordinal, Position, RoomId, Time};
 use serde::Serialize;
 use serde_json::Value;
 
-/// `UiSseMessage`: what is absent is left out.
+/// A message of the stream (`UiSseMessage`). Absent fields are omitted.
 #[derive(Debug, Clone, Serialize)]
 pub struct UiMessage<'a> {
-    /// What is told again under the same id takes the place of what was told before.
+    /// Id of the subject. A later message with the same id replaces the earlier one.
     pub id: String,
+    /// Ordinal of the message.
     pub seq: u64,
-    /// Counts what was told under this id.
+    /// Revision: number of messages with this id so far.
     pub rev: u64,
     pub ts_ms: i64,
     pub kind: &'static str,
@@ -29,7 +30,7 @@ pub struct UiMessage<'a> {
 }
 
 impl<'a> UiMessage<'a> {
-    /// Numbered and dated when it is written.
+    /// Creates a message without ordinal and time; [`UiMessage::write`] sets them.
     pub fn new(id: String, kind: &'static str) -> Self {
         let (phase, text, agent_id, session_id, project_root, data) = Default::default();
         Self { id, seq: 0, rev: 1, ts_ms: 0, kind, phase, text, agent_id, session_id, project_root, data }
@@ -55,7 +56,7 @@ impl<'a> UiMessage<'a> {
         Self { session_id: Some(room.as_str()), ..self }
     }
 
-    /// The folder that its room is about.
+    /// Sets the project root of the room.
     pub fn with_root(self, root: Option<&'a str>) -> Self {
         Self { project_root: root, ..self }
     }
@@ -64,7 +65,8 @@ impl<'a> UiMessage<'a> {
         Self { data: Some(data), ..self }
     }
 
-    /// As its reader gets it; with a position if it is the last of something that is in the log.
+    /// Encodes the message. `position` is set for the last message of a logged event, so that a client can
+    /// resume after it.
     pub fn write(
         mut self,
         form: StreamFormat,
@@ -75,13 +77,13 @@ impl<'a> UiMessage<'a> {
         (self.seq, self.ts_ms) = (ordinal.0, at.0.div_euclid(1000));
         let mut written = Vec::with_capacity(384 + self.text.map_or(0, str::len));
         written.extend_from_slice(form.before(position).as_bytes());
-        serde_json::to_writer(&mut written, &self).expect("texts, numbers and lists of them");
+        serde_json::to_writer(&mut written, &self).expect("consists of strings, numbers and lists");
         written.extend_from_slice(form.after().as_bytes());
         String::from_utf8(written).expect("JSON is UTF-8")
     }
 }
 
-/// How the same is told: as blocks of `GET /api/events`, or as frames of a socket.
+/// Encoding of the stream: SSE blocks of `GET /api/events`, or WebSocket frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamFormat {
     #[default]

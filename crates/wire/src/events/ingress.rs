@@ -1,18 +1,18 @@
-//! What a chat message says before its text begins.
+//! Parses the prefix of a chat message (`@agent`) and of an inline image.
 
-/// `@agent text` speaks to that agent, if there is one. Gives whom it names, by id or by name, and what is left.
+/// Splits `@agent text` into the id or name of the agent and the text. `None` if the text has no such prefix.
 pub fn addressed(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.strip_prefix('@')?.split_once(char::is_whitespace)?;
-    let plain =
+    let is_identifier =
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     let rest = rest.trim_start();
-    if !plain || rest.is_empty() {
+    if !is_identifier || rest.is_empty() {
         return None;
     }
     Some((name, rest))
 }
 
-/// The content of a picture in base64, which may say before what it is.
+/// Returns the base64 content of an image, without a `data:…;base64,` prefix.
 pub fn picture(text: &str) -> &str {
     match text.split_once(";base64,") {
         Some((kind, content)) if kind.starts_with("data:") => content,
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_name_with_a_text_behind_it_speaks_to_another_agent() {
+    fn only_an_identifier_followed_by_text_addresses_an_agent() {
         assert_eq!(addressed("@coder fix it"), Some(("coder", "fix it")));
         assert_eq!(addressed("@co-der_2\n fix it"), Some(("co-der_2", "fix it")));
         for verbatim in
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_may_say_what_it_is() {
+    fn an_image_may_have_a_data_url_prefix() {
         assert_eq!(picture("data:image/png;base64,AAAA"), "AAAA");
         assert_eq!(picture("AAAA"), "AAAA");
     }

@@ -1,17 +1,17 @@
-//! Missions, and how idle agents are prompted: the bodies of these calls. Times are in seconds.
+//! REST bodies for missions and idle prompts. Times are in seconds since 1970.
 
 use parlor_model::{AgentId, IdlePrompt, Mission, MissionScope, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How an agent is prompted for a mission.
+/// Idle prompt of an agent in a mission.
 #[derive(Serialize, ToSchema)]
 pub struct IdleAgent {
     pub id: String,
-    /// What else it is told besides the mission.
+    /// Prompt text in addition to the text of the mission.
     #[schema(required)]
     pub idle_prompt: Option<String>,
-    /// After so many seconds without anything to do: 30 to 86400.
+    /// Idle time before each prompt, in seconds: 30 to 86400.
     #[schema(required)]
     pub idle_interval_secs: Option<u32>,
 }
@@ -24,7 +24,7 @@ pub struct NewMission {
     #[schema(nullable = false)]
     pub project_root: Option<String>,
     pub text: String,
-    /// At most 50; those that are not named are prompted where an override or their own says how.
+    /// Maximum 50. Agents that are not listed are prompted if an override or their own idle prompt applies.
     #[schema(nullable = false)]
     pub agents: Option<Vec<NewIdleAgent>>,
 }
@@ -36,7 +36,7 @@ pub struct NewIdleAgent {
     pub idle_interval_secs: Option<u32>,
 }
 
-/// `DELETE /api/mission`, `DELETE /api/agent-override`: in the body, or in the query.
+/// Scope for `DELETE /api/mission` and `DELETE /api/agent-override`, in the body or in the query string.
 #[derive(Deserialize, ToSchema)]
 pub struct ScopeParams {
     #[schema(nullable = false)]
@@ -52,17 +52,18 @@ pub struct MissionBody {
     pub text: String,
     #[schema(required)]
     pub project_root: Option<String>,
-    /// Where agents are prompted.
+    /// Room in which prompts are posted.
     pub session_id: String,
-    /// In whose name.
+    /// User that set the mission, and sender of its prompts.
     pub created_by: String,
     pub created_at: i64,
     #[schema(required)]
     pub ended_at: Option<i64>,
-    /// How often agents were prompted for it, and how often they are at most.
+    /// Number of prompts posted so far.
     pub prompts: u32,
+    /// Maximum number of prompts for the mission.
     pub max_prompts: u32,
-    /// Those that it names.
+    /// Agents that the mission lists.
     pub agents: Vec<IdleAgent>,
 }
 
@@ -90,13 +91,13 @@ impl From<&Mission> for MissionBody {
             created_at: seconds(mission.created_at),
             ended_at: mission.ended_at.map(seconds),
             prompts: mission.prompts,
-            max_prompts: Mission::MOST_PROMPTS,
+            max_prompts: Mission::MAX_PROMPTS,
             agents: named.collect(),
         }
     }
 }
 
-/// `GET /api/mission`: the one that is on, or `{"active": false}`.
+/// `GET /api/mission`: the active mission, or `{"active": false}`.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ActiveMission {
@@ -121,7 +122,7 @@ impl ActiveMission {
 /// `GET /api/missions`
 #[derive(Serialize, ToSchema)]
 pub struct Missions {
-    /// The newest first.
+    /// Missions, newest first.
     pub missions: Vec<MissionBody>,
 }
 

@@ -1,4 +1,5 @@
-//! Chat events: one stream of everything that happens around agents, and a plain API to talk to them.
+//! The chat-events protocol: one stream of events and signals about agents and rooms, and a REST API to chat
+//! with agents.
 
 pub mod answers;
 pub mod egress;

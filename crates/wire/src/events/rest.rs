@@ -1,4 +1,5 @@
-//! The bodies of the plain calls: bare, as the seed of this door has them. Times are in seconds.
+//! Bodies of the chat-events REST API, without the `{ok, data}` envelope of AgentIM. Times are in seconds
+//! since 1970.
 
 use super::answers::{self, AskedQuestion, QuestionAnswer};
 use super::egress::{queued, standing, status};
@@ -12,7 +13,7 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 pub struct Ticket {
     pub ticket: String,
-    /// In seconds.
+    /// Validity in seconds.
     pub expires_in: u64,
 }
 
@@ -21,30 +22,30 @@ pub struct Ticket {
 pub struct NewChat {
     pub agent_id: String,
     pub message: String,
-    /// A room; without it one is made.
+    /// Room id. If absent, a room is created.
     #[schema(nullable = false)]
     pub session_id: Option<String>,
-    /// Must be that of the room.
+    /// Project root; must equal that of the room.
     #[schema(nullable = false)]
     pub project_root: Option<String>,
-    /// `plan`, or left out.
+    /// `plan` or absent.
     #[schema(nullable = false)]
     pub mode: Option<String>,
-    /// In base64, with or without `data:…;base64,` before it.
+    /// Images in base64, with or without the prefix `data:…;base64,`.
     #[schema(nullable = false)]
     pub images: Option<Vec<String>>,
 }
 
 #[derive(Serialize, ToSchema)]
 pub struct ChatAccepted {
-    /// `started`, `queued`, or `refused` where the agent gets no turn.
+    /// `started`, `queued`, or `refused` if the agent gets no run.
     pub status: &'static str,
     pub session_id: String,
     pub message_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub run_id: Option<String>,
-    /// Why there is no turn.
+    /// Reason why there is no run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<String>,
@@ -64,14 +65,14 @@ pub struct QueueItem {
 
 impl QueueItem {
     pub fn new(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Self {
-        let shown = queued(item, room, agent);
+        let encoded = queued(item, room, agent);
         Self {
             id: item.run.as_str().into(),
             agent_id: agent.as_str().into(),
             session_id: room.as_str().into(),
             message_id: item.message.as_ref().map(|message| message.as_str().into()),
             preview: item.preview.clone().into(),
-            timestamp: shown["timestamp"].as_i64().unwrap_or_default(),
+            timestamp: encoded["timestamp"].as_i64().unwrap_or_default(),
             status: "queued",
         }
     }
@@ -90,14 +91,14 @@ pub struct QueueRemoved {
 /// `GET /api/project-roots`
 #[derive(Serialize, ToSchema)]
 pub struct ProjectRoots {
-    /// Rooms may be about these and what lies below.
+    /// Allowed project roots. A room may use one of these folders or a folder below it.
     pub roots: Vec<Box<str>>,
 }
 
 #[derive(Serialize, ToSchema)]
 pub struct AgentRun {
     pub run_id: String,
-    /// The folder that its room is about.
+    /// Project root of the room.
     #[schema(required)]
     pub repo_path: Option<String>,
     pub session_id: String,
@@ -109,7 +110,7 @@ pub struct AgentRun {
     pub parent_run_id: Option<String>,
     /// `queued`, `running`, `completed`, `failed`, `cancelled`, `interrupted`, `refused`.
     pub status: &'static str,
-    /// Why there was no turn, if there was none.
+    /// Reason of a refused or failed run.
     #[schema(required)]
     pub detail: Option<String>,
     #[schema(required)]
@@ -169,7 +170,7 @@ impl AgentRun {
 pub struct RunContext {
     pub run: AgentRun,
     pub summary: RunSummary,
-    /// With `view=raw` only.
+    /// Present with `view=raw` only.
     #[schema(required)]
     pub messages: Option<Vec<RunMessage>>,
 }
@@ -208,7 +209,7 @@ impl RunContext {
     ) -> Self {
         let by_agent = |message: &&std::sync::Arc<Message>| matches!(message.sender, Sender::Agent(_));
         let agents = messages.iter().filter(by_agent).count();
-        let said = |message: &std::sync::Arc<Message>| {
+        let encode = |message: &std::sync::Arc<Message>| {
             let own = message.sender == Sender::Agent(run.agent.clone());
             RunMessage {
                 message_id: message.id.as_str().into(),
@@ -231,7 +232,7 @@ impl RunContext {
                 started_at: run.started_at.map(seconds),
                 ended_at: run.ended_at.map(seconds),
             },
-            messages: raw.then(|| messages.iter().map(said).collect()),
+            messages: raw.then(|| messages.iter().map(encode).collect()),
         }
     }
 }
@@ -255,11 +256,11 @@ pub struct NewAnswers {
 
 #[derive(Serialize, ToSchema)]
 pub struct Responded {
-    /// `ok`
+    /// Always `ok`.
     pub status: &'static str,
 }
 
-/// What an agent waits for.
+/// A question set that an agent waits for.
 #[derive(Serialize, ToSchema)]
 pub struct OpenQuestion {
     pub question_id: String,
@@ -272,15 +273,15 @@ pub struct OpenQuestion {
 }
 
 impl From<&Approval> for OpenQuestion {
-    fn from(asked: &Approval) -> Self {
+    fn from(approval: &Approval) -> Self {
         Self {
-            question_id: asked.id.as_str().into(),
-            session_id: asked.room.as_str().into(),
-            agent_id: asked.agent.as_str().into(),
-            agent_name: asked.agent_name.as_ref().into(),
-            run_id: asked.run.as_str().into(),
-            questions: answers::asked(&asked.input),
-            expires_at: iso(asked.expires_at),
+            question_id: approval.id.as_str().into(),
+            session_id: approval.room.as_str().into(),
+            agent_id: approval.agent.as_str().into(),
+            agent_name: approval.agent_name.as_ref().into(),
+            run_id: approval.run.as_str().into(),
+            questions: answers::asked(&approval.input),
+            expires_at: iso(approval.expires_at),
         }
     }
 }
@@ -289,7 +290,7 @@ impl From<&Approval> for OpenQuestion {
 #[derive(Deserialize, ToSchema)]
 pub struct OfPlan {
     pub agent_id: String,
-    /// Needed only where the agent has plans in several rooms.
+    /// Room id. Required only if the agent has plans in several rooms.
     #[schema(nullable = false)]
     pub session_id: Option<String>,
     #[schema(nullable = false)]
@@ -309,7 +310,7 @@ pub struct PlanEdit {
 
 #[derive(Serialize, ToSchema)]
 pub struct PlanJudged {
-    /// `approved` or `rejected`
+    /// `approved` or `rejected`.
     pub status: &'static str,
 }
 
@@ -322,14 +323,14 @@ impl Okay {
     pub const YES: Self = Self { ok: true };
 }
 
-/// The plan of an agent as it stands.
+/// Current plan of an agent.
 #[derive(Serialize, ToSchema)]
 pub struct AgentPlan {
     pub session_id: String,
     pub agent_id: String,
     pub run_id: String,
     pub rev: u64,
-    /// As in `plan_update`.
+    /// The plan in the format of `plan_update`.
     #[schema(value_type = Object)]
     pub plan: serde_json::Value,
 }

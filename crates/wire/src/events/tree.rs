@@ -1,42 +1,42 @@
-//! What lies in a folder that a room is about, and who works on it.
+//! REST body for the file tree of a project root, with the agents that currently work on its files.
 
 use parlor_model::{AgentId, Chunk, ChunkKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// `GET /api/workspace/tree`: the folder, by its name.
+/// `GET /api/workspace/tree`: the root folder, keyed by its name.
 #[derive(Serialize, ToSchema)]
 pub struct Tree(pub BTreeMap<String, TreeNode>);
 
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct TreeNode {
-    /// `dir`, `file`, or `link`, which is not followed.
+    /// `dir`, `file` or `link`. Links are not followed.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Below the project root, without a slash in front; of the root itself the whole path.
+    /// Path relative to the project root, without a leading slash; the absolute path for the root itself.
     pub path: String,
-    /// In bytes.
+    /// Size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub size: Option<u64>,
-    /// In seconds.
+    /// Time of the last change, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub last_modified: Option<i64>,
-    /// The agent that works on it in a turn that runs.
+    /// Agent that works on the file in an active run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub agent: Option<String>,
-    /// `working`, where an agent does.
+    /// `working` if an agent works on the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub status: Option<&'static str>,
-    /// There is more in it than is told.
+    /// Whether the folder has more entries than are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub truncated: Option<bool>,
-    /// By name, of the same form.
+    /// Child nodes, keyed by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Object)]
     pub children: Option<BTreeMap<String, TreeNode>>,
@@ -47,7 +47,7 @@ impl TreeNode {
         Self { kind: "dir", path, children: Some(BTreeMap::new()), ..Self::default() }
     }
 
-    /// Puts something where its path says; says whether there is such a place.
+    /// Inserts a node at the given path. Returns `false` if its parent folder is not in the tree.
     pub fn put(&mut self, steps: &[&str], node: TreeNode) -> bool {
         let Some((name, rest)) = steps.split_first() else { return false };
         let Some(children) = &mut self.children else { return false };
@@ -58,7 +58,7 @@ impl TreeNode {
         children.get_mut(*name).is_some_and(|child| child.put(rest, node))
     }
 
-    /// Marks what an agent works on, if it is told of.
+    /// Marks the node at the given path as being worked on by `agent`, if it is in the tree.
     pub fn mark(&mut self, steps: &[&str], agent: &AgentId) {
         match steps.split_first() {
             None => (self.agent, self.status) = (Some(agent.as_str().to_owned()), Some("working")),
@@ -71,16 +71,17 @@ impl TreeNode {
     }
 }
 
-/// Under what names tools are given a file.
-const FILES: [&str; 5] = ["file_path", "path", "filePath", "notebook_path", "file"];
+/// Names of tool input fields that contain a file path.
+const PATH_FIELDS: [&str; 5] = ["file_path", "path", "filePath", "notebook_path", "file"];
 
-/// What of the folder a tool was called for, below it, if that is known.
+/// Returns the file that a tool call works on, relative to `root`. `None` if the call names no file below
+/// `root`.
 pub fn worked_on(call: &Chunk, root: &str) -> Option<String> {
     if call.kind != ChunkKind::ToolUse {
         return None;
     }
     let input: serde_json::Value = serde_json::from_str(&call.content).ok()?;
-    let path = FILES.iter().find_map(|name| input.get(*name)?.as_str())?;
+    let path = PATH_FIELDS.iter().find_map(|name| input.get(*name)?.as_str())?;
     let below = match path.strip_prefix(root) {
         Some(rest) => rest.strip_prefix('/')?,
         None => Some(path).filter(|path| !path.starts_with('/'))?,
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_for_what_lies_in_the_folder_and_for_nothing_else() {
+    fn only_paths_below_the_root_are_recognised_in_a_tool_call() {
         let call = |input: &str| Chunk { kind: ChunkKind::ToolUse, content: input.into(), metadata: None };
         let cases = [
             (r#"{"file_path":"/srv/app/src/a.rs"}"#, Some("src/a.rs")),
@@ -110,7 +111,7 @@ mod tests {
         for (input, expected) in cases {
             assert_eq!(worked_on(&call(input), "/srv/app").as_deref(), expected, "{input}");
         }
-        let said = Chunk { kind: ChunkKind::Text, ..call(r#"{"path":"a"}"#) };
-        assert_eq!(worked_on(&said, "/srv/app"), None);
+        let text = Chunk { kind: ChunkKind::Text, ..call(r#"{"path":"a"}"#) };
+        assert_eq!(worked_on(&text, "/srv/app"), None);
     }
 }

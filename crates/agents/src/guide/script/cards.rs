@@ -1,4 +1,4 @@
-//! The larger cards, written out.
+//! The run events of the larger cards: plan, questions, usage and changes.
 
 use parlor_model::{
     ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question, Questions,
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 pub fn plan(state: PlanState, states: [StepState; 4]) -> RunEvent {
     let steps = [
         ("Put the kettle on", Some("Fresh water, for two cups.")),
-        ("Put the leaves in the pot", Some("A spoon for each cup.")),
+        ("Put the leaves in the pot", Some("One spoon for each cup.")),
         ("Wait three minutes", None),
-        ("Add milk", Some("Only if somebody takes it.")),
+        ("Add milk", Some("Only if someone wants it.")),
     ];
     let step = |((title, description), state): ((&str, Option<&str>), StepState)| PlanStep {
         title: title.into(),
@@ -22,7 +22,7 @@ pub fn plan(state: PlanState, states: [StepState; 4]) -> RunEvent {
         summary: "Make a cup of tea".into(),
         state,
         steps: steps.into_iter().zip(states).map(step).collect(),
-        text: Some("## Make a cup of tea\n\nBoil, steep, pour. Milk is optional; patience is not.".into()),
+        text: Some("## Make a cup of tea\n\nBoil, steep, pour. Milk is optional.".into()),
     })
 }
 
@@ -36,21 +36,21 @@ pub fn questions(reply: &str) -> RunEvent {
         id: format!("{reply}-q").into(),
         questions: vec![
             Question {
-                text: "What shall I bring you?".into(),
+                text: "What would you like to drink?".into(),
                 header: "Drink".into(),
                 options: vec![
                     choice(
                         "Tea",
-                        "It is ready anyway",
+                        "Already made",
                         Some("  ( (\n   ) )\n .______.\n |      |]\n \\      /\n  `----'"),
                     ),
                     choice("Coffee", "For a long evening", None),
-                    choice("Water", "The fern recommends it", None),
+                    choice("Water", "The fern's favourite", None),
                 ],
                 several: false,
             },
             Question {
-                text: "And with it? Take as many as you like.".into(),
+                text: "Which biscuits? Choose as many as you like.".into(),
                 header: "Biscuits".into(),
                 options: vec![
                     choice("Ginger", "Three left", None),
@@ -96,7 +96,7 @@ pub fn changes() -> RunEvent {
     })
 }
 
-/// The same as the state of a work tree, which AgentIM clients show.
+/// The changes of [`changes`] as a workspace status, which AgentIM clients show.
 pub fn workspace() -> Value {
     json!({
         "branch": "tea-time",

@@ -1,4 +1,4 @@
-//! Each act by itself: what is said around the cards.
+//! The steps of each demo, with the texts around its cards.
 
 use super::super::request::Demo;
 use super::cards::{changes, plan, questions, usage, workspace};
@@ -11,58 +11,58 @@ use parlor_wire::agentim::gateway::host::ingress::{PermissionOutcome, QuestionRe
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Long enough to be seen.
+/// Pause that lets users notice a change.
 const SHORT_PAUSE: Step = Step::Pause(Duration::from_millis(400));
 const SECOND: Step = Step::Pause(Duration::from_secs(1));
 
-pub fn steps(act: &Demo, scene: &ScriptContext) -> Vec<Step> {
-    match act {
+pub fn steps(demo: &Demo, context: &ScriptContext) -> Vec<Step> {
+    match demo {
         Demo::Think => think(),
         Demo::Tool => tool(),
         Demo::Permission => permission(),
         Demo::Task => task(),
         Demo::Question => vec![
-            Step::Tell(questions(scene.reply)),
+            Step::Event(questions(context.reply)),
             Step::Say(
-                "I have two questions for you. Pick an answer, or write one of your own. Nothing depends on them: \
-                 this is how an agent asks when it does not want to guess."
+                "I have two questions for you. Pick an answer, or write your own. This is how an agent asks you \
+                 instead of guessing."
                     .into(),
             ),
-            Step::Hear { then: answered },
+            Step::AwaitAnswers { then: answered },
         ],
         Demo::Plan => planning(),
         Demo::Subagent => subagent(),
         Demo::Usage => vec![
-            Step::Tell(usage()),
+            Step::Event(usage()),
             Step::Say(
-                "This is what an answer may cost: 1,200 tokens in, 340 out, about half a cent. I made the numbers up, \
-                 I am free. Agents with a model report real ones, and every agent has a budget for the day, so a \
-                 mistake stays a small one."
+                "This is what an answer may cost: 1,200 tokens in, 340 out, about half a cent. I made these numbers \
+                 up, because I am free. Agents with a model report real numbers, and every agent has a daily \
+                 budget, which limits the cost of a mistake."
                     .into(),
             ),
         ],
         Demo::Changes => vec![
-            Step::Tell(changes()),
+            Step::Event(changes()),
             Step::Show {
                 kind: ChunkKind::WorkspaceStatus,
                 content: workspace().to_string().into(),
                 metadata: Some(json!({ "workingDirectory": "/pretend/tea-time" })),
             },
             Step::Say(
-                "Two files changed, and the report shows what went out and what came in. They are pretend files: \
-                 nothing on any disk was touched."
+                "Two files changed, and the report shows the removed and the added lines. These are pretend files: \
+                 nothing on disk was changed."
                     .into(),
             ),
         ],
         Demo::Fallback => vec![
-            Step::Tell(RunEvent::ModelFallback {
+            Step::Event(RunEvent::ModelFallback {
                 preferred: "big-model".into(),
                 actual: "small-model".into(),
                 reason: "rate_limited".into(),
             }),
             Step::Say(
-                "My pretend big model was busy, so a smaller one took over, and you were told: you always know who really \
-                 answers."
+                "My pretend big model was busy, so a smaller one took over, and you were notified. You always know \
+                 which model really answers."
                     .into(),
             ),
         ],
@@ -73,8 +73,8 @@ pub fn steps(act: &Demo, scene: &ScriptContext) -> Vec<Step> {
                 metadata: None,
             },
             Step::Say(
-                "That was an error, on purpose. An agent that fails says so where everybody sees it, and what it \
-                 said before is kept."
+                "That was an error, on purpose. When an agent fails, everyone in the room sees the error, and \
+                 everything that it wrote before is kept."
                     .into(),
             ),
         ],
@@ -85,21 +85,21 @@ pub fn steps(act: &Demo, scene: &ScriptContext) -> Vec<Step> {
             "Over to you, @{name}: please say hello to this room in one sentence, and tell us what you are good at."
         ))],
         Demo::Chain(None) => vec![Step::Say(
-            "Whom shall I hand over to? Write `@guide chain` and then the name of another agent in this room.".into(),
+            "Which agent should I pass the conversation on to? Write `@guide chain` and then the name of another agent in this room.".into(),
         )],
     }
 }
 
-fn answered(said: &[QuestionReply]) -> Vec<Step> {
-    let words = |answer: &QuestionReply| {
-        let chosen = answer.selected.iter().chain(&answer.custom_text).map(|words| quoted(words));
+fn answered(replies: &[QuestionReply]) -> Vec<Step> {
+    let text = |answer: &QuestionReply| {
+        let chosen = answer.selected.iter().chain(&answer.custom_text).map(|text| quoted(text));
         chosen.collect::<Vec<_>>().join(" and ")
     };
-    let said: Vec<String> = said.iter().map(words).collect();
-    if said.is_empty() {
-        return vec![Step::Say("\n\nNobody answered, so I bring water, as the fern recommends.".into())];
+    let answers: Vec<String> = replies.iter().map(text).collect();
+    if answers.is_empty() {
+        return vec![Step::Say("\n\nNobody answered, so I will bring water, the fern's favourite.".into())];
     }
-    vec![say(format!("\n\nYou said {}. It is on its way.", said.join(", then ")))]
+    vec![say(format!("\n\nYou said {}. It is on its way.", answers.join(", then ")))]
 }
 
 fn think() -> Vec<Step> {
@@ -108,13 +108,12 @@ fn think() -> Vec<Step> {
         SHORT_PAUSE,
         status(Activity::Thinking, None),
         Step::Think(
-            "Somebody wants to see me think. These thoughts were written down beforehand, but an agent with a model \
-             does the same: What was asked? What do I know? What should I look up before I answer?",
+            "Someone wants to see me think. These thoughts were written in advance, but an agent with a model does the \
+             same: What is the question? What do I know? What should I look up before I answer?",
         ),
         status(Activity::Working, None),
         Step::Say(
-            "That was me thinking. Thoughts are folded away above the answer; open them when you wonder how an agent \
-             got there."
+            "That was me thinking. An agent's thoughts are folded above its answer. Open them to see how it got there."
                 .into(),
         ),
     ]
@@ -122,7 +121,7 @@ fn think() -> Vec<Step> {
 
 fn tool() -> Vec<Step> {
     let progress = |line: &str, stream| {
-        Step::Tell(RunEvent::ToolProgress { tool: "Weather".into(), line: line.into(), stream })
+        Step::Event(RunEvent::ToolProgress { tool: "Weather".into(), line: line.into(), stream })
     };
     vec![
         status(Activity::CallingTool, Some("Looking out of the window")),
@@ -132,10 +131,10 @@ fn tool() -> Vec<Step> {
         progress("the left curtain is stuck", Stream::Stderr),
         SHORT_PAUSE,
         progress("looking up", Stream::Stdout),
-        returned("Weather", "Sunny, 21 °C. In here it always is.", false),
+        returned("Weather", "Sunny, 21 °C, as always in here.", false),
         status(Activity::Working, None),
         Step::Say(
-            "I used a pretend tool. The card shows what went in, what it printed on the way, and what came out."
+            "I used a pretend tool. The card shows its input, what it printed while it ran, and its result."
                 .into(),
         ),
     ]
@@ -147,8 +146,8 @@ fn permission() -> Vec<Step> {
     let input = json!({ "plant": "the fern by the window", "millilitres": 200 });
     vec![
         Step::Say(
-            "I would like to water the fern, and I ask first. The card shows exactly what I want to do: allow it or \
-             deny it. If nobody answers within two minutes, that is a no.\n\n"
+            "I would like to water the fern, so I ask for permission. The card shows exactly what I want to do. Allow \
+             it or deny it. If nobody answers within two minutes, it is denied.\n\n"
                 .into(),
         ),
         used(FERN, input.clone()),
@@ -156,31 +155,31 @@ fn permission() -> Vec<Step> {
     ]
 }
 
-fn decided(verdict: &PermissionOutcome) -> Vec<Step> {
-    match verdict {
+fn decided(outcome: &PermissionOutcome) -> Vec<Step> {
+    match outcome {
         PermissionOutcome::Allowed => vec![
             SHORT_PAUSE,
             returned(FERN, "Watered with 200 ml. The fern says thank you.", false),
             Step::Say(
-                "Allowed: the fern has its water (a pretend fern, pretend water). An agent with a real tool \
-                 goes ahead just like this, and not before."
+                "Allowed: I watered the fern (a pretend fern, with pretend water). An agent with a real tool also \
+                 waits until you allow it."
                     .into(),
             ),
         ],
         PermissionOutcome::Denied { reason } => {
-            let why = reason.as_deref().map(|reason| format!(" You said: {}.", quoted(reason)));
+            let reason = reason.as_deref().map(|reason| format!(" You said: {}.", quoted(reason)));
             vec![
                 returned(FERN, "Not allowed.", true),
                 say(format!(
-                    "Denied: I leave the fern alone.{} A no needs no reason, but an agent can learn from one.",
-                    why.unwrap_or_default()
+                    "Denied: I leave the fern alone.{} You do not have to give a reason, but it helps the agent.",
+                    reason.unwrap_or_default()
                 )),
             ]
         }
         PermissionOutcome::Expired => vec![
             returned(FERN, "Nobody answered.", true),
             Step::Say(
-                "Nobody answered in time, and that is a no: the fern stays dry. Ask me again with \
+                "Nobody answered in time, so it was denied: the fern stays dry. Try again with \
                  `@guide permission` whenever you like."
                     .into(),
             ),
@@ -190,15 +189,15 @@ fn decided(verdict: &PermissionOutcome) -> Vec<Step> {
 
 fn task() -> Vec<Step> {
     let task = RunEvent::Task {
-        title: "Say hello to somebody new".into(),
+        title: "Say hello to someone new".into(),
         description: Some("Invite a person or an agent to this room, and greet them by name.".into()),
         assignee: None,
     };
     vec![
-        Step::Tell(task),
+        Step::Event(task),
         Step::Say(
-            "I put a task on this room's list: say hello to somebody new. Anyone here can take it or tick it off, \
-             and tasks can be given to agents too."
+            "I added a task to this room's list: say hello to someone new. Anyone here can take it or complete it. \
+             Tasks can be assigned to agents too."
                 .into(),
         ),
     ]
@@ -207,24 +206,24 @@ fn task() -> Vec<Step> {
 fn planning() -> Vec<Step> {
     use StepState::{Done, InProgress, Pending, Skipped};
     vec![
-        Step::Tell(plan(PlanState::Planned, [Pending; 4])),
+        Step::Event(plan(PlanState::Planned, [Pending; 4])),
         Step::Say("Here is my plan for a cup of tea. ".into()),
         SHORT_PAUSE,
-        Step::Tell(plan(PlanState::Approved, [Pending; 4])),
+        Step::Event(plan(PlanState::Approved, [Pending; 4])),
         SHORT_PAUSE,
-        Step::Tell(plan(PlanState::Executing, [InProgress, Pending, Pending, Pending])),
+        Step::Event(plan(PlanState::Executing, [InProgress, Pending, Pending, Pending])),
         Step::Say("The kettle is on. ".into()),
         SECOND,
-        Step::Tell(plan(PlanState::Executing, [Done, InProgress, Pending, Pending])),
+        Step::Event(plan(PlanState::Executing, [Done, InProgress, Pending, Pending])),
         Step::Say("The leaves are in the pot. ".into()),
         SECOND,
-        Step::Tell(plan(PlanState::Executing, [Done, Done, InProgress, Pending])),
-        Step::Say("Three minutes are one second here. ".into()),
+        Step::Event(plan(PlanState::Executing, [Done, Done, InProgress, Pending])),
+        Step::Say("Three minutes take one second here. ".into()),
         SECOND,
-        Step::Tell(plan(PlanState::Completed, [Done, Done, Done, Skipped])),
+        Step::Event(plan(PlanState::Completed, [Done, Done, Done, Skipped])),
         Step::Say(
-            "Done, and no milk, thank you: steps can be skipped. A plan stays in sight while an agent works, so you \
-             always know how far it is."
+            "Done, without milk: steps can be skipped. A plan stays visible while an agent works, so you always know \
+             its progress."
                 .into(),
         ),
     ]
@@ -232,27 +231,27 @@ fn planning() -> Vec<Step> {
 
 fn subagent() -> Vec<Step> {
     let scout =
-        |change| Step::Tell(RunEvent::Subagent(Subagent { id: "scout".into(), parent: None, change }));
-    let doing = |activity, detail: Option<&str>| {
-        Step::Tell(RunEvent::Status {
+        |change| Step::Event(RunEvent::Subagent(Subagent { id: "scout".into(), parent: None, change }));
+    let scout_status = |activity, detail: Option<&str>| {
+        Step::Event(RunEvent::Status {
             activity,
             detail: detail.map(Into::into),
             subagent: Some("scout".into()),
         })
     };
     vec![
-        Step::Say("I send a helper ahead to count the biscuits. ".into()),
+        Step::Say("I am sending a helper to count the biscuits. ".into()),
         scout(SubagentChange::Spawned { task: "Count the biscuits in the tin".into() }),
-        doing(Activity::CallingTool, Some("Opening the tin")),
+        scout_status(Activity::CallingTool, Some("Opening the tin")),
         SECOND,
-        doing(Activity::Idle, None),
+        scout_status(Activity::Idle, None),
         scout(SubagentChange::Returned {
             outcome: SubagentOutcome::Complete,
             result: Some("There are seven biscuits.".into()),
         }),
         Step::Say(
-            "It is back: seven. Agents split large jobs like this, and every helper has a line of its own, so you see \
-             who does what."
+            "It is back: there are seven. Agents split large jobs like this, and every helper has its own line, so \
+             you can see who does what."
                 .into(),
         ),
     ]
@@ -268,8 +267,9 @@ fn terminal() -> Vec<Step> {
         SHORT_PAUSE,
         Step::Print("\u{1b}[32mready\u{1b}[0m   100 %\r\n"),
         Step::Say(
-            "My terminal just brewed two cups of tea, in colour. It shows what an agent's programs print while they \
-             run; only colours and cursor moves come through, nothing that could act on your side."
+            "My terminal just brewed two cups of tea, in colour. A terminal shows the output of an agent's programs \
+             while they run. Only colours and cursor movements are passed on, nothing that could affect your \
+             computer."
                 .into(),
         ),
     ]
@@ -280,7 +280,9 @@ fn long() -> Vec<Step> {
     for (index, tip) in TIPS.iter().enumerate() {
         text.push_str(&format!("\n{}. {tip}", index + 1));
     }
-    text.push_str("\n\nYou read to the end. Who joined halfway saw everything from the beginning, too.");
+    text.push_str(
+        "\n\nYou read to the end. Anyone who joined halfway also sees everything from the beginning.",
+    );
     vec![say(text)]
 }
 
@@ -292,23 +294,27 @@ fn slow() -> Vec<Step> {
         steps.push(SECOND);
         steps.push(say(format!("{number} ")));
     }
-    steps.push(Step::Say("\n\nSixty, and you let me finish. How patient you are!".into()));
+    steps.push(Step::Say("\n\nSixty, and you let me finish. How patient of you!".into()));
     steps
 }
 
-/// A tool is called: what went in.
+/// Chunk for a tool call with its input.
 fn used(tool: &str, input: Value) -> Step {
-    Step::Show { kind: ChunkKind::ToolUse, content: input.to_string().into(), metadata: Some(of_tool(tool)) }
+    Step::Show {
+        kind: ChunkKind::ToolUse,
+        content: input.to_string().into(),
+        metadata: Some(tool_metadata(tool)),
+    }
 }
 
-/// A tool has answered: what came out.
+/// Chunk for the result of a tool call.
 fn returned(tool: &str, content: &'static str, is_error: bool) -> Step {
-    let mut metadata = of_tool(tool);
+    let mut metadata = tool_metadata(tool);
     metadata["isError"] = is_error.into();
     Step::Show { kind: ChunkKind::ToolResult, content: content.into(), metadata: Some(metadata) }
 }
 
-/// Each tool is called once in a reply, so its name tells its call.
-fn of_tool(tool: &str) -> Value {
+/// Metadata of a tool chunk. Each tool is called once per reply, so the call id is derived from its name.
+fn tool_metadata(tool: &str) -> Value {
     json!({ "toolName": tool, "toolId": format!("call-{tool}") })
 }

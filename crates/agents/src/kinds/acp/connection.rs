@@ -1,7 +1,8 @@
-//! A running agent and the connection to it, shared by the rooms it is in.
+//! A running ACP agent and the connection to it, shared by all rooms of the agent.
 //!
-//! Owns: the process; which session hears what; that nothing piles up in front of a room that is slow. The protocol's
-//! crate queues without bounds between the pipe and our handlers, so lines are read only while no handler waits.
+//! Owns: the process, the routing of updates to sessions, and backpressure from a slow room. The ACP crate
+//! has an unbounded queue between the pipe and the handlers, so lines are read only while no handler is
+//! waiting.
 
 use super::super::lines::{Line, Lines};
 use super::super::stderr_tail::StderrTail;
@@ -30,28 +31,29 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The first start may have to fetch the program.
+/// Timeout for the start of the program and its `initialize` answer; the first start may download the
+/// program.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
-/// For everything but a prompt.
+/// Timeout for every request except a prompt.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Between the end of what a program prints and its own end.
-const LAG: Duration = Duration::from_millis(500);
-/// For what a program said before it ended, at the pace of the slowest room.
-const REST: Duration = Duration::from_secs(5);
-/// A file that was read, or a picture, comes in one line.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
-/// What a session has told and its turn has not taken yet.
+/// Timeout for the program to exit after it has closed the connection.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
+/// Timeout for delivering the buffered output of a program that has exited; a slow room delays it.
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum bytes of a line. A file's content or an image is sent as one line.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Capacity of the event queue of a session, between the connection and the run that reads it.
 const EVENT_QUEUE: usize = 256;
 
 pub(super) type PermissionResponder = v1::Responder<RequestPermissionResponse>;
 
-/// What an agent says of one session.
+/// An update or a permission request from the agent, for one session.
 pub(super) enum SessionEvent {
     Update(Box<SessionUpdate>),
     Permission(Box<(RequestPermissionRequest, PendingPermission)>),
 }
 
-/// A question that the agent waits for. Whoever drops it calls it off.
+/// A permission request that the agent waits for. Dropping it cancels the request.
 pub(super) struct PendingPermission(Option<PermissionResponder>);
 
 impl PendingPermission {
@@ -70,118 +72,120 @@ impl Drop for PendingPermission {
     }
 }
 
-/// Which session is listened to, and what is known of each.
+/// The sessions of a connection: their listeners, costs and slash commands.
 #[derive(Default)]
 struct SessionRegistry {
     listeners: Mutex<HashMap<SessionId, mpsc::Sender<SessionEvent>>>,
-    /// Sessions that this process knows, with what they have cost as far as it said so, in millionths of a dollar.
+    /// Open sessions of this process, with their reported cost in millionths of a dollar.
     sessions: Mutex<HashMap<SessionId, Option<u64>>>,
     commands: Mutex<Vec<SlashCommand>>,
 }
 
 pub(super) struct Connection {
     agent: ConnectionTo<Agent>,
-    pub(super) abilities: AgentCapabilities,
+    pub(super) capabilities: AgentCapabilities,
     pub(super) info: Option<Implementation>,
-    board: Arc<SessionRegistry>,
-    /// In words for people, once it is over.
-    why_ended: Arc<OnceLock<Box<str>>>,
+    registry: Arc<SessionRegistry>,
+    /// Why the connection ended, as a message for users; set once it has ended.
+    exit_reason: Arc<OnceLock<Box<str>>>,
     ended: CancellationToken,
     kill: CancellationToken,
-    /// Nobody needs it any more when the last of us is gone.
-    _killed_when_dropped: DropGuard,
+    /// Kills the program when the connection is dropped.
+    _kill_on_drop: DropGuard,
 }
 
 impl Connection {
-    /// Starts the program and greets it. `Err` in words for people.
+    /// Starts the program and initializes the connection. The error is a message for users.
     pub(super) async fn open(program: &Program, name: &str) -> Result<Self, Box<str>> {
-        let cannot = |error| Box::<str>::from(format!("{name} cannot be started: {error}."));
-        let mut running = program.start().map_err(cannot)?;
+        let start_error = |error| Box::<str>::from(format!("{name} cannot be started: {error}."));
+        let mut running = program.start().map_err(start_error)?;
         let pipes = (running.stdin.take(), running.stdout.take(), running.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(format!("{name} has no pipes to talk through.").into());
+            return Err(format!("{name} was started without its pipes.").into());
         };
-        let (session_registry, why_ended) =
-            (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
+        let (registry, reason) = (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
         let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
         let (connected, connection) = oneshot::channel();
         tokio::spawn({
-            let (session_registry, why_ended, kill) =
-                (session_registry.clone(), why_ended.clone(), kill.clone());
+            let (registry, reason, kill) = (registry.clone(), reason.clone(), kill.clone());
             let (name, ended) = (Box::<str>::from(name), ended.clone().drop_guard());
             let stderr_tail = StderrTail::of(stderr);
             async move {
-                let status = converse(running, stdin, stdout, session_registry, connected, &kill).await;
-                let why = exit_reason(&name, status, &kill, stderr_tail.finish().await);
-                let _ = why_ended.set(why);
+                let status = run_connection(running, stdin, stdout, registry, connected, &kill).await;
+                let text = exit_reason(&name, status, &kill, stderr_tail.finish().await);
+                let _ = reason.set(text);
                 drop(ended);
             }
         });
-        let killed_when_dropped = kill.clone().drop_guard();
-        let over = async {
+        let kill_on_drop = kill.clone().drop_guard();
+        let early_exit = async {
             ended.cancelled().await;
-            why_ended.get().cloned().unwrap_or_else(|| format!("{name} ended.").into())
+            reason.get().cloned().unwrap_or_else(|| format!("{name} exited.").into())
         };
-        let greeting = async {
+        let initialize = async {
             let agent = connection.await.ok()?;
-            let greeting = InitializeRequest::new(ProtocolVersion::V1)
+            let request = InitializeRequest::new(ProtocolVersion::V1)
                 .client_info(Implementation::new("parlor", env!("CARGO_PKG_VERSION")));
-            Some((agent.send_request(greeting).block_task().await, agent))
+            Some((agent.send_request(request).block_task().await, agent))
         };
-        let greeted = tokio::select! {
-            greeted = timeout(START_TIMEOUT, greeting) => greeted,
-            why = over => return Err(why),
+        let initialized = tokio::select! {
+            initialized = timeout(START_TIMEOUT, initialize) => initialized,
+            reason = early_exit => return Err(reason),
         };
-        match greeted {
+        match initialized {
             Ok(Some((Ok(answer), agent))) => Ok(Self {
                 agent,
-                abilities: answer.agent_capabilities,
+                capabilities: answer.agent_capabilities,
                 info: answer.agent_info,
-                board: session_registry,
-                why_ended,
+                registry,
+                exit_reason: reason,
                 ended,
                 kill,
-                _killed_when_dropped: killed_when_dropped,
+                _kill_on_drop: kill_on_drop,
             }),
-            // The crate takes no answer of another version.
+            // The ACP crate reports an answer with another protocol version as an invalid request.
             Ok(Some((Err(error), _))) if error.code == ErrorCode::INVALID_REQUEST => {
-                Err(format!("{name} speaks another version of the Agent Client Protocol than 1.").into())
+                Err(format!("{name} does not support version 1 of the Agent Client Protocol.").into())
             }
             Ok(Some((Err(error), _))) => {
-                // A program that ended says why more plainly than the connection that broke.
-                let _ = timeout(LAG + LAG, ended.cancelled()).await;
-                let why = why_ended.get().cloned();
-                Err(why.unwrap_or_else(|| format!("{name} does not greet us: {}.", told(&error)).into()))
+                // If the program has exited, its exit reason is clearer than the connection error.
+                let _ = timeout(EXIT_GRACE + EXIT_GRACE, ended.cancelled()).await;
+                let reason = reason.get().cloned();
+                Err(reason.unwrap_or_else(|| {
+                    format!("{name} rejected the connection: {}.", error_text(&error)).into()
+                }))
             }
-            Ok(None) => Err(format!("{name} ended before it said anything.").into()),
-            Err(_) => Err(format!("{name} says nothing, after {} seconds.", START_TIMEOUT.as_secs()).into()),
+            Ok(None) => Err(format!("{name} exited before it answered.").into()),
+            Err(_) => {
+                Err(format!("{name} did not answer within {} seconds.", START_TIMEOUT.as_secs()).into())
+            }
         }
     }
 
-    /// Or is being ended.
+    /// Whether the program has exited or is being killed.
     pub(super) fn has_ended(&self) -> bool {
         self.kill.is_cancelled() || self.ended.is_cancelled()
     }
 
-    /// Ends the program and all it started, at once.
+    /// Kills the program and everything that it started.
     pub(super) fn kill(&self) {
         self.kill.cancel();
     }
 
-    /// Why it ended, if it has or is about to.
+    /// Why the connection ended. Waits shortly for a program that is about to exit; `None` if it still runs.
     pub(super) async fn exit_reason(&self) -> Option<Box<str>> {
-        let _ = timeout(LAG + LAG, self.ended.cancelled()).await;
-        self.why_ended.get().cloned()
+        let _ = timeout(EXIT_GRACE + EXIT_GRACE, self.ended.cancelled()).await;
+        self.exit_reason.get().cloned()
     }
 
-    /// A request that is answered soon.
+    /// Sends a request with `REQUEST_TIMEOUT`.
     pub(super) async fn request<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response, Error> {
         let answer = timeout(REQUEST_TIMEOUT, self.agent.send_request(request).block_task()).await;
-        answer.unwrap_or_else(|_| Err(Error::internal_error().data("it did not answer in time")))
+        answer.unwrap_or_else(|_| Err(Error::internal_error().data("the agent did not answer in time")))
     }
 
-    /// A request that takes as long as it takes.
-    pub(super) fn begin<R: JsonRpcRequest>(
+    /// Sends a request without a timeout.
+    pub(super) fn request_without_timeout<R: JsonRpcRequest>(
         &self,
         request: R,
     ) -> impl Future<Output = Result<R::Response, Error>> + Send + use<R> {
@@ -192,51 +196,52 @@ impl Connection {
         let _ = self.agent.send_notification(CancelNotification::new(session.clone()));
     }
 
-    pub(super) fn knows(&self, session: &SessionId) -> bool {
-        self.board.sessions.lock().contains_key(session)
+    pub(super) fn has_session(&self, session: &SessionId) -> bool {
+        self.registry.sessions.lock().contains_key(session)
     }
 
-    /// From now on it can be prompted here.
-    pub(super) fn has_session(&self, session: &SessionId, cost: Option<u64>) {
-        let mut sessions = self.board.sessions.lock();
-        let known = sessions.entry(session.clone()).or_default();
-        *known = known.or(cost);
+    /// Registers a session that is open in this process, with its cost so far if it is known.
+    pub(super) fn add_session(&self, session: &SessionId, cost: Option<u64>) {
+        let mut sessions = self.registry.sessions.lock();
+        let existing = sessions.entry(session.clone()).or_default();
+        *existing = existing.or(cost);
     }
 
     pub(super) fn forget(&self, session: &SessionId) {
-        self.board.sessions.lock().remove(session);
+        self.registry.sessions.lock().remove(session);
     }
 
     pub(super) fn cost(&self, session: &SessionId) -> Option<u64> {
-        self.board.sessions.lock().get(session).copied().flatten()
+        self.registry.sessions.lock().get(session).copied().flatten()
     }
 
     pub(super) fn commands(&self) -> Vec<SlashCommand> {
-        self.board.commands.lock().clone()
+        self.registry.commands.lock().clone()
     }
 
-    /// What is said of a session from now on, until this is dropped.
+    /// Subscribes to the events of a session until the listener is dropped.
     pub(super) fn listen(&self, session: &SessionId) -> Listener {
-        let (heard, listening) = mpsc::channel(EVENT_QUEUE);
-        self.board.listeners.lock().insert(session.clone(), heard);
-        Listener { heard: listening, session: session.clone(), board: self.board.clone() }
+        let (sender, events) = mpsc::channel(EVENT_QUEUE);
+        self.registry.listeners.lock().insert(session.clone(), sender);
+        Listener { events, session: session.clone(), registry: self.registry.clone() }
     }
 }
 
 pub(super) struct Listener {
-    pub(super) heard: mpsc::Receiver<SessionEvent>,
+    pub(super) events: mpsc::Receiver<SessionEvent>,
     session: SessionId,
-    board: Arc<SessionRegistry>,
+    registry: Arc<SessionRegistry>,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.board.listeners.lock().remove(&self.session);
+        self.registry.listeners.lock().remove(&self.session);
     }
 }
 
-/// Runs the connection until it or the program ends or is ended; nothing of the program is left then.
-async fn converse(
+/// Runs the connection until it closes, the program exits, or `kill` is cancelled. When it returns, the
+/// program and everything that it started are dead.
+async fn run_connection(
     mut running: RunningProgram,
     stdin: ChildStdin,
     stdout: ChildStdout,
@@ -244,26 +249,26 @@ async fn converse(
     connected: oneshot::Sender<ConnectionTo<Agent>>,
     kill: &CancellationToken,
 ) -> Result<Option<ExitStatus>, Error> {
-    // Closed while a handler waits for a room that is slow.
+    // The gate is closed while a handler waits for a slow room; no lines are read then.
     let (gate, open) = watch::channel(true);
     let gate = Arc::new(gate);
     let transport = agent_client_protocol::Lines::new(outgoing(stdin), incoming(stdout, open));
     let update = {
         let (session_registry, gate) = (session_registry.clone(), gate.clone());
-        async move |told: SessionNotification, _| {
-            session_registry.note(&told);
-            let heard = SessionEvent::Update(Box::new(told.update));
-            session_registry.pass_on(&told.session_id, heard, &gate).await;
+        async move |notification: SessionNotification, _| {
+            session_registry.record(&notification);
+            let event = SessionEvent::Update(Box::new(notification.update));
+            session_registry.deliver(&notification.session_id, event, &gate).await;
             Ok(())
         }
     };
-    let permission = async move |asked: RequestPermissionRequest, responder, _| {
-        let session = asked.session_id.clone();
-        let heard = SessionEvent::Permission(Box::new((asked, PendingPermission(Some(responder)))));
-        session_registry.pass_on(&session, heard, &gate).await;
+    let permission = async move |request: RequestPermissionRequest, responder, _| {
+        let session = request.session_id.clone();
+        let event = SessionEvent::Permission(Box::new((request, PendingPermission(Some(responder)))));
+        session_registry.deliver(&session, event, &gate).await;
         Ok(())
     };
-    let conversation = Client
+    let connection = Client
         .v1()
         .name("parlor")
         .on_receive_notification(update, on_receive_notification!())
@@ -273,20 +278,20 @@ async fn converse(
             agent.incoming_closed().await;
             Ok(())
         });
-    let mut conversation = pin!(conversation);
+    let mut connection = pin!(connection);
     let outcome = tokio::select! {
-        outcome = &mut conversation => outcome,
+        outcome = &mut connection => outcome,
         status = running.wait() => {
-            // What it said before it ended is still in the pipe.
-            let rest = timeout(REST, &mut conversation);
-            let _ = kill.run_until_cancelled(rest).await;
+            // Output written before the exit is still in the pipe.
+            let drained = timeout(OUTPUT_DRAIN_TIMEOUT, &mut connection);
+            let _ = kill.run_until_cancelled(drained).await;
             return Ok(status.ok());
         }
         () = kill.cancelled() => Ok(()),
     };
     let status = match kill.is_cancelled() {
         true => None,
-        false => timeout(LAG, running.wait()).await.ok().and_then(Result::ok),
+        false => timeout(EXIT_GRACE, running.wait()).await.ok().and_then(Result::ok),
     };
     if status.is_none() {
         running.stop().await;
@@ -295,24 +300,27 @@ async fn converse(
 }
 
 impl SessionRegistry {
-    /// To whoever listens to that session; what nobody listens to is history that a load repeats, or comes too late.
-    async fn pass_on(&self, session: &SessionId, heard: SessionEvent, gate: &watch::Sender<bool>) {
+    /// Delivers an event to the listener of its session, and closes the gate while the listener's queue is
+    /// full. Without a listener the event is dropped: it is history replayed by `session/load`, or the run
+    /// has ended.
+    async fn deliver(&self, session: &SessionId, event: SessionEvent, gate: &watch::Sender<bool>) {
         let listener = self.listeners.lock().get(session).cloned();
         let Some(listener) = listener else { return };
-        if let Err(mpsc::error::TrySendError::Full(heard)) = listener.try_send(heard) {
+        if let Err(mpsc::error::TrySendError::Full(event)) = listener.try_send(event) {
             gate.send_replace(false);
-            let _ = listener.send(heard).await;
+            let _ = listener.send(event).await;
             gate.send_replace(true);
         }
     }
 
-    fn note(&self, told: &SessionNotification) {
-        match &told.update {
+    /// Stores the cost or the slash commands from a notification.
+    fn record(&self, notification: &SessionNotification) {
+        match &notification.update {
             SessionUpdate::UsageUpdate(usage) => {
                 let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
                 let Some(micros) = dollars.map(|cost| (cost.amount * 1e6).round() as u64) else { return };
-                if let Some(known) = self.sessions.lock().get_mut(&told.session_id) {
-                    *known = Some(micros);
+                if let Some(cost) = self.sessions.lock().get_mut(&notification.session_id) {
+                    *cost = Some(micros);
                 }
             }
             SessionUpdate::AvailableCommandsUpdate(update) => {
@@ -327,12 +335,12 @@ impl SessionRegistry {
     }
 }
 
-/// Whatever else a program prints on its standard output is not for us.
+/// Lines from the program's stdout. Lines that are not JSON objects are skipped.
 fn incoming(
     stdout: ChildStdout,
     open: watch::Receiver<bool>,
 ) -> impl stream::Stream<Item = io::Result<String>> + Send + 'static {
-    stream::try_unfold((Lines::new(stdout, LONGEST_LINE), open), |(mut lines, mut open)| async move {
+    stream::try_unfold((Lines::new(stdout, MAX_LINE_BYTES), open), |(mut lines, mut open)| async move {
         loop {
             let _ = open.wait_for(|open| *open).await;
             match lines.next().await? {
@@ -341,14 +349,14 @@ fn incoming(
                     return Ok(Some((line, (lines, open))));
                 }
                 Some(Line::Text(_)) => {}
-                // It may have been the answer that somebody waits for.
-                Some(Line::TooLong) => return Err(io::Error::other("it sent more in one line than fits")),
+                // The skipped line may be an answer that a request waits for, so the connection fails.
+                Some(Line::TooLong) => return Err(io::Error::other("a line is too long")),
             }
         }
     })
 }
 
-/// Why a program does not listen any more is told by how it ends.
+/// Writes lines to the program's stdin. Write errors are ignored: the program's exit shows the reason.
 fn outgoing(stdin: ChildStdin) -> impl sink::Sink<String, Error = io::Error> + Send + 'static {
     sink::unfold(stdin, |mut stdin, mut line: String| async move {
         line.push('\n');
@@ -363,33 +371,33 @@ fn exit_reason(
     name: &str,
     status: Result<Option<ExitStatus>, Error>,
     kill: &CancellationToken,
-    last_words: String,
+    stderr_tail: String,
 ) -> Box<str> {
-    let mut words = match status {
-        _ if kill.is_cancelled() => return format!("{name} was ended.").into(),
-        Ok(Some(status)) => format!("{name} ended ({status})."),
+    let mut reason = match status {
+        _ if kill.is_cancelled() => return format!("{name} was stopped.").into(),
+        Ok(Some(status)) => format!("{name} exited ({status})."),
         Ok(None) => format!("{name} closed the connection."),
-        Err(error) => format!("{name} cannot be understood: {}.", told(&error)),
+        Err(error) => format!("The connection to {name} failed: {}.", error_text(&error)),
     };
-    if !last_words.is_empty() {
-        words += &format!(" It last wrote:\n{last_words}");
+    if !stderr_tail.is_empty() {
+        reason += &format!(" Its last error output:\n{stderr_tail}");
     }
-    words.into()
+    reason.into()
 }
 
-/// What an error says beyond its code.
-pub(super) fn told(error: &Error) -> String {
+/// Message and data of an ACP error as one text of at most 1,000 characters, without a full stop at its end.
+pub(super) fn error_text(error: &Error) -> String {
     let data = error.data.as_ref().map(|data| match data {
-        serde_json::Value::String(words) => words.clone(),
+        serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Object(fields) => {
-            let words = ["details", "message", "error"].iter().find_map(|field| fields.get(*field)?.as_str());
-            words.map_or_else(|| data.to_string(), str::to_owned)
+            let text = ["details", "message", "error"].iter().find_map(|field| fields.get(*field)?.as_str());
+            text.map_or_else(|| data.to_string(), str::to_owned)
         }
         data => data.to_string(),
     });
-    let words = match data {
+    let text = match data {
         Some(data) if !error.message.contains(&data) => format!("{}: {data}", error.message),
         _ => error.message.clone(),
     };
-    words.chars().take(1_000).collect::<String>().trim_end_matches('.').to_owned()
+    text.chars().take(1_000).collect::<String>().trim_end_matches('.').to_owned()
 }

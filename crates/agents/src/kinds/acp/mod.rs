@@ -1,7 +1,8 @@
-//! Kind `acp`: any program that speaks the Agent Client Protocol over its standard input and output.
+//! The agent kind `acp`: any program that implements the Agent Client Protocol (ACP) over stdin and stdout.
 //!
-//! One process serves all rooms of an agent, with a session for each. It is started for the first turn, and again for
-//! the next one after it died. We offer it no files and no terminal: it has its own, and asks before it uses them.
+//! One process serves all rooms of an agent, with one session per room. It is started for the first run,
+//! and restarted for the next run after it has died. Parlor does not offer it the optional file and
+//! terminal methods of ACP: the agent uses its own, and requests permission first.
 
 mod connection;
 mod preset;
@@ -17,7 +18,7 @@ use crate::process::Program;
 use crate::run::{RunInput, RunIo, RunResult};
 use agent_client_protocol::ErrorCode;
 use agent_client_protocol::v1::schema::{CloseSessionRequest, NewSessionRequest, SessionId};
-use connection::{Connection, told};
+use connection::{Connection, error_text};
 use parking_lot::Mutex;
 use parlor_model::{Activity, RoomId, RunEvent};
 use std::collections::HashMap;
@@ -27,9 +28,9 @@ use std::sync::Arc;
 
 pub struct Acp {
     program: Program,
-    /// What people are told it is.
+    /// Name of the program for messages to users.
     name: Box<str>,
-    /// Held while it is started: who comes second uses what the first one started.
+    /// The running process. Locked during the start, so that concurrent runs share one process.
     current: tokio::sync::Mutex<Option<Arc<Connection>>>,
     rooms: Mutex<HashMap<RoomId, SessionId>>,
     commands: Mutex<Vec<SlashCommand>>,
@@ -45,14 +46,14 @@ impl Acp {
             None => Program::default(),
             Some(_) if !agent_config.command.is_empty() => {
                 return Err(format!(
-                    "{} brings its own program; for another one, say acp",
+                    "{} has its own program; to run another program, use acp",
                     agent_config.kind
                 )
                 .into());
             }
             Some(name) => preset::preset(name).ok_or_else(|| {
-                let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-                format!("acp:{name} is not known here: {}", known.join(", "))
+                let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+                format!("acp:{name} is not a preset; the presets are {}", names.join(", "))
             })?,
         };
         let program = agent_config.program(program);
@@ -65,38 +66,38 @@ impl Acp {
         })
     }
 
-    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
+    pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
         let connection = tokio::select! {
             biased;
-            () = stage.stopped() => return RunResult::Stopped,
-            connection = self.connection(Some(stage)) => connection,
+            () = run_io.stopped() => return RunResult::Stopped,
+            connection = self.connection(Some(run_io)) => connection,
         };
         let connection = match connection {
             Ok(connection) => connection,
-            Err(why) => return RunResult::Failed(why),
+            Err(reason) => return RunResult::Failed(reason),
         };
         let session = tokio::select! {
             biased;
-            () = stage.stopped() => return RunResult::Stopped,
-            session = self.session(&connection, turn, stage) => session,
+            () = run_io.stopped() => return RunResult::Stopped,
+            session = self.session(&connection, run_input, run_io) => session,
         };
-        let ending = match session {
+        let result = match session {
             Ok(session) => {
-                self.rooms.lock().insert(turn.request.room.clone(), session.clone());
-                let words = prompt_text(turn, &connection.commands());
-                session::play(&connection, &session, &self.name, words, stage).await
+                self.rooms.lock().insert(run_input.request.room.clone(), session.clone());
+                let prompt = prompt_text(run_input, &connection.commands());
+                session::execute_prompt(&connection, &session, &self.name, prompt, run_io).await
             }
-            Err(ending) => ending,
+            Err(result) => result,
         };
         *self.commands.lock() = connection.commands();
-        ending
+        result
     }
 
     pub(super) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The session of that room is over.
+    /// Discards the session of that room; the next run there starts a new one.
     pub fn forget(&self, room: &RoomId) {
         let session = self.rooms.lock().remove(room);
         if let (Some(session), Ok(current)) = (session, self.current.try_lock())
@@ -106,12 +107,13 @@ impl Acp {
         }
     }
 
-    /// What it understands after a slash, as far as it has said so.
+    /// Slash commands that the agent has announced so far.
     pub fn commands(&self) -> Vec<SlashCommand> {
         self.commands.lock().clone()
     }
 
-    /// What `doctor` says of it. Starts it, and opens a session: nothing less tells whether it is signed in.
+    /// Checks the agent for `parlor gateway doctor`. Starts the program and opens a session, which is the
+    /// only way to find out whether it is signed in.
     pub async fn examine(&self) -> Vec<Finding> {
         let failure = |what: String, fix: String| {
             vec![Finding { state: Health::Failure, what: what.into(), fix: Some(fix.into()) }]
@@ -121,20 +123,20 @@ impl Acp {
             let folder = folder.display();
             return failure(format!("Its directory {folder} is missing."), format!("mkdir -p {folder}"));
         }
-        if let Err(error) = self.program.found() {
+        if let Err(error) = self.program.locate() {
             return failure(format!("{error}."), preset::how_to_install(&self.program));
         }
         let connection = match self.connection(None).await {
             Ok(connection) => connection,
-            Err(why) => return failure(why.into(), preset::how_to_update(&self.program)),
+            Err(reason) => return failure(reason.into(), preset::how_to_update(&self.program)),
         };
         let version = connection.info.as_ref().map(|info| format!(" {}", info.version)).unwrap_or_default();
         match connection.request(NewSessionRequest::new(folder)).await {
             Ok(opened) => {
-                if connection.abilities.session_capabilities.close.is_some() {
+                if connection.capabilities.session_capabilities.close.is_some() {
                     let _ = connection.request(CloseSessionRequest::new(opened.session_id)).await;
                 }
-                let what = format!("{}{version} answers and is ready.", self.name);
+                let what = format!("{}{version} is ready.", self.name);
                 vec![Finding { state: Health::Ok, what: what.into(), fix: None }]
             }
             Err(error) if error.code == ErrorCode::AUTH_REQUIRED => failure(
@@ -142,22 +144,22 @@ impl Acp {
                 preset::how_to_sign_in(&self.program),
             ),
             Err(error) => failure(
-                format!("{}{version} opens no session: {}.", self.name, told(&error)),
+                format!("{}{version} cannot open a session: {}.", self.name, error_text(&error)),
                 preset::how_to_update(&self.program),
             ),
         }
     }
 
-    /// The one that runs, or a new one.
-    async fn connection(&self, stage: Option<&RunIo>) -> Result<Arc<Connection>, Box<str>> {
+    /// Returns the connection to the running process, or starts a new process.
+    async fn connection(&self, run_io: Option<&RunIo>) -> Result<Arc<Connection>, Box<str>> {
         let mut current = self.current.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.has_ended()) {
             return Ok(connection.clone());
         }
-        if let Some(stage) = stage {
+        if let Some(run_io) = run_io {
             let detail = Some(format!("Starting {}", self.name).into());
-            let _ = stage
-                .tell(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None })
+            let _ = run_io
+                .send_event(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None })
                 .await;
         }
         let connection = Arc::new(Connection::open(&self.program, &self.name).await?);
@@ -165,15 +167,16 @@ impl Acp {
         Ok(connection)
     }
 
-    /// The session of this room: the one that is open, the one of an earlier process, or a new one.
+    /// Returns the open session of the room, or resumes the session of an earlier process, or opens a new
+    /// one.
     async fn session(
         &self,
         connection: &Connection,
-        turn: &RunInput,
-        stage: &RunIo,
+        run_input: &RunInput,
+        run_io: &RunIo,
     ) -> Result<SessionId, RunResult> {
-        if let Some(earlier) = turn.session.as_deref().map(SessionId::new)
-            && (connection.knows(&earlier)
+        if let Some(earlier) = run_input.session.as_deref().map(SessionId::new)
+            && (connection.has_session(&earlier)
                 || session::resume_session(connection, &earlier, &self.directory()).await)
         {
             return Ok(earlier);
@@ -182,14 +185,14 @@ impl Acp {
             Ok(opened) => opened.session_id,
             Err(error) => return Err(session::failure(connection, &self.name, &error).await),
         };
-        connection.has_session(&opened, Some(0));
-        match stage.remember(&*opened.0).await {
+        connection.add_session(&opened, Some(0));
+        match run_io.save_session(&*opened.0).await {
             Ok(()) => Ok(opened),
             Err(_) => Err(RunResult::Stopped),
         }
     }
 
-    /// The protocol wants it absolute.
+    /// Working directory as an absolute path, which ACP requires.
     fn directory(&self) -> PathBuf {
         let directory = self.program.directory.as_deref().unwrap_or(Path::new("."));
         std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned())

@@ -1,4 +1,4 @@
-//! Well-known programs that speak the protocol: only their command lines, and what to do when they do not work.
+//! Presets for well-known ACP programs: command lines, and remedies when a program does not work.
 
 use crate::process::Program;
 use std::ffi::OsStr;
@@ -8,11 +8,11 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Preset {
     pub name: &'static str,
-    /// As people know it.
+    /// Product name, for messages to users.
     title: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
-    /// Fetched and run by `npx` where the program itself is not installed.
+    /// npm package that `npx` downloads and runs if the program is not installed.
     package: Option<&'static str>,
     install: &'static str,
     sign_in: &'static str,
@@ -57,19 +57,21 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The program of a preset, as it is called on this machine.
+/// Returns the command line of a preset: the installed program, or `npx` with its package.
 pub fn preset(name: &str) -> Option<Program> {
     let preset = PRESETS.iter().find(|preset| preset.name == name)?;
-    let own = Program {
+    let installed = Program {
         program: preset.program.into(),
         arguments: preset.arguments.iter().map(Into::into).collect(),
         ..Program::default()
     };
     match preset.package {
-        Some(package) if own.found().is_err() => {
-            Some(Program { program: "npx".into(), arguments: vec!["--yes".into(), package.into()], ..own })
-        }
-        _ => Some(own),
+        Some(package) if installed.locate().is_err() => Some(Program {
+            program: "npx".into(),
+            arguments: vec!["--yes".into(), package.into()],
+            ..installed
+        }),
+        _ => Some(installed),
     }
 }
 
@@ -84,14 +86,14 @@ pub(super) fn how_to_install(program: &Program) -> String {
     match of(program) {
         Some(_) if program.program == "npx" => "Install Node.js, which brings npx: https://nodejs.org".into(),
         Some(preset) => format!("Install it: {}", preset.install),
-        None => "Install it, or give its full path.".into(),
+        None => "Install it, or use its full path.".into(),
     }
 }
 
 pub(super) fn how_to_update(program: &Program) -> String {
     match of(program) {
         Some(preset) => format!("Install its newest version: {}@latest", preset.install),
-        None => "Start it by hand and see what it says; it has to speak the Agent Client Protocol.".into(),
+        None => "Start it by hand and check its output; it must support the Agent Client Protocol.".into(),
     }
 }
 
@@ -102,14 +104,14 @@ pub(super) fn how_to_sign_in(program: &Program) -> String {
     }
 }
 
-/// The preset that this is, also where it was given by its path.
+/// Finds the preset that a program belongs to, also if it was configured by its path.
 fn of(program: &Program) -> Option<&'static Preset> {
-    let called = file_name(&program.program);
+    let file_name = file_name(&program.program);
     PRESETS.iter().find(|preset| {
-        let fetched = preset.package.is_some_and(|package| {
+        let runs_package = preset.package.is_some_and(|package| {
             program.arguments.iter().any(|argument| argument.to_string_lossy().starts_with(package))
         });
-        called == preset.program || (called == "npx" && fetched)
+        file_name == preset.program || (file_name == "npx" && runs_package)
     })
 }
 
@@ -125,18 +127,18 @@ mod tests {
     fn presets_fill_in_the_command_line() {
         let line = |name: &str| {
             let program = preset(name)?;
-            let words = program.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
-            Some([file_name(&program.program)].into_iter().chain(words).collect::<Vec<_>>().join(" "))
+            let arguments = program.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
+            Some([file_name(&program.program)].into_iter().chain(arguments).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(line("gemini").as_deref(), Some("gemini --acp"));
         assert_eq!(line("opencode").as_deref(), Some("opencode acp"));
         assert!(line("claude").unwrap().ends_with("claude-agent-acp"));
         assert!(line("codex").unwrap().ends_with("codex-acp"));
-        assert_eq!(line("someone"), None);
+        assert_eq!(line("unknown"), None);
     }
 
     #[test]
-    fn every_preset_knows_itself_and_what_to_do() {
+    fn every_preset_has_a_name_and_remedies() {
         for Preset { name, title, .. } in PRESETS {
             let program = preset(name).unwrap();
             assert_eq!(name_of(&program), *title);

@@ -1,8 +1,9 @@
-//! One prompt in one session, from its first word to its end.
+//! Executes one prompt in one ACP session and forwards its output.
 //!
-//! Owns: that a stop ends it soon, whatever the agent does; that a question is answered, or called off.
+//! Owns: a stop ends the prompt within `STOP_GRACE`, whatever the agent does; every permission request is
+//! answered or cancelled.
 
-use super::connection::{Connection, Listener, PendingPermission, SessionEvent, told};
+use super::connection::{Connection, Listener, PendingPermission, SessionEvent, error_text};
 use super::translate::{AcpOutput, AcpTranslator};
 use crate::kinds::tools;
 use crate::run::{OutputClosed, RunIo, RunResult};
@@ -20,45 +21,48 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// For an agent that was told to stop; then its program is ended.
-const GRACE: Duration = Duration::from_millis(300);
-/// Questions that are open at once; the hub takes no more of a turn.
-const MOST_QUESTIONS: usize = 20;
+/// Time for an agent to end a cancelled prompt before its program is killed.
+const STOP_GRACE: Duration = Duration::from_millis(300);
+/// Maximum number of open permission requests, which is the hub's limit per run. Further requests are
+/// cancelled.
+const MAX_OPEN_REQUESTS: usize = 20;
 
-/// Opens a session of an earlier process again, if the agent can and knows it still.
+/// Reopens a session of an earlier process. Returns `false` if the agent does not support this or lost the
+/// session.
 pub(super) async fn resume_session(connection: &Connection, session: &SessionId, folder: &Path) -> bool {
-    let (abilities, id) = (&connection.abilities, session.clone());
-    let opened = if abilities.session_capabilities.resume.is_some() {
+    let (capabilities, id) = (&connection.capabilities, session.clone());
+    let opened = if capabilities.session_capabilities.resume.is_some() {
         connection.request(ResumeSessionRequest::new(id, folder)).await.is_ok()
-    } else if abilities.load_session {
+    } else if capabilities.load_session {
         connection.request(LoadSessionRequest::new(id, folder)).await.is_ok()
     } else {
         false
     };
     if opened {
-        connection.has_session(session, None);
+        connection.add_session(session, None);
     }
     opened
 }
 
-pub(super) async fn play(
+pub(super) async fn execute_prompt(
     connection: &Connection,
     session: &SessionId,
     name: &str,
-    words: String,
-    stage: &RunIo,
+    prompt: String,
+    run_io: &RunIo,
 ) -> RunResult {
     let cost_before = connection.cost(session);
     let mut listener = connection.listen(session);
-    let words = ContentBlock::Text(TextContent::new(words));
-    // Whoever drops this turn in the middle wants the agent to stop, too.
-    let unfinished = KillUnlessFinished(Some(connection));
-    let mut answer = pin!(connection.begin(PromptRequest::new(session.clone(), vec![words])));
-    let mut performance = PromptRun { stage, translation: AcpTranslator::default() };
+    let prompt = ContentBlock::Text(TextContent::new(prompt));
+    // If the caller drops this future before the prompt is answered, the agent must stop too.
+    let kill_guard = KillUnlessFinished(Some(connection));
+    let mut answer =
+        pin!(connection.request_without_timeout(PromptRequest::new(session.clone(), vec![prompt])));
+    let mut prompt_run = PromptRun { run_io, translator: AcpTranslator::default() };
     let outcome = tokio::select! {
         biased;
-        () = stage.stopped() => Err(OutputClosed),
-        outcome = performance.follow(&mut listener, answer.as_mut()) => outcome,
+        () = run_io.stopped() => Err(OutputClosed),
+        outcome = prompt_run.follow(&mut listener, answer.as_mut()) => outcome,
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -68,15 +72,15 @@ pub(super) async fn play(
                 connection.forget(session);
                 return RunResult::Stopped;
             }
-            unfinished.settle();
+            kill_guard.disarm();
             return RunResult::Stopped;
         }
     };
-    unfinished.settle();
-    let spent = outcome.as_ref().ok().and_then(|answer| spent(answer, cost_before, connection.cost(session)));
-    let report = spent.map(|spent| RunEvent::Usage(UsageReport { spent: Some(spent), context: None }));
-    for event in performance.translation.changes().into_iter().chain(report) {
-        if stage.tell(event).await.is_err() {
+    kill_guard.disarm();
+    let usage = outcome.as_ref().ok().and_then(|answer| usage(answer, cost_before, connection.cost(session)));
+    let report = usage.map(|usage| RunEvent::Usage(UsageReport { spent: Some(usage), context: None }));
+    for event in prompt_run.translator.changes().into_iter().chain(report) {
+        if run_io.send_event(event).await.is_err() {
             return RunResult::Stopped;
         }
     }
@@ -84,22 +88,22 @@ pub(super) async fn play(
         Ok(StopReason::EndTurn) => RunResult::Finished,
         Ok(StopReason::Cancelled) => RunResult::Stopped,
         Ok(StopReason::MaxTokens) => {
-            RunResult::Failed("The answer grew longer than the model may write.".into())
+            RunResult::Failed("The answer reached the maximum length of the model.".into())
         }
         Ok(StopReason::MaxTurnRequests) => {
-            RunResult::Failed("The agent asked its model as often as it may in one turn.".into())
+            RunResult::Failed("The agent reached the maximum number of model requests for one turn.".into())
         }
-        Ok(StopReason::Refusal) => RunResult::Failed("The model refuses to go on with this.".into()),
-        Ok(_) => RunResult::Failed("The agent ended its turn for a reason that is not known here.".into()),
+        Ok(StopReason::Refusal) => RunResult::Failed("The model refused to continue.".into()),
+        Ok(_) => RunResult::Failed("The agent ended its turn for an unknown reason.".into()),
         Err(error) => failure(connection, name, &error).await,
     }
 }
 
-/// Ends the program when it is dropped before the prompt was answered.
+/// Kills the program when dropped, unless it was disarmed because the prompt has ended.
 struct KillUnlessFinished<'a>(Option<&'a Connection>);
 
 impl KillUnlessFinished<'_> {
-    fn settle(mut self) {
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
@@ -112,97 +116,101 @@ impl Drop for KillUnlessFinished<'_> {
     }
 }
 
-/// Whether the agent has ended its turn by itself; what it still says is not heard.
+/// Waits for the agent to end a cancelled prompt, and discards its output. Returns `false` after the grace
+/// period.
 async fn await_stop<A: Future>(listener: &mut Listener, mut answer: Pin<&mut A>) -> bool {
     let ended = async {
         loop {
             tokio::select! {
                 _ = answer.as_mut() => return,
-                heard = listener.heard.recv() => drop(heard),
+                event = listener.events.recv() => drop(event),
             }
         }
     };
-    timeout(GRACE, ended).await.is_ok()
+    timeout(STOP_GRACE, ended).await.is_ok()
 }
 
 struct PromptRun<'a> {
-    stage: &'a RunIo,
-    translation: AcpTranslator,
+    run_io: &'a RunIo,
+    translator: AcpTranslator,
 }
 
 impl PromptRun<'_> {
-    /// Until the agent answers the prompt.
+    /// Forwards output and permission requests until the agent answers the prompt.
     async fn follow(
         &mut self,
         listener: &mut Listener,
         mut answer: Pin<&mut impl Future<Output = Result<PromptResponse, Error>>>,
     ) -> Result<Result<PromptResponse, Error>, OutputClosed> {
-        let mut questions = FuturesUnordered::new();
+        let mut requests = FuturesUnordered::new();
         let answer = loop {
-            let heard = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                Some(asked) = questions.next() => {
-                    asked?;
+                Some(answered) = requests.next() => {
+                    answered?;
                     continue;
                 }
-                Some(heard) = listener.heard.recv() => heard,
+                Some(event) = listener.events.recv() => event,
                 answer = answer.as_mut() => break answer,
             };
-            if let Some((call, options, question)) = self.show(heard).await?
-                && questions.len() < MOST_QUESTIONS
+            if let Some((call, options, pending)) = self.forward(event).await?
+                && requests.len() < MAX_OPEN_REQUESTS
             {
-                let (tool, input) = self.translation.question(call);
-                questions.push(ask(self.stage, tool, input, options, question));
+                let (tool, input) = self.translator.permission_request(call);
+                requests.push(request_permission(self.run_io, tool, input, options, pending));
             }
         };
-        // Whatever was told before the answer is here already; questions are called off with the turn.
-        while let Ok(heard) = listener.heard.try_recv() {
-            self.show(heard).await?;
+        // All events sent before the answer are already queued. Open permission requests are dropped, which
+        // cancels them.
+        while let Ok(event) = listener.events.try_recv() {
+            self.forward(event).await?;
         }
         Ok(answer)
     }
 
-    async fn show(
+    /// Sends the output for an event; returns a permission request, which the caller has to answer.
+    async fn forward(
         &mut self,
-        heard: SessionEvent,
+        event: SessionEvent,
     ) -> Result<Option<(ToolCallUpdate, Vec<PermissionOption>, PendingPermission)>, OutputClosed> {
-        match heard {
+        match event {
             SessionEvent::Update(update) => {
-                for shown in self.translation.of(*update) {
-                    match shown {
-                        AcpOutput::Chunk(chunk) => self.stage.show(chunk).await?,
-                        AcpOutput::Event(event) => self.stage.tell(event).await?,
+                for output in self.translator.translate(*update) {
+                    match output {
+                        AcpOutput::Chunk(chunk) => self.run_io.send_chunk(chunk).await?,
+                        AcpOutput::Event(event) => self.run_io.send_event(event).await?,
                     }
                 }
                 Ok(None)
             }
-            SessionEvent::Permission(asked) => {
-                let (asked, question) = *asked;
-                Ok(Some((asked.tool_call, asked.options, question)))
+            SessionEvent::Permission(permission) => {
+                let (request, pending) = *permission;
+                Ok(Some((request.tool_call, request.options, pending)))
             }
         }
     }
 }
 
-async fn ask(
-    stage: &RunIo,
+async fn request_permission(
+    run_io: &RunIo,
     tool: String,
     input: String,
     options: Vec<PermissionOption>,
-    question: PendingPermission,
+    pending: PendingPermission,
 ) -> Result<(), OutputClosed> {
-    let verdict = tools::may(stage, &tool, &input).await?;
-    question.answer(chosen(&verdict, &options));
+    let outcome = tools::request_permission(run_io, &tool, &input).await?;
+    pending.answer(selected_option(&outcome, &options));
     Ok(())
 }
 
-/// What people decided holds for this once: rules about always are the hub's, where they can be seen and taken back.
-fn chosen(verdict: &PermissionOutcome, options: &[PermissionOption]) -> RequestPermissionOutcome {
-    let wanted = match verdict {
+/// Maps a decision to the agent's options for a single call. The options for permanent permissions are
+/// never chosen: approval rules belong to the hub, where users can see and revoke them.
+fn selected_option(outcome: &PermissionOutcome, options: &[PermissionOption]) -> RequestPermissionOutcome {
+    let kind = match outcome {
         PermissionOutcome::Allowed => PermissionOptionKind::AllowOnce,
         PermissionOutcome::Denied { .. } | PermissionOutcome::Expired => PermissionOptionKind::RejectOnce,
     };
-    match options.iter().find(|option| option.kind == wanted) {
+    match options.iter().find(|option| option.kind == kind) {
         Some(option) => {
             RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone()))
         }
@@ -210,8 +218,9 @@ fn chosen(verdict: &PermissionOutcome, options: &[PermissionOption]) -> RequestP
     }
 }
 
-/// Of this turn, if it said so. What a session has cost before it was taken up is not this turn's.
-fn spent(answer: &PromptResponse, cost_before: Option<u64>, cost: Option<u64>) -> Option<Usage> {
+/// Usage of this run, if the agent reported it. The cost is the difference to the session's cost before the
+/// run.
+fn usage(answer: &PromptResponse, cost_before: Option<u64>, cost: Option<u64>) -> Option<Usage> {
     let cost = cost.zip(cost_before).map(|(now, before)| now.saturating_sub(before));
     let usage = match &answer.usage {
         Some(usage) => Usage {
@@ -229,11 +238,14 @@ fn spent(answer: &PromptResponse, cost_before: Option<u64>, cost: Option<u64>) -
 pub(super) async fn failure(connection: &Connection, name: &str, error: &Error) -> RunResult {
     if error.code == ErrorCode::AUTH_REQUIRED {
         return RunResult::Failed(
-            format!("{name} is not signed in on this machine. `parlor doctor` says how to do it.").into(),
+            format!("{name} is not signed in on this machine. Run `parlor doctor` to see how to sign in.")
+                .into(),
         );
     }
     let lost = agent_client_protocol::is_incoming_transport_closed(error)
         || agent_client_protocol::is_connection_terminated(error);
-    let why = if lost { connection.exit_reason().await } else { None };
-    RunResult::Failed(why.unwrap_or_else(|| format!("{name} says: {}.", told(error)).into()))
+    let reason = if lost { connection.exit_reason().await } else { None };
+    RunResult::Failed(
+        reason.unwrap_or_else(|| format!("{name} reports an error: {}.", error_text(error)).into()),
+    )
 }

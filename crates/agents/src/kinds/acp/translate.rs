@@ -1,4 +1,4 @@
-//! From what an agent tells of its session to what a room is shown. Pure: keeps what a turn has told so far.
+//! Translates ACP session updates to chunks and run events. Pure: its only state is that of the current run.
 
 use super::super::tools::{self, cut, line};
 use agent_client_protocol::v1::schema::{
@@ -11,14 +11,18 @@ use parlor_model::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-const MOST_FILES: usize = 20;
-const LONGEST_LINE: usize = 2_000;
-const LONGEST_NAME: usize = 200;
-const LONGEST_DIFF: usize = 8_000;
-/// Of what a tool prints at once: nobody reads more.
-const MOST_LINES: usize = 50;
-/// Calls that were begun and never ended; an agent that has more has lost count, and so may we.
-const MOST_CALLS: usize = 1_000;
+/// Maximum number of changed files in a report; further files are only counted.
+const MAX_FILES: usize = 20;
+/// Maximum characters of a file path or of a line of tool output.
+const MAX_LINE_CHARS: usize = 2_000;
+/// Maximum characters of a tool name.
+const MAX_NAME_CHARS: usize = 200;
+/// Maximum bytes of a file's diff.
+const MAX_DIFF_BYTES: usize = 8_000;
+/// Maximum lines of tool output sent per update; further lines are dropped.
+const MAX_LINES: usize = 50;
+/// Maximum number of open tool calls. An agent with more never ends its calls, so all of them are discarded.
+const MAX_CALLS: usize = 1_000;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum AcpOutput {
@@ -26,16 +30,17 @@ pub(super) enum AcpOutput {
     Event(RunEvent),
 }
 
-/// What one turn has told.
+/// Translator for the updates of one run.
 #[derive(Debug, Default)]
 pub(super) struct AcpTranslator {
     calls: HashMap<Box<str>, Call>,
     changed: Vec<ChangedFile>,
     left_out: u32,
+    /// Used and total tokens of the context window, as last reported.
     window: Option<(u64, u64)>,
 }
 
-/// A tool call as it stands.
+/// Current state of a tool call, merged from its updates.
 #[derive(Debug, Default)]
 struct Call {
     name: Option<String>,
@@ -44,17 +49,17 @@ struct Call {
     input: Option<Value>,
     content: Vec<ToolCallContent>,
     output: Option<Value>,
-    /// The room has been told what goes in.
-    shown: bool,
-    /// So much of what came out was told line by line.
-    told: usize,
+    /// Whether the tool's input was sent to the room.
+    input_sent: bool,
+    /// Bytes of the tool's output that were sent line by line.
+    sent_bytes: usize,
 }
 
 impl AcpTranslator {
-    pub(super) fn of(&mut self, update: SessionUpdate) -> Vec<AcpOutput> {
+    pub(super) fn translate(&mut self, update: SessionUpdate) -> Vec<AcpOutput> {
         match update {
-            SessionUpdate::AgentMessageChunk(chunk) => said(ChunkKind::Text, chunk.content),
-            SessionUpdate::AgentThoughtChunk(chunk) => said(ChunkKind::Thinking, chunk.content),
+            SessionUpdate::AgentMessageChunk(chunk) => text_chunk(ChunkKind::Text, chunk.content),
+            SessionUpdate::AgentThoughtChunk(chunk) => text_chunk(ChunkKind::Thinking, chunk.content),
             SessionUpdate::ToolCall(call) => {
                 let fields = ToolCallUpdateFields::new()
                     .kind(call.kind)
@@ -67,25 +72,27 @@ impl AcpTranslator {
                 self.call(ToolCallUpdate::new(call.tool_call_id, fields))
             }
             SessionUpdate::ToolCallUpdate(update) => self.call(update),
-            SessionUpdate::Plan(plan) => planned(&plan).map(AcpOutput::Event).into_iter().collect(),
-            SessionUpdate::UsageUpdate(usage) => self.fill(usage.used, usage.size).into_iter().collect(),
+            SessionUpdate::Plan(plan) => plan_event(&plan).map(AcpOutput::Event).into_iter().collect(),
+            SessionUpdate::UsageUpdate(usage) => {
+                self.context_usage(usage.used, usage.size).into_iter().collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    /// What a permission is asked for: the tool, and its exact input.
-    pub(super) fn question(&mut self, update: ToolCallUpdate) -> (String, String) {
+    /// The tool and the exact input for a permission request.
+    pub(super) fn permission_request(&mut self, update: ToolCallUpdate) -> (String, String) {
         let id: Box<str> = update.tool_call_id.0.as_ref().into();
-        let whole = serde_json::to_value(&update).unwrap_or_default();
+        let whole_update = serde_json::to_value(&update).unwrap_or_default();
         let call = self.calls.entry(id).or_default();
-        call.take(update.fields);
-        // A title is made up anew for each call: a rule about it would mean nothing.
-        let tool = call.name.clone().unwrap_or_else(|| word(call.kind).into());
-        let input = call.input.as_ref().filter(|input| !is_empty(input)).unwrap_or(&whole);
+        call.merge(update.fields);
+        // The title differs for each call, so an approval rule for it would never match again.
+        let tool = call.name.clone().unwrap_or_else(|| kind_name(call.kind).into());
+        let input = call.input.as_ref().filter(|input| !is_empty(input)).unwrap_or(&whole_update);
         (tool, input.to_string())
     }
 
-    /// The files that were changed, if any were.
+    /// Report of the changed files; `None` if there are none.
     pub(super) fn changes(&mut self) -> Option<RunEvent> {
         let (files, left_out) = (std::mem::take(&mut self.changed), std::mem::take(&mut self.left_out));
         (!files.is_empty()).then_some(RunEvent::Changes(ChangeReport { files, left_out }))
@@ -93,61 +100,61 @@ impl AcpTranslator {
 
     fn call(&mut self, update: ToolCallUpdate) -> Vec<AcpOutput> {
         let id: Box<str> = update.tool_call_id.0.as_ref().into();
-        if self.calls.len() >= MOST_CALLS && !self.calls.contains_key(&id) {
+        if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&id) {
             self.calls.clear();
         }
         let status = update.fields.status.unwrap_or_default();
         let call = self.calls.entry(id.clone()).or_default();
-        call.take(update.fields);
+        call.merge(update.fields);
         let ended = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
-        // Some announce a call before they know its input, and tell that a moment later.
-        let known = call.input.as_ref().is_some_and(|input| !is_empty(input));
-        let mut shown = Vec::new();
-        if !call.shown && (known || ended || status == ToolCallStatus::InProgress) {
-            call.shown = true;
+        // Some agents announce a call without input and send the input in a later update.
+        let has_input = call.input.as_ref().is_some_and(|input| !is_empty(input));
+        let mut output = Vec::new();
+        if !call.input_sent && (has_input || ended || status == ToolCallStatus::InProgress) {
+            call.input_sent = true;
             let input = call.input.as_ref().filter(|input| !is_empty(input)).cloned();
             let input = input.unwrap_or_else(|| json!({ "title": call.title }));
-            shown.push(AcpOutput::Chunk(tools::used(&id, call.label(), &input.to_string())));
+            output.push(AcpOutput::Chunk(tools::used(&id, call.label(), &input.to_string())));
         }
-        if !ended && call.shown {
-            shown.extend(call.progress().map(AcpOutput::Event));
+        if !ended && call.input_sent {
+            output.extend(call.progress().map(AcpOutput::Event));
         }
         if ended {
-            let call = self.calls.remove(&id).expect("it was entered above");
+            let call = self.calls.remove(&id).expect("the call was inserted above");
             let failed = status == ToolCallStatus::Failed;
-            shown.push(AcpOutput::Chunk(tools::returned(&id, call.label(), &call.result(), failed)));
+            output.push(AcpOutput::Chunk(tools::returned(&id, call.label(), &call.result(), failed)));
             if !failed {
-                self.note(&call.content);
+                self.record_changes(&call.content);
             }
         }
-        shown
+        output
     }
 
-    fn note(&mut self, content: &[ToolCallContent]) {
+    fn record_changes(&mut self, content: &[ToolCallContent]) {
         for part in content {
             let ToolCallContent::Diff(diff) = part else { continue };
-            let path: Box<str> = line(&diff.path.to_string_lossy(), LONGEST_LINE).into();
+            let path: Box<str> = line(&diff.path.to_string_lossy(), MAX_LINE_CHARS).into();
             let (old, new) = (diff.old_text.as_deref().unwrap_or_default(), &*diff.new_text);
             let (removed, added) = (old.lines().count(), new.lines().count());
             let summary = match &diff.old_text {
                 None => format!("new, {added} lines"),
-                Some(_) => format!("{removed} lines became {added}"),
+                Some(_) => format!("{removed} lines replaced by {added}"),
             };
             let signed = |sign: char, text: &str| {
                 text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
             };
             let text = signed('-', old) + &signed('+', new);
             let file =
-                ChangedFile { path, summary: summary.into(), diff: Some(cut(&text, LONGEST_DIFF).into()) };
-            match self.changed.iter().position(|known| known.path == file.path) {
+                ChangedFile { path, summary: summary.into(), diff: Some(cut(&text, MAX_DIFF_BYTES).into()) };
+            match self.changed.iter().position(|existing| existing.path == file.path) {
                 Some(at) => self.changed[at] = file,
-                None if self.changed.len() < MOST_FILES => self.changed.push(file),
+                None if self.changed.len() < MAX_FILES => self.changed.push(file),
                 None => self.left_out += 1,
             }
         }
     }
 
-    fn fill(&mut self, used: u64, size: u64) -> Option<AcpOutput> {
+    fn context_usage(&mut self, used: u64, size: u64) -> Option<AcpOutput> {
         if self.window.replace((used, size)) == Some((used, size)) {
             return None;
         }
@@ -167,7 +174,7 @@ impl AcpTranslator {
 }
 
 impl Call {
-    fn take(&mut self, fields: ToolCallUpdateFields) {
+    fn merge(&mut self, fields: ToolCallUpdateFields) {
         if let Some(name) = fields.name.filter(|name| !name.trim().is_empty()) {
             self.name = Some(name);
         }
@@ -188,26 +195,26 @@ impl Call {
         match &self.name {
             Some(name) => name,
             None if !self.title.trim().is_empty() => &self.title,
-            None => word(self.kind),
+            None => kind_name(self.kind),
         }
     }
 
-    /// The lines that came out since, where the agent tells all that came out so far each time.
+    /// New complete lines of output since the last update. Each update repeats the whole output so far.
     fn progress(&mut self) -> impl Iterator<Item = RunEvent> {
         let texts = self.content.iter().filter_map(|part| match part {
-            ToolCallContent::Content(content) => Some(words(&content.content)),
+            ToolCallContent::Content(content) => Some(content_text(&content.content)),
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");
         let end = text.rfind('\n').map_or(0, |end| end + 1);
-        let new = text.get(self.told..end).unwrap_or_default().to_owned();
-        self.told = self.told.max(end);
-        let tool: Box<str> = line(self.label(), LONGEST_NAME).into();
+        let new = text.get(self.sent_bytes..end).unwrap_or_default().to_owned();
+        self.sent_bytes = self.sent_bytes.max(end);
+        let tool: Box<str> = line(self.label(), MAX_NAME_CHARS).into();
         let lines: Vec<Box<str>> = new
             .lines()
             .filter(|line| !line.trim().is_empty())
-            .take(MOST_LINES)
-            .map(|text| line(text, LONGEST_LINE).into())
+            .take(MAX_LINES)
+            .map(|text| line(text, MAX_LINE_CHARS).into())
             .collect();
         lines.into_iter().map(move |line| RunEvent::ToolProgress {
             tool: tool.clone(),
@@ -218,7 +225,7 @@ impl Call {
 
     fn result(&self) -> String {
         let parts = self.content.iter().filter_map(|part| match part {
-            ToolCallContent::Content(content) => Some(words(&content.content)),
+            ToolCallContent::Content(content) => Some(content_text(&content.content)),
             ToolCallContent::Diff(diff) => Some(format!("{} was changed.", diff.path.display())),
             _ => None,
         });
@@ -232,29 +239,29 @@ impl Call {
     }
 }
 
-fn said(kind: ChunkKind, content: ContentBlock) -> Vec<AcpOutput> {
-    let text = words(&content);
+fn text_chunk(kind: ChunkKind, content: ContentBlock) -> Vec<AcpOutput> {
+    let text = content_text(&content);
     if text.is_empty() {
         return Vec::new();
     }
     vec![AcpOutput::Chunk(Chunk { kind, content: text.into(), metadata: None })]
 }
 
-fn words(content: &ContentBlock) -> String {
+fn content_text(content: &ContentBlock) -> String {
     match content {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(_) => "[an image]".into(),
-        ContentBlock::Audio(_) => "[a sound]".into(),
+        ContentBlock::Image(_) => "[image]".into(),
+        ContentBlock::Audio(_) => "[audio]".into(),
         ContentBlock::ResourceLink(link) => link.uri.clone(),
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::TextResourceContents(text) => text.text.clone(),
-            _ => "[a file]".into(),
+            _ => "[file]".into(),
         },
         _ => String::new(),
     }
 }
 
-fn planned(plan: &Entries) -> Option<RunEvent> {
+fn plan_event(plan: &Entries) -> Option<RunEvent> {
     tools::plan(plan.entries.iter().map(|entry| {
         let state = match entry.status {
             PlanEntryStatus::Completed => StepState::Done,
@@ -265,7 +272,7 @@ fn planned(plan: &Entries) -> Option<RunEvent> {
     }))
 }
 
-fn word(kind: ToolKind) -> &'static str {
+fn kind_name(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
         ToolKind::Edit => "edit",
@@ -292,26 +299,30 @@ fn is_empty(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    /// The lines that are told when an agent has told so much of what came out.
-    fn lines(translation: &mut AcpTranslator, text: &str) -> Vec<String> {
+    /// The progress lines sent for an update in which the tool's whole output so far is `text`.
+    fn lines(translator: &mut AcpTranslator, text: &str) -> Vec<String> {
         let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
         let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "Build",
             "status": "in_progress", "content": content });
-        let shown = translation.of(serde_json::from_value(update).unwrap());
-        let line = |shown: AcpOutput| match shown {
+        let output = translator.translate(serde_json::from_value(update).unwrap());
+        let line = |item: AcpOutput| match item {
             AcpOutput::Event(RunEvent::ToolProgress { tool, line, .. }) => Some(format!("{tool}: {line}")),
             _ => None,
         };
-        shown.into_iter().filter_map(line).collect()
+        output.into_iter().filter_map(line).collect()
     }
 
     #[test]
-    fn lines_that_come_out_of_a_tool_are_told_once_as_they_come() {
-        let mut translation = AcpTranslator::default();
-        assert_eq!(lines(&mut translation, "one\ntw"), ["Build: one"]);
-        assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), ["Build: two", "Build: three"]);
-        assert_eq!(lines(&mut translation, "one\ntwo\n\nthree\n"), [""; 0]);
-        assert_eq!(lines(&mut translation, "é"), [""; 0], "begun anew, it is told when it is longer");
-        assert_eq!(lines(&mut translation, &"x\n".repeat(10_000)).len(), MOST_LINES);
+    fn each_line_of_tool_output_is_sent_once() {
+        let mut translator = AcpTranslator::default();
+        assert_eq!(lines(&mut translator, "one\ntw"), ["Build: one"]);
+        assert_eq!(lines(&mut translator, "one\ntwo\n\nthree\n"), ["Build: two", "Build: three"]);
+        assert_eq!(lines(&mut translator, "one\ntwo\n\nthree\n"), [""; 0]);
+        assert_eq!(
+            lines(&mut translator, "é"),
+            [""; 0],
+            "restarted output is only sent once it is longer than before"
+        );
+        assert_eq!(lines(&mut translator, &"x\n".repeat(10_000)).len(), MAX_LINES);
     }
 }

@@ -1,6 +1,7 @@
-//! One turn as one process of the Claude CLI.
+//! Executes one run as one process of the Claude CLI.
 //!
-//! Owns: that a stop ends it soon and leaves nothing behind; that what is allowed is what was asked for, to the letter.
+//! Owns: a stop ends the process soon, with everything that it started; a tool runs with exactly the input
+//! that was approved.
 
 use super::super::lines::{Line, Lines};
 use super::super::stderr_tail::StderrTail;
@@ -22,15 +23,16 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// For a turn that was told to stop; then its process is ended.
-const GRACE: Duration = Duration::from_millis(300);
-/// For a process whose turn is over, to write down its session.
-const LAG: Duration = Duration::from_secs(2);
-/// A file that was read, or a picture, comes in one line.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
-/// Questions that are open at once; the hub takes no more of a turn.
-const MOST_QUESTIONS: usize = 20;
-const NOT_FOUND: &str = "No conversation found";
+/// Time for the CLI to end an interrupted run before its process is killed.
+const STOP_GRACE: Duration = Duration::from_millis(300);
+/// Time for the process to save its session and exit after a run, or to continue with an injected message.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
+/// Maximum bytes of a line. A file's content or an image is sent as one line.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum number of open permission requests, which is the hub's limit per run. Further requests are denied.
+const MAX_OPEN_REQUESTS: usize = 20;
+/// Start of the CLI's error message for an unknown session.
+const SESSION_NOT_FOUND: &str = "No conversation found";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Session {
@@ -38,11 +40,11 @@ pub(super) struct Session {
     pub is_new: bool,
 }
 
-/// How a turn went.
+/// Result of one process of the CLI.
 pub(super) struct CliRunResult {
-    /// `None` if the session does not exist and nothing has happened.
-    pub ending: Option<RunResult>,
-    /// Of the session in all, if it said so.
+    /// `None` if the session does not exist, in which case the CLI has done nothing.
+    pub result: Option<RunResult>,
+    /// Total cost of the session in millionths of a dollar, if the CLI reported it.
     pub cost: Option<u64>,
     pub commands: Vec<SlashCommand>,
 }
@@ -51,26 +53,27 @@ pub(super) struct CliRun<'a> {
     program: &'a Program,
     session: Session,
     cost_before: Option<u64>,
-    turn: &'a RunInput,
-    words: &'a str,
-    stage: &'a RunIo,
-    translation: ClaudeTranslator,
-    spent: TokenUsage,
+    run_input: &'a RunInput,
+    prompt: &'a str,
+    run_io: &'a RunIo,
+    translator: ClaudeTranslator,
+    usage: TokenUsage,
     cost: Option<u64>,
     commands: Vec<SlashCommand>,
 }
 
-/// How the process came to its end.
+/// Why the exchange with the process ended.
 enum ProcessEnd {
     Result(Box<ResultFrame>),
-    /// It closed its output without one.
-    Silence,
-    Unheard,
+    /// The process closed its output without a result.
+    NoResult,
+    /// The run was stopped, or its output is closed.
+    Stopped,
 }
 
 impl From<OutputClosed> for ProcessEnd {
     fn from(_: OutputClosed) -> Self {
-        Self::Unheard
+        Self::Stopped
     }
 }
 
@@ -79,31 +82,43 @@ impl<'a> CliRun<'a> {
         program: &'a Program,
         session: Session,
         cost_before: Option<u64>,
-        turn: &'a RunInput,
-        words: &'a str,
-        stage: &'a RunIo,
+        run_input: &'a RunInput,
+        prompt: &'a str,
+        run_io: &'a RunIo,
     ) -> Self {
-        let (translation, spent, commands) = (ClaudeTranslator::default(), TokenUsage::default(), Vec::new());
-        Self { program, session, cost_before, turn, words, stage, translation, spent, cost: None, commands }
+        let (translator, usage, commands) = (ClaudeTranslator::default(), TokenUsage::default(), Vec::new());
+        Self {
+            program,
+            session,
+            cost_before,
+            run_input,
+            prompt,
+            run_io,
+            translator,
+            usage,
+            cost: None,
+            commands,
+        }
     }
 
-    pub(super) async fn play(mut self) -> CliRunResult {
+    pub(super) async fn execute(mut self) -> CliRunResult {
         let detail = Some("Starting Claude Code".into());
         let loading = RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None };
-        // Who does not listen any more is noticed soon enough.
-        let _ = self.stage.tell(loading).await;
-        let ending = match self.started() {
+        // A closed output is detected again by the next send, so the error is ignored here.
+        let _ = self.run_io.send_event(loading).await;
+        let result = match self.start() {
             Ok((running, cli_pipes, stderr_tail)) => self.run(running, cli_pipes, stderr_tail).await,
             Err(error) => Some(RunResult::Failed(format!("Claude Code cannot be started: {error}.").into())),
         };
-        CliRunResult { ending, cost: self.cost, commands: self.commands }
+        CliRunResult { result, cost: self.cost, commands: self.commands }
     }
 
-    fn started(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail)> {
+    fn start(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail)> {
         let mut program = self.program.clone();
         let id = self.session.id.to_string();
         let session = if self.session.is_new { "--session-id" } else { "--resume" };
-        // Its questions with several answers have no place in a room yet; it asks in words instead.
+        // `AskUserQuestion` is disabled because rooms do not support multiple-choice questions yet; the
+        // agent then asks in its text instead.
         let options = [
             "--print",
             "--verbose",
@@ -111,7 +126,7 @@ impl<'a> CliRun<'a> {
             "--input-format=stream-json",
             "--include-partial-messages",
             "--permission-prompt-tool=stdio",
-            // Says of each line of ours when the model has it.
+            // Echoes each input message when the model has received it.
             "--replay-user-messages",
             "--disallowedTools=AskUserQuestion",
             session,
@@ -121,9 +136,9 @@ impl<'a> CliRun<'a> {
         let mut running = program.start()?;
         let pipes = (running.stdin.take(), running.stdout.take(), running.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(io::Error::other("it has no pipes to talk through"));
+            return Err(io::Error::other("the process was started without its pipes"));
         };
-        Ok((running, CliPipes { stdin, lines: Lines::new(stdout, LONGEST_LINE) }, StderrTail::of(stderr)))
+        Ok((running, CliPipes { stdin, lines: Lines::new(stdout, MAX_LINE_BYTES) }, StderrTail::of(stderr)))
     }
 
     async fn run(
@@ -132,36 +147,36 @@ impl<'a> CliRun<'a> {
         mut cli_pipes: CliPipes,
         stderr_tail: StderrTail,
     ) -> Option<RunResult> {
-        let stage = self.stage;
+        let run_io = self.run_io;
         let end = tokio::select! {
             biased;
-            () = stage.stopped() => ProcessEnd::Unheard,
+            () = run_io.stopped() => ProcessEnd::Stopped,
             end = self.follow(&mut cli_pipes) => end,
         };
         match end {
             ProcessEnd::Result(outcome) => {
                 drop(cli_pipes);
-                if timeout(LAG, running.wait()).await.is_err() {
+                if timeout(EXIT_GRACE, running.wait()).await.is_err() {
                     running.stop().await;
                 }
                 self.finish(*outcome).await
             }
-            ProcessEnd::Silence => {
+            ProcessEnd::NoResult => {
                 drop(cli_pipes);
-                let status = timeout(LAG, running.wait()).await;
-                let mut why = match status {
-                    Ok(Ok(status)) => format!("Claude Code ended ({status})."),
-                    _ => "Claude Code went silent.".into(),
+                let status = timeout(EXIT_GRACE, running.wait()).await;
+                let mut reason = match status {
+                    Ok(Ok(status)) => format!("Claude Code exited ({status})."),
+                    _ => "Claude Code closed its output without a result.".into(),
                 };
                 running.stop().await;
-                let last_words = stderr_tail.finish().await;
-                if !last_words.is_empty() {
-                    why += &format!(" It last wrote:\n{last_words}");
+                let stderr_tail = stderr_tail.finish().await;
+                if !stderr_tail.is_empty() {
+                    reason += &format!(" Its last error output:\n{stderr_tail}");
                 }
-                Some(RunResult::Failed(why.into()))
+                Some(RunResult::Failed(reason.into()))
             }
-            ProcessEnd::Unheard => {
-                let _ = timeout(GRACE, cli_pipes.wind_up()).await;
+            ProcessEnd::Stopped => {
+                let _ = timeout(STOP_GRACE, cli_pipes.interrupt()).await;
                 drop(cli_pipes);
                 running.stop().await;
                 Some(RunResult::Stopped)
@@ -169,30 +184,31 @@ impl<'a> CliRun<'a> {
         }
     }
 
-    /// Until the turn is over.
+    /// Exchanges lines with the process until the run ends.
     async fn follow(&mut self, cli_pipes: &mut CliPipes) -> ProcessEnd {
-        match self.converse(cli_pipes).await {
+        match self.exchange(cli_pipes).await {
             Ok(end) | Err(end) => end,
         }
     }
 
-    async fn converse(&mut self, CliPipes { stdin, lines }: &mut CliPipes) -> Result<ProcessEnd, ProcessEnd> {
-        write(stdin, &frames::said(self.words, &Uuid::now_v7().to_string())).await;
-        let mut questions = FuturesUnordered::new();
+    async fn exchange(&mut self, CliPipes { stdin, lines }: &mut CliPipes) -> Result<ProcessEnd, ProcessEnd> {
+        write(stdin, &frames::user_message(self.prompt, &Uuid::now_v7().to_string())).await;
+        let mut requests = FuturesUnordered::new();
         let mut open: HashMap<Box<str>, CancellationToken> = HashMap::new();
-        // What was said meanwhile and the model does not have yet: it goes on with that by itself.
+        // Injected messages that the model has not received yet. The CLI continues with them after its
+        // current work.
         let mut unread: Vec<(String, InjectedMessage)> = Vec::new();
         let mut result: Option<Box<ResultFrame>> = None;
         loop {
-            let going_on = async {
+            let continue_timeout = async {
                 match result {
-                    Some(_) => sleep(LAG).await,
+                    Some(_) => sleep(EXIT_GRACE).await,
                     None => std::future::pending().await,
                 }
             };
             let line = tokio::select! {
                 biased;
-                Some(answered) = questions.next() => {
+                Some(answered) = requests.next() => {
                     let (request, answer): (Box<str>, Option<Result<String, OutputClosed>>) = answered;
                     open.remove(&request);
                     if let Some(answer) = answer {
@@ -200,73 +216,73 @@ impl<'a> CliRun<'a> {
                     }
                     continue;
                 }
-                line = lines.next() => line.map_err(|_| ProcessEnd::Silence)?,
-                more = self.stage.next_injection(), if result.is_none() => {
+                line = lines.next() => line.map_err(|_| ProcessEnd::NoResult)?,
+                injection = self.run_io.next_injection(), if result.is_none() => {
                     let id = Uuid::now_v7().to_string();
-                    write(stdin, &frames::said(&injected_prompt(&more), &id)).await;
-                    unread.push((id, more));
+                    write(stdin, &frames::user_message(&injected_prompt(&injection), &id)).await;
+                    unread.push((id, injection));
                     continue;
                 }
-                // It does not go on after all.
-                () = going_on => None,
+                // The CLI did not continue with the unread messages.
+                () = continue_timeout => None,
             };
             let frame = match line {
-                None => return Ok(result.map_or(ProcessEnd::Silence, ProcessEnd::Result)),
+                None => return Ok(result.map_or(ProcessEnd::NoResult, ProcessEnd::Result)),
                 Some(Line::Text(line)) => frames::read(&line),
-                // Only results of tools and what they repeat are as long as that.
+                // Only tool results and their echoes are this long; they are skipped.
                 Some(Line::TooLong) => None,
             };
             match frame {
-                Some(Frame::Permission(permission)) if questions.len() < MOST_QUESTIONS => {
-                    let called_off = CancellationToken::new();
-                    open.insert(permission.request.clone(), called_off.clone());
-                    questions.push(ask(self.stage, permission, called_off));
+                Some(Frame::Permission(permission)) if requests.len() < MAX_OPEN_REQUESTS => {
+                    let cancelled = CancellationToken::new();
+                    open.insert(permission.request.clone(), cancelled.clone());
+                    requests.push(request_permission(self.run_io, permission, cancelled));
                 }
                 Some(Frame::Permission(permission)) => {
-                    write(stdin, &frames::deny(&permission, "Too many questions are open at once.")).await;
+                    write(stdin, &frames::deny(&permission, "Too many permission requests are open.")).await;
                 }
-                Some(Frame::Unknown { request }) => write(stdin, &frames::cannot(&request)).await,
-                Some(Frame::CalledOff { request }) => {
+                Some(Frame::Unsupported { request }) => write(stdin, &frames::unsupported(&request)).await,
+                Some(Frame::Cancelled { request }) => {
                     open.remove(&request).inspect(CancellationToken::cancel);
                 }
                 Some(Frame::Result(mut outcome)) => {
-                    self.spent.add(&outcome.usage);
-                    outcome.usage = self.spent;
-                    let well = !outcome.is_error;
-                    if unread.is_empty() || !well {
+                    self.usage.add(&outcome.usage);
+                    outcome.usage = self.usage;
+                    if unread.is_empty() || outcome.is_error {
                         return Ok(ProcessEnd::Result(outcome));
                     }
                     result = Some(outcome);
                 }
                 Some(frame) => {
-                    // It has begun with what was said meanwhile.
+                    // Any output after a result means that the CLI continues with an injected message.
                     if !matches!(&frame, Frame::System(system) if &*system.subtype != "init") {
                         result = None;
                     }
                     if let Frame::User(FullMessage { uuid: Some(read), .. }) = &frame {
-                        // Only now it has it; what it does not come to is another turn.
-                        for (_, more) in unread.extract_if(.., |(id, _)| **id == **read) {
-                            self.stage.accept_injection(&more).await?;
+                        // The model has received the injected message only now. The hub starts a separate
+                        // run for a message that is never accepted.
+                        for (_, injection) in unread.extract_if(.., |(id, _)| **id == **read) {
+                            self.run_io.accept_injection(&injection).await?;
                         }
                     }
-                    self.show(frame).await?;
+                    self.forward(frame).await?;
                 }
                 None => {}
             }
         }
     }
 
-    async fn show(&mut self, frame: Frame) -> Result<(), OutputClosed> {
-        let shown = match frame {
-            Frame::Piece(piece) => self.translation.piece(&piece).into_iter().collect(),
-            Frame::Assistant(whole) => self.translation.assistant(&whole),
-            Frame::User(whole) => self.translation.user(&whole),
+    async fn forward(&mut self, frame: Frame) -> Result<(), OutputClosed> {
+        let output = match frame {
+            Frame::Delta(delta) => self.translator.delta(&delta).into_iter().collect(),
+            Frame::Assistant(message) => self.translator.assistant(&message),
+            Frame::User(message) => self.translator.user(&message),
             Frame::System(system) if &*system.subtype == "init" => {
-                // The session exists from now on, under the name that the CLI gives it.
+                // From now on the session exists, with the id that the CLI reports.
                 if let Some(id) =
-                    system.session_id.as_deref().filter(|id| Some(*id) != self.turn.session.as_deref())
+                    system.session_id.as_deref().filter(|id| Some(*id) != self.run_input.session.as_deref())
                 {
-                    self.stage.remember(id).await?;
+                    self.run_io.save_session(id).await?;
                 }
                 self.commands = system
                     .slash_commands
@@ -275,72 +291,72 @@ impl<'a> CliRun<'a> {
                     .collect();
                 Vec::new()
             }
-            Frame::System(system) => self.translation.system(&system).into_iter().collect(),
+            Frame::System(system) => self.translator.system(&system).into_iter().collect(),
             _ => Vec::new(),
         };
-        self.tell(shown).await
+        self.send(output).await
     }
 
-    async fn tell(&self, shown: Vec<ClaudeOutput>) -> Result<(), OutputClosed> {
-        for shown in shown {
-            match shown {
-                ClaudeOutput::Chunk(chunk) => self.stage.show(chunk).await?,
-                ClaudeOutput::Event(event) => self.stage.tell(event).await?,
+    async fn send(&self, output: Vec<ClaudeOutput>) -> Result<(), OutputClosed> {
+        for output in output {
+            match output {
+                ClaudeOutput::Chunk(chunk) => self.run_io.send_chunk(chunk).await?,
+                ClaudeOutput::Event(event) => self.run_io.send_event(event).await?,
             }
         }
         Ok(())
     }
 
     async fn finish(&mut self, outcome: ResultFrame) -> Option<RunResult> {
-        let lost = outcome.errors.iter().any(|error| error.starts_with(NOT_FOUND));
+        let lost = outcome.errors.iter().any(|error| error.starts_with(SESSION_NOT_FOUND));
         if lost && !self.session.is_new {
             return None;
         }
         self.cost = outcome.total_cost_usd.map(|dollars| (dollars * 1e6).round() as u64);
         let tokens = &outcome.usage;
-        let spent = Usage {
+        let usage = Usage {
             input_tokens: tokens.input_tokens
                 + tokens.cache_creation_input_tokens
                 + tokens.cache_read_input_tokens,
             output_tokens: tokens.output_tokens,
             cost: self.cost.zip(self.cost_before).map(|(now, before)| now.saturating_sub(before)),
         };
-        let mut shown =
-            vec![ClaudeOutput::Event(RunEvent::Usage(UsageReport { spent: Some(spent), context: None }))];
-        let well = !outcome.is_error && &*outcome.subtype == "success";
-        if well {
-            shown.extend(self.translation.rest(&outcome));
+        let mut output =
+            vec![ClaudeOutput::Event(RunEvent::Usage(UsageReport { spent: Some(usage), context: None }))];
+        let succeeded = !outcome.is_error && &*outcome.subtype == "success";
+        if succeeded {
+            output.extend(self.translator.result_text(&outcome));
         }
-        Some(match self.tell(shown).await {
+        Some(match self.send(output).await {
             Err(OutputClosed) => RunResult::Stopped,
-            Ok(()) if well => RunResult::Finished,
-            Ok(()) => RunResult::Failed(why(&outcome)),
+            Ok(()) if succeeded => RunResult::Finished,
+            Ok(()) => RunResult::Failed(failure_reason(&outcome)),
         })
     }
 }
 
-/// Why a turn did not end well, in words for people.
-fn why(outcome: &ResultFrame) -> Box<str> {
+/// Why the run failed, as a message for users.
+fn failure_reason(outcome: &ResultFrame) -> Box<str> {
     let errors = outcome.errors.join(" ");
-    let words = match (&*outcome.subtype, outcome.result.as_deref()) {
-        ("error_max_turns", _) => "It asked its model as often as it may in one turn.",
-        ("error_max_budget_usd", _) => "It has spent what it may.",
+    let reason = match (&*outcome.subtype, outcome.result.as_deref()) {
+        ("error_max_turns", _) => "It reached the maximum number of model requests for one turn.",
+        ("error_max_budget_usd", _) => "It reached its maximum budget.",
         (_, Some(result)) if !result.trim().is_empty() => result,
         _ if !errors.is_empty() => &errors,
-        _ => "It ended its turn with an error and did not say which.",
+        _ => "It failed without an error message.",
     };
-    format!("Claude Code: {}", tools::cut(words, 1_000)).into()
+    format!("Claude Code: {}", tools::cut(reason, 1_000)).into()
 }
 
-/// Its standard input and output.
+/// Stdin and stdout of the CLI process.
 struct CliPipes {
     stdin: ChildStdin,
     lines: Lines<ChildStdout>,
 }
 
 impl CliPipes {
-    /// Has it end its turn, and hears no more of it.
-    async fn wind_up(&mut self) {
+    /// Interrupts the run and discards output until its result arrives.
+    async fn interrupt(&mut self) {
         write(&mut self.stdin, &frames::interrupt()).await;
         while let Ok(Some(line)) = self.lines.next().await {
             if let Line::Text(line) = line
@@ -352,7 +368,7 @@ impl CliPipes {
     }
 }
 
-/// Why it does not listen any more is told by what it says last, or how it ends.
+/// Writes a line. Errors are ignored: the process's last output or its exit shows the reason.
 async fn write(stdin: &mut ChildStdin, line: &str) {
     let line = format!("{line}\n");
     if stdin.write_all(line.as_bytes()).await.is_ok() {
@@ -360,17 +376,18 @@ async fn write(stdin: &mut ChildStdin, line: &str) {
     }
 }
 
-/// `None` if it wants no answer any more.
-async fn ask(
-    stage: &RunIo,
+/// Requests a permission and returns the CLI's request id with the answer line; no answer if the CLI
+/// cancelled it.
+async fn request_permission(
+    run_io: &RunIo,
     permission: Permission,
-    called_off: CancellationToken,
+    cancelled: CancellationToken,
 ) -> (Box<str>, Option<Result<String, OutputClosed>>) {
-    let verdict = tools::may(stage, &permission.tool, permission.input.get());
-    let answer = called_off.run_until_cancelled(verdict).await.map(|verdict| {
-        verdict.map(|verdict| match verdict {
+    let outcome = tools::request_permission(run_io, &permission.tool, permission.input.get());
+    let answer = cancelled.run_until_cancelled(outcome).await.map(|outcome| {
+        outcome.map(|outcome| match outcome {
             PermissionOutcome::Allowed => frames::allow(&permission),
-            no => frames::deny(&permission, &tools::reason(&no)),
+            denied => frames::deny(&permission, &tools::reason(&denied)),
         })
     });
     (permission.request, answer)

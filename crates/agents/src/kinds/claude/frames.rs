@@ -1,6 +1,6 @@
-//! The lines of the Claude CLI with `--output-format stream-json`, and those that it takes.
+//! Decodes the output lines of the Claude CLI in `stream-json` mode, and encodes its input lines.
 //!
-//! Only what we use of them is read: the CLI adds fields and kinds of lines with every release.
+//! Only the fields that Parlor uses are decoded: the CLI adds fields and line types with every release.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,23 +9,23 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub(super) enum Frame {
     System(System),
-    /// A piece of a message while the model writes it.
-    Piece(StreamEvent),
-    /// A message of the model, or a block of it, whole.
+    /// A streaming delta of a message.
+    Delta(StreamEvent),
+    /// A complete message of the model, or a complete block of it.
     Assistant(FullMessage),
-    /// What was told to the model: results of tools, mostly.
+    /// A message to the model: a tool result, or an echoed user message.
     User(FullMessage),
-    /// It wants to use a tool.
+    /// A permission request for a tool call.
     Permission(Permission),
-    /// It asks us for what we do not do.
-    Unknown {
+    /// A control request that Parlor does not support.
+    Unsupported {
         request: Box<str>,
     },
-    /// It wants no answer any more.
-    CalledOff {
+    /// The CLI withdraws an earlier permission request.
+    Cancelled {
         request: Box<str>,
     },
-    /// The turn is over.
+    /// The run is complete.
     Result(Box<ResultFrame>),
 }
 
@@ -35,7 +35,7 @@ pub(super) struct System {
     pub subtype: Box<str>,
     pub session_id: Option<Box<str>>,
     pub slash_commands: Vec<Box<str>>,
-    /// Which is asked first.
+    /// The preferred model.
     pub model: Option<Box<str>>,
     pub error_status: Option<u16>,
     pub retry_delay_ms: Option<u64>,
@@ -51,9 +51,9 @@ pub(super) struct StreamEvent {
 pub(super) struct FullMessage {
     pub message: Message,
     pub parent_tool_use_id: Option<Box<str>>,
-    /// Of what was told to the model: which of our lines that was.
+    /// For an echoed user message: the id that Parlor gave to the input line.
     pub uuid: Option<Box<str>>,
-    /// What a tool printed, where it is one that does.
+    /// Structured result of a tool, with `stdout` and `stderr` for tools that print.
     #[serde(default)]
     pub tool_use_result: Value,
 }
@@ -70,7 +70,7 @@ pub(super) struct Message {
 pub(super) struct Permission {
     pub request: Box<str>,
     pub tool: Box<str>,
-    /// To the letter, as it is to be done.
+    /// Exact input of the tool, byte for byte.
     pub input: Box<RawValue>,
 }
 
@@ -81,9 +81,9 @@ pub(super) struct ResultFrame {
     pub is_error: bool,
     pub result: Option<Box<str>>,
     pub errors: Vec<Box<str>>,
-    /// Of the whole session.
+    /// Cost of the whole session.
     pub total_cost_usd: Option<f64>,
-    /// Of this turn.
+    /// Tokens of this run.
     pub usage: TokenUsage,
 }
 
@@ -105,33 +105,33 @@ impl TokenUsage {
     }
 }
 
-/// `None` for what is of no concern to us, or no frame at all.
+/// Decodes a line; `None` for unused line types and for lines that are not JSON.
 pub(super) fn read(line: &str) -> Option<Frame> {
     #[derive(Deserialize)]
-    struct Head<'a> {
+    struct Typed<'a> {
         #[serde(borrow, rename = "type")]
         kind: std::borrow::Cow<'a, str>,
     }
-    let head: Head = serde_json::from_str(line).ok()?;
-    Some(match &*head.kind {
-        "stream_event" => Frame::Piece(serde_json::from_str(line).ok()?),
+    let typed: Typed = serde_json::from_str(line).ok()?;
+    Some(match &*typed.kind {
+        "stream_event" => Frame::Delta(serde_json::from_str(line).ok()?),
         "assistant" => Frame::Assistant(serde_json::from_str(line).ok()?),
         "user" => Frame::User(serde_json::from_str(line).ok()?),
         "system" => Frame::System(serde_json::from_str(line).ok()?),
         "result" => Frame::Result(serde_json::from_str(line).ok()?),
-        "control_request" => asked(line)?,
+        "control_request" => control_request(line)?,
         "control_cancel_request" => {
             #[derive(Deserialize)]
-            struct CalledOff {
+            struct CancelRequest {
                 request_id: Box<str>,
             }
-            Frame::CalledOff { request: serde_json::from_str::<CalledOff>(line).ok()?.request_id }
+            Frame::Cancelled { request: serde_json::from_str::<CancelRequest>(line).ok()?.request_id }
         }
         _ => return None,
     })
 }
 
-fn asked(line: &str) -> Option<Frame> {
+fn control_request(line: &str) -> Option<Frame> {
     #[derive(Deserialize)]
     struct ControlRequest {
         request_id: Box<str>,
@@ -148,13 +148,13 @@ fn asked(line: &str) -> Option<Frame> {
         ("can_use_tool", Some(tool), Some(input)) => {
             Frame::Permission(Permission { request: request_id, tool, input })
         }
-        _ => Frame::Unknown { request: request_id },
+        _ => Frame::Unsupported { request: request_id },
     })
 }
 
-/// What a person says.
-pub(super) fn said(words: &str, id: &str) -> String {
-    let content = json!([{ "type": "text", "text": words }]);
+/// Encodes a user message; the CLI echoes `id` when the model has received the message.
+pub(super) fn user_message(text: &str, id: &str) -> String {
+    let content = json!([{ "type": "text", "text": text }]);
     json!({ "type": "user", "message": { "role": "user", "content": content }, "parent_tool_use_id": null,
         "session_id": "", "uuid": id })
     .to_string()
@@ -162,7 +162,7 @@ pub(super) fn said(words: &str, id: &str) -> String {
 
 pub(super) fn allow(permission: &Permission) -> String {
     let Permission { request, input, .. } = permission;
-    // Put together by hand: the input goes back as it came, to the letter.
+    // Formatted by hand, because the approved input must be returned byte for byte.
     let request = json!(request);
     let answer = format!(r#"{{"behavior":"allow","updatedInput":{}}}"#, input.get());
     format!(
@@ -176,9 +176,9 @@ pub(super) fn deny(permission: &Permission, reason: &str) -> String {
     json!({ "type": "control_response", "response": response }).to_string()
 }
 
-pub(super) fn cannot(request: &str) -> String {
+pub(super) fn unsupported(request: &str) -> String {
     let response =
-        json!({ "subtype": "error", "request_id": request, "error": "This is not possible in a room." });
+        json!({ "subtype": "error", "request_id": request, "error": "This is not supported in a room." });
     json!({ "type": "control_response", "response": response }).to_string()
 }
 
@@ -187,7 +187,7 @@ pub(super) fn interrupt() -> String {
         .to_string()
 }
 
-/// The blocks of a message, where they are objects.
+/// The content blocks of a message; values that are not objects are skipped.
 pub(super) fn blocks(content: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     content.as_array().into_iter().flatten().filter_map(Value::as_object)
 }

@@ -1,7 +1,8 @@
-//! Kind `claude`: the Claude CLI in its `stream-json` mode.
+//! The agent kind `claude`: the Claude CLI in its `stream-json` mode.
 //!
-//! Each turn is a process of its own that takes up the session of its room, so that nothing of it runs between turns
-//! and a restart changes nothing. The CLI knows sessions by UUIDs alone: the one of a room is kept with the room.
+//! Each run is a separate process that resumes the session of its room, so no process exists between runs
+//! and a restart loses nothing. The CLI identifies sessions by UUID; the gateway stores the UUID with the
+//! room.
 
 mod cli_run;
 mod frames;
@@ -18,10 +19,11 @@ use std::collections::HashMap;
 use std::env;
 use uuid::Uuid;
 
+/// Command that installs the CLI, shown as a remedy.
 const INSTALL: &str = "npm install -g @anthropic-ai/claude-code";
-/// The first that asks for permission on its standard output.
-const OLDEST: [u32; 2] = [2, 0];
-/// The CLI believes that it runs within another one where it finds these.
+/// Minimum version: the first that requests permissions on stdout.
+const MIN_VERSION: [u32; 2] = [2, 0];
+/// Variables that make the CLI assume that it runs inside another CLI; they are cleared.
 const NESTED_CLI_VARIABLES: &[&str] = &["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"];
 
 #[derive(Debug)]
@@ -31,20 +33,21 @@ pub struct Claude {
     commands: Mutex<Vec<SlashCommand>>,
 }
 
-/// What is known of the session of a room. The CLI tells what a session has cost in all, and not the turn.
+/// The session of a room and its total cost. The CLI reports only the session's total, so the cost of a run
+/// is a difference of totals.
 #[derive(Debug, Clone, Copy)]
 struct RoomSession {
     session: Uuid,
-    /// In millionths of a dollar.
+    /// Total cost in millionths of a dollar.
     cost: u64,
 }
 
 impl Claude {
-    /// `command` is the CLI and options of it, such as `--model`; `claude` alone if there is none.
+    /// Creates the agent. `command` is the CLI with options such as `--model`; the default is `claude`.
     pub fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>> {
         agent_config.reject_unknown_keys(&[])?;
         if let (_, Some(preset)) = agent_config.kind() {
-            return Err(format!("claude:{preset} is not known here; say claude, or acp:claude").into());
+            return Err(format!("claude:{preset} is not an agent kind; use claude or acp:claude").into());
         }
         let mut program = agent_config.program(Program { program: "claude".into(), ..Program::default() });
         for name in NESTED_CLI_VARIABLES.iter().filter(|name| env::var_os(name).is_some()) {
@@ -53,26 +56,27 @@ impl Claude {
         Ok(Self { program, rooms: Mutex::default(), commands: Mutex::default() })
     }
 
-    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
-        let room = &turn.request.room;
-        let earlier = turn.session.as_deref().and_then(|session| Uuid::parse_str(session).ok());
-        let words = prompt_text(turn, &self.commands());
+    pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
+        let room = &run_input.request.room;
+        let earlier = run_input.session.as_deref().and_then(|session| Uuid::parse_str(session).ok());
+        let prompt = prompt_text(run_input, &self.commands());
         let mut session =
             cli_run::Session { id: earlier.unwrap_or_else(Uuid::now_v7), is_new: earlier.is_none() };
         loop {
-            let known = self.rooms.lock().get(room).copied().filter(|known| known.session == session.id);
-            let cost_before = if session.is_new { Some(0) } else { known.map(|known| known.cost) };
-            let performance = cli_run::CliRun::new(&self.program, session, cost_before, turn, &words, stage);
-            let played = performance.play().await;
-            if !played.commands.is_empty() {
-                *self.commands.lock() = played.commands;
+            let stored = self.rooms.lock().get(room).copied().filter(|stored| stored.session == session.id);
+            let cost_before = if session.is_new { Some(0) } else { stored.map(|stored| stored.cost) };
+            let cli_run =
+                cli_run::CliRun::new(&self.program, session, cost_before, run_input, &prompt, run_io);
+            let outcome = cli_run.execute().await;
+            if !outcome.commands.is_empty() {
+                *self.commands.lock() = outcome.commands;
             }
-            if let Some(cost) = played.cost {
+            if let Some(cost) = outcome.cost {
                 self.rooms.lock().insert(room.clone(), RoomSession { session: session.id, cost });
             }
-            match played.ending {
-                Some(ending) => return ending,
-                // What it does not know any more it cannot take up, and begins anew.
+            match outcome.result {
+                Some(result) => return result,
+                // The CLI has lost the session, so the run is repeated in a new session.
                 None => session = cli_run::Session { id: Uuid::now_v7(), is_new: true },
             }
         }
@@ -82,17 +86,17 @@ impl Claude {
         &self.program
     }
 
-    /// The session of that room is over.
+    /// Discards the stored cost of the session of that room.
     pub fn forget(&self, room: &RoomId) {
         self.rooms.lock().remove(room);
     }
 
-    /// What it understands after a slash, as far as it has said so.
+    /// Slash commands that the CLI has announced so far.
     pub fn commands(&self) -> Vec<SlashCommand> {
         self.commands.lock().clone()
     }
 
-    /// What `doctor` says of it.
+    /// Checks the CLI for `parlor gateway doctor`: directory, program, version, sign-in.
     pub async fn examine(&self) -> Vec<Finding> {
         let failure = |what: String, fix: String| {
             vec![Finding { state: Health::Failure, what: what.into(), fix: Some(fix.into()) }]
@@ -104,18 +108,18 @@ impl Claude {
                 format!("mkdir -p {directory}"),
             );
         }
-        if let Err(error) = self.program.found() {
+        if let Err(error) = self.program.locate() {
             return failure(format!("{error}."), INSTALL.into());
         }
-        let said = version_probe::output_of(&self.program, &["--version"]).await.unwrap_or_default();
-        let Some(version) = version_probe::version(&said) else {
-            return failure("It does not say its version as the Claude CLI does.".into(), INSTALL.into());
+        let output = version_probe::output_of(&self.program, &["--version"]).await.unwrap_or_default();
+        let Some(version) = version_probe::version(&output) else {
+            return failure("Its --version output is not that of the Claude CLI.".into(), INSTALL.into());
         };
         let number = version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
-        if version[..] < OLDEST[..] {
-            let oldest = OLDEST.map(|number| number.to_string()).join(".");
+        if version[..] < MIN_VERSION[..] {
+            let minimum = MIN_VERSION.map(|number| number.to_string()).join(".");
             return failure(
-                format!("Claude Code {number} is too old: {oldest} is needed."),
+                format!("Claude Code {number} is too old: version {minimum} or later is needed."),
                 "claude update".into(),
             );
         }
@@ -132,8 +136,8 @@ impl Claude {
             }
             None => vec![Finding {
                 state: Health::Warning,
-                what: format!("Claude Code {number} does not say whether it is signed in.").into(),
-                fix: Some("Start `claude` once and see.".into()),
+                what: format!("Claude Code {number} does not report whether it is signed in.").into(),
+                fix: Some("Start `claude` once and check.".into()),
             }],
         }
     }

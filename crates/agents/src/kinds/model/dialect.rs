@@ -1,4 +1,4 @@
-//! The two ways of speaking to a model: requests as JSON, answers as events.
+//! The two supported model APIs: encodes requests as JSON and decodes the events of an answer.
 
 use super::error::{EndpointError, EndpointErrorKind};
 use crate::context::ChatPrompt;
@@ -7,32 +7,33 @@ use url::Url;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// `/v1/chat/completions`, which nearly everybody speaks.
+    /// `/v1/chat/completions`, which most model servers support.
     OpenAi,
-    /// `/v1/messages`.
+    /// `/v1/messages`, the API of Anthropic.
     Anthropic,
 }
 
-/// What an answer is made of.
+/// One decoded event of a streaming answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AnswerEvent {
     Text(String),
     Thinking(String),
-    /// Of the whole answer until now.
+    /// Number of input tokens of the whole answer so far.
     Input(u64),
+    /// Number of output tokens of the whole answer so far.
     Output(u64),
-    /// It stopped because it may not be longer.
+    /// The answer stopped because it reached the maximum number of tokens.
     CutShort,
-    /// It will not answer.
+    /// The model declined to answer.
     Declined,
-    /// The answer is whole; what it cost may follow.
-    Whole,
-    /// Nothing more will come.
-    Over,
+    /// The answer is complete; a usage report may follow.
+    Complete,
+    /// End of the stream.
+    End,
 }
 
-/// Anthropic wants to be told.
-const MOST_TOKENS: u32 = 4096;
+/// Default `max_tokens` for Anthropic, where the field is required.
+const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 impl Dialect {
     pub fn as_str(self) -> &'static str {
@@ -46,15 +47,15 @@ impl Dialect {
         [Self::OpenAi, Self::Anthropic].into_iter().find(|dialect| dialect.as_str() == text)
     }
 
-    /// Where to ask; people give the address with and without its version.
-    pub fn url_for(self, base: &Url, what: &str) -> Url {
+    /// URL of a resource; adds `/v1` if `base` was configured without a version.
+    pub fn url_for(self, base: &Url, resource: &str) -> Url {
         let path = base.path().trim_end_matches('/');
         let versioned = match self {
             Self::OpenAi => !path.is_empty(),
             Self::Anthropic => path.ends_with("/v1"),
         };
         let mut url = base.clone();
-        url.set_path(&format!("{path}{}/{what}", if versioned { "" } else { "/v1" }));
+        url.set_path(&format!("{path}{}/{resource}", if versioned { "" } else { "/v1" }));
         url
     }
 
@@ -68,7 +69,7 @@ impl Dialect {
         )
     }
 
-    /// The headers that carry a key and whatever else is wanted with it.
+    /// Headers for authentication and the API version.
     pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         match self {
             Self::OpenAi => key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect(),
@@ -79,38 +80,37 @@ impl Dialect {
         }
     }
 
-    pub fn request(self, model: &str, roles: &ChatPrompt, most_tokens: Option<u32>) -> Value {
-        let said = roles
-            .said
-            .iter()
-            .map(|said| json!({ "role": if said.own { "assistant" } else { "user" }, "content": said.text }));
+    pub fn request(self, model: &str, prompt: &ChatPrompt, most_tokens: Option<u32>) -> Value {
+        let messages = prompt.messages.iter().map(
+            |message| json!({ "role": if message.own { "assistant" } else { "user" }, "content": message.text }),
+        );
         match self {
             Self::OpenAi => {
-                let system = json!({ "role": "system", "content": roles.system });
-                let messages: Vec<Value> = [system].into_iter().chain(said).collect();
+                let system = json!({ "role": "system", "content": prompt.system });
+                let messages: Vec<Value> = [system].into_iter().chain(messages).collect();
                 let mut body = json!({ "model": model, "messages": messages, "stream": true,
                                        "stream_options": { "include_usage": true } });
-                if let Some(most) = most_tokens {
-                    body["max_tokens"] = most.into();
+                if let Some(tokens) = most_tokens {
+                    body["max_tokens"] = tokens.into();
                 }
                 body
             }
             Self::Anthropic => json!({
-                "model": model, "system": roles.system, "messages": said.collect::<Vec<_>>(), "stream": true,
-                "max_tokens": most_tokens.unwrap_or(MOST_TOKENS),
+                "model": model, "system": prompt.system, "messages": messages.collect::<Vec<_>>(), "stream": true,
+                "max_tokens": most_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             }),
         }
     }
 
-    /// What one event says.
+    /// Decodes the data of one server-sent event.
     pub fn read(self, data: &str) -> Result<Vec<AnswerEvent>, EndpointError> {
         if data.trim() == "[DONE]" {
-            return Ok(vec![AnswerEvent::Over]);
+            return Ok(vec![AnswerEvent::End]);
         }
         let event: Value =
-            serde_json::from_str(data).map_err(|_| EndpointError::new(EndpointErrorKind::NotUnderstood))?;
+            serde_json::from_str(data).map_err(|_| EndpointError::new(EndpointErrorKind::InvalidResponse))?;
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            return Err(told(error));
+            return Err(endpoint_error(error));
         }
         Ok(match self {
             Self::OpenAi => openai(&event),
@@ -120,29 +120,29 @@ impl Dialect {
 }
 
 fn openai(event: &Value) -> Vec<AnswerEvent> {
-    let mut pieces = Vec::new();
+    let mut events = Vec::new();
     let choice = &event["choices"][0];
     let delta = &choice["delta"];
     for field in ["reasoning_content", "reasoning"] {
-        pieces.extend(text(&delta[field]).map(AnswerEvent::Thinking));
+        events.extend(text(&delta[field]).map(AnswerEvent::Thinking));
     }
-    pieces.extend(text(&delta["content"]).map(AnswerEvent::Text));
-    pieces.extend(text(&delta["refusal"]).map(AnswerEvent::Text));
-    pieces.extend(event["usage"]["prompt_tokens"].as_u64().map(AnswerEvent::Input));
-    pieces.extend(event["usage"]["completion_tokens"].as_u64().map(AnswerEvent::Output));
-    pieces.extend(choice["finish_reason"].as_str().and_then(|reason| match reason {
+    events.extend(text(&delta["content"]).map(AnswerEvent::Text));
+    events.extend(text(&delta["refusal"]).map(AnswerEvent::Text));
+    events.extend(event["usage"]["prompt_tokens"].as_u64().map(AnswerEvent::Input));
+    events.extend(event["usage"]["completion_tokens"].as_u64().map(AnswerEvent::Output));
+    events.extend(choice["finish_reason"].as_str().and_then(|reason| match reason {
         "length" => Some(AnswerEvent::CutShort),
         "content_filter" => Some(AnswerEvent::Declined),
         _ => None,
     }));
     if choice["finish_reason"].is_string() {
-        pieces.push(AnswerEvent::Whole);
+        events.push(AnswerEvent::Complete);
     }
-    pieces
+    events
 }
 
 fn anthropic(event: &Value) -> Vec<AnswerEvent> {
-    let mut pieces = Vec::new();
+    let mut events = Vec::new();
     match event["type"].as_str() {
         Some("message_start") => {
             let usage = &event["message"]["usage"];
@@ -150,35 +150,35 @@ fn anthropic(event: &Value) -> Vec<AnswerEvent> {
             let input = count("input_tokens")
                 .saturating_add(count("cache_read_input_tokens"))
                 .saturating_add(count("cache_creation_input_tokens"));
-            pieces.push(AnswerEvent::Input(input));
+            events.push(AnswerEvent::Input(input));
         }
         Some("content_block_start") => {
-            pieces.extend(text(&event["content_block"]["text"]).map(AnswerEvent::Text));
+            events.extend(text(&event["content_block"]["text"]).map(AnswerEvent::Text));
         }
         Some("content_block_delta") => {
-            pieces.extend(text(&event["delta"]["thinking"]).map(AnswerEvent::Thinking));
-            pieces.extend(text(&event["delta"]["text"]).map(AnswerEvent::Text));
+            events.extend(text(&event["delta"]["thinking"]).map(AnswerEvent::Thinking));
+            events.extend(text(&event["delta"]["text"]).map(AnswerEvent::Text));
         }
         Some("message_delta") => {
-            pieces.extend(event["usage"]["output_tokens"].as_u64().map(AnswerEvent::Output));
-            pieces.extend(event["delta"]["stop_reason"].as_str().and_then(|reason| match reason {
+            events.extend(event["usage"]["output_tokens"].as_u64().map(AnswerEvent::Output));
+            events.extend(event["delta"]["stop_reason"].as_str().and_then(|reason| match reason {
                 "max_tokens" => Some(AnswerEvent::CutShort),
                 "refusal" => Some(AnswerEvent::Declined),
                 _ => None,
             }));
         }
-        Some("message_stop") => pieces.push(AnswerEvent::Over),
+        Some("message_stop") => events.push(AnswerEvent::End),
         _ => {}
     }
-    pieces
+    events
 }
 
 fn text(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// What went wrong on the other side, in the middle of an answer.
-fn told(error: &Value) -> EndpointError {
+/// Maps an error event in the middle of an answer to an `EndpointError`.
+fn endpoint_error(error: &Value) -> EndpointError {
     let kind = match error["type"].as_str() {
         Some("overloaded_error") => EndpointErrorKind::Overloaded,
         Some("rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota") => {
@@ -189,11 +189,11 @@ fn told(error: &Value) -> EndpointError {
         Some("invalid_request_error") => EndpointErrorKind::Rejected(400),
         _ => EndpointErrorKind::Broken(500),
     };
-    EndpointError { said: message(error), ..EndpointError::new(kind) }
+    EndpointError { detail: message(error), ..EndpointError::new(kind) }
 }
 
-/// What an error says of itself, wherever the endpoint puts it.
+/// Message of an error object, which some endpoints send as a plain string.
 pub fn message(error: &Value) -> Option<Box<str>> {
-    let said = error["message"].as_str().or(error.as_str())?;
-    Some(said.into())
+    let message = error["message"].as_str().or(error.as_str())?;
+    Some(message.into())
 }

@@ -1,6 +1,6 @@
-//! One model at one address: a request goes out, pieces of the answer come back.
+//! HTTP client for one model at one address: sends a request and streams the answer.
 //!
-//! Owns: time limits and bounds. Whatever the other side does, it costs no more than these.
+//! Owns: timeouts and size limits, so that a faulty or hostile server cannot use unbounded time or memory.
 
 use super::dialect::{AnswerEvent, Dialect, message};
 use super::error::{EndpointError, EndpointErrorKind};
@@ -16,12 +16,12 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-/// Of a whole answer with everything around it.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Of an answer that is no stream: a list of models, or what went wrong.
-const MOST_OTHER_BYTES: usize = 1024 * 1024;
-/// Of what an endpoint says about an error.
-const MOST_SAID: usize = 300;
+/// Maximum bytes of a streaming answer, including the event framing.
+const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum bytes of a response that is not a stream: a list of models or an error.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Maximum characters of an endpoint's error message; the rest is cut off.
+const MAX_ERROR_CHARS: usize = 300;
 
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -30,30 +30,30 @@ pub struct Endpoint {
     pub key: Option<Key>,
     pub model: Box<str>,
     pub most_tokens: Option<u32>,
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     client: Client,
 }
 
-/// How long an endpoint is waited for.
+/// Timeouts and retry delays for an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// Between two signs of life.
-    pub silence: Duration,
-    /// For a whole answer.
-    pub whole: Duration,
-    /// Before a request is made again for the first time; then twice as long each time.
-    pub pause: Duration,
-    /// The longest that an endpoint may ask to be left alone.
-    pub longest_pause: Duration,
+    /// Timeout for the response headers, and between two chunks of the body.
+    pub idle: Duration,
+    /// Timeout for a complete answer.
+    pub total: Duration,
+    /// Delay before the first retry; it doubles with each further retry.
+    pub retry_delay: Duration,
+    /// Maximum `Retry-After` that is honoured; a longer one fails the request at once.
+    pub max_retry_delay: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            silence: Duration::from_secs(120),
-            whole: Duration::from_secs(15 * 60),
-            pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(30),
+            idle: Duration::from_secs(120),
+            total: Duration::from_secs(15 * 60),
+            retry_delay: Duration::from_millis(500),
+            max_retry_delay: Duration::from_secs(30),
         }
     }
 }
@@ -69,170 +69,179 @@ impl Endpoint {
         Self::through(outbound::client(address_policy), dialect, base, key, model)
     }
 
-    /// Over a client that others share.
+    /// Creates an endpoint that uses a shared HTTP client.
     pub fn through(client: Client, dialect: Dialect, base: Url, key: Option<Key>, model: &str) -> Self {
-        let patience = Timeouts::default();
-        Self { dialect, base, key, model: model.into(), most_tokens: None, patience, client }
+        let timeouts = Timeouts::default();
+        Self { dialect, base, key, model: model.into(), most_tokens: None, timeouts, client }
     }
 
-    /// Another model of the same server.
+    /// An endpoint for another model on the same server.
     pub fn with_model(&self, model: &str) -> Self {
         Self { model: model.into(), ..self.clone() }
     }
 
-    /// Asks for an answer, which comes piece by piece.
-    pub async fn ask(&self, roles: &ChatPrompt) -> Result<AnswerStream<'_>, EndpointError> {
-        let until = Instant::now() + self.patience.whole;
-        let body = self.dialect.request(&self.model, roles, self.most_tokens);
+    /// Sends the prompt and returns the streaming answer.
+    pub async fn ask(&self, prompt: &ChatPrompt) -> Result<AnswerStream<'_>, EndpointError> {
+        let deadline = Instant::now() + self.timeouts.total;
+        let body = self.dialect.request(&self.model, prompt, self.most_tokens);
         let request = self.client.post(self.dialect.endpoint(&self.base)).json(&body);
-        let response = self.send(request.header("accept", "text/event-stream"), until).await?;
-        let stream = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        if !stream.is_some_and(|kind| kind.trim().to_ascii_lowercase().starts_with("text/event-stream")) {
-            return Err(EndpointError::new(EndpointErrorKind::NotUnderstood));
+        let response = self.send(request.header("accept", "text/event-stream"), deadline).await?;
+        let content_type = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        if !content_type.is_some_and(|kind| kind.trim().to_ascii_lowercase().starts_with("text/event-stream"))
+        {
+            return Err(EndpointError::new(EndpointErrorKind::InvalidResponse));
         }
         let events = SseParser::default();
         Ok(AnswerStream {
             endpoint: self,
             response,
             events,
-            waiting: Vec::new(),
-            until,
+            pending: Vec::new(),
+            deadline,
             bytes: 0,
-            is_whole: false,
-            failed: None,
+            is_complete: false,
+            error: None,
         })
     }
 
-    /// A short answer to one question, whole.
+    /// Sends one question and returns its complete, short answer.
     pub async fn ask_briefly(
         &self,
         system: &str,
         question: &str,
-        within: Duration,
+        max_duration: Duration,
     ) -> Result<String, EndpointError> {
-        /// Of an answer that is a word or two.
-        const MOST: usize = 16 * 1024;
-        let said = vec![PromptMessage { own: false, text: question.into() }];
-        let roles = ChatPrompt { system: system.into(), said };
-        let answering = async {
-            let mut answer = self.ask(&roles).await?;
+        /// Maximum bytes of the answer, which should be a word or two.
+        const MAX_ANSWER_BYTES: usize = 16 * 1024;
+        let messages = vec![PromptMessage { own: false, text: question.into() }];
+        let prompt = ChatPrompt { system: system.into(), messages };
+        let complete_answer = async {
+            let mut answer = self.ask(&prompt).await?;
             let mut text = String::new();
-            while let Some(piece) = answer.next().await? {
-                if let AnswerEvent::Text(more) = piece {
-                    text.push_str(&more);
+            while let Some(event) = answer.next().await? {
+                if let AnswerEvent::Text(delta) = event {
+                    text.push_str(&delta);
                 }
-                if text.len() > MOST {
-                    return Err(EndpointError::new(EndpointErrorKind::TooMuch));
+                if text.len() > MAX_ANSWER_BYTES {
+                    return Err(EndpointError::new(EndpointErrorKind::TooLarge));
                 }
             }
             Ok(text)
         };
-        timeout(within, answering).await.unwrap_or(Err(EndpointError::new(EndpointErrorKind::Silent)))
+        timeout(max_duration, complete_answer)
+            .await
+            .unwrap_or(Err(EndpointError::new(EndpointErrorKind::TimedOut)))
     }
 
-    /// The names of the models that are there, if the endpoint tells.
-    pub async fn models(&self, within: Duration) -> Result<Vec<String>, EndpointError> {
-        let until = Instant::now() + within;
+    /// Names of the models that the server lists.
+    pub async fn models(&self, timeout: Duration) -> Result<Vec<String>, EndpointError> {
+        let deadline = Instant::now() + timeout;
         let request = self.client.get(self.dialect.url_for(&self.base, "models"));
-        let response = self.send(request, until).await?;
-        let body = self.body(response, until).await?;
+        let response = self.send(request, deadline).await?;
+        let body = self.body(response, deadline).await?;
         let list: Value = serde_json::from_slice(&body)
-            .map_err(|_| EndpointError::new(EndpointErrorKind::NotUnderstood))?;
-        let list = list["data"].as_array().ok_or(EndpointError::new(EndpointErrorKind::NotUnderstood))?;
+            .map_err(|_| EndpointError::new(EndpointErrorKind::InvalidResponse))?;
+        let list = list["data"].as_array().ok_or(EndpointError::new(EndpointErrorKind::InvalidResponse))?;
         Ok(list.iter().filter_map(|model| model["id"].as_str()).map(str::to_owned).collect())
     }
 
     async fn send(
         &self,
         mut request: reqwest::RequestBuilder,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<Response, EndpointError> {
         for (name, value) in self.dialect.headers(self.key.as_ref().map(Key::expose)) {
-            // No log of a library shows it either.
+            // Sensitive headers are not printed by the logs of the HTTP libraries.
             let Ok(mut value) = HeaderValue::from_str(&value) else { continue };
             value.set_sensitive(true);
             request = request.header(name, value);
         }
-        let patience = until.min(Instant::now() + self.patience.silence);
-        let sent = timeout_at(patience, request.send()).await;
+        let deadline = deadline.min(Instant::now() + self.timeouts.idle);
+        let sent = timeout_at(deadline, request.send()).await;
         let response = sent
-            .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
-            .map_err(|error| trouble(&error))?;
+            .map_err(|_| EndpointError::new(EndpointErrorKind::TimedOut))?
+            .map_err(|error| transport_error(&error))?;
         match response.status() {
             StatusCode::OK => Ok(response),
-            status => Err(self.refusal(status, response, patience).await),
+            status => Err(self.error_response(status, response, deadline).await),
         }
     }
 
-    async fn refusal(&self, status: StatusCode, response: Response, until: Instant) -> EndpointError {
-        let wait = response.headers().get("retry-after").and_then(|wait| wait.to_str().ok());
-        // A date is as good as nothing: clocks differ.
-        let wait = wait.and_then(|wait| wait.trim().parse().ok()).map(Duration::from_secs);
-        let body = self.body(response, until).await.unwrap_or_default();
-        let said: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = said.and_then(|said| message(&said["error"]).or_else(|| message(&said)));
-        let said = said.and_then(|said| self.presentable(&said));
-        EndpointError { kind: EndpointError::of_status(status.as_u16()), said, wait }
+    async fn error_response(
+        &self,
+        status: StatusCode,
+        response: Response,
+        deadline: Instant,
+    ) -> EndpointError {
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        // Only seconds are supported: a date is unreliable, because clocks differ.
+        let retry_after = retry_after.and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
+        let body = self.body(response, deadline).await.unwrap_or_default();
+        let body: Option<Value> = serde_json::from_slice(&body).ok();
+        let detail = body.and_then(|body| message(&body["error"]).or_else(|| message(&body)));
+        let detail = detail.and_then(|detail| self.sanitize(&detail));
+        EndpointError { kind: EndpointError::of_status(status.as_u16()), detail, retry_after }
     }
 
-    /// What the other side says: one line, not long, and without the key.
-    fn presentable(&self, said: &str) -> Option<Box<str>> {
-        let said = match &self.key {
-            Some(key) => key.cut_from(said),
-            None => said.to_owned(),
+    /// Makes an endpoint's error message safe to show: one short line without the key; `None` if nothing
+    /// remains.
+    fn sanitize(&self, detail: &str) -> Option<Box<str>> {
+        let detail = match &self.key {
+            Some(key) => key.cut_from(detail),
+            None => detail.to_owned(),
         };
-        let words: Vec<&str> = said.split(|c: char| c.is_whitespace() || is_deceptive(c)).collect();
+        let words: Vec<&str> = detail.split(|c: char| c.is_whitespace() || is_deceptive(c)).collect();
         let line: String = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        let mut short: String = line.chars().take(MOST_SAID).collect();
+        let mut short: String = line.chars().take(MAX_ERROR_CHARS).collect();
         if short.len() < line.len() {
             short.push('…');
         }
         (!short.is_empty()).then(|| short.into())
     }
 
-    async fn body(&self, mut response: Response, until: Instant) -> Result<Vec<u8>, EndpointError> {
+    async fn body(&self, mut response: Response, deadline: Instant) -> Result<Vec<u8>, EndpointError> {
         let mut body = Vec::new();
         loop {
-            let patience = until.min(Instant::now() + self.patience.silence);
-            let read = timeout_at(patience, response.chunk()).await;
+            let next_deadline = deadline.min(Instant::now() + self.timeouts.idle);
+            let read = timeout_at(next_deadline, response.chunk()).await;
             let read = read
-                .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
-                .map_err(|error| trouble(&error))?;
+                .map_err(|_| EndpointError::new(EndpointErrorKind::TimedOut))?
+                .map_err(|error| transport_error(&error))?;
             let Some(bytes) = read else { return Ok(body) };
-            if body.len() + bytes.len() > MOST_OTHER_BYTES {
-                return Err(EndpointError::new(EndpointErrorKind::TooMuch));
+            if body.len() + bytes.len() > MAX_BODY_BYTES {
+                return Err(EndpointError::new(EndpointErrorKind::TooLarge));
             }
             body.extend_from_slice(&bytes);
         }
     }
 }
 
-/// An answer that is on its way.
+/// A streaming answer.
 pub struct AnswerStream<'a> {
     endpoint: &'a Endpoint,
     response: Response,
     events: SseParser,
-    /// In reverse.
-    waiting: Vec<AnswerEvent>,
-    until: Instant,
+    /// Decoded events in reverse order, so that the next one is popped from the end.
+    pending: Vec<AnswerEvent>,
+    deadline: Instant,
     bytes: usize,
-    is_whole: bool,
-    /// What went wrong behind what waits: that was said before it.
-    failed: Option<EndpointError>,
+    is_complete: bool,
+    /// Error to return after all `pending` events, which arrived before it.
+    error: Option<EndpointError>,
 }
 
 impl AnswerStream<'_> {
-    /// `None` when it is over.
+    /// Returns the next event, or `None` at the end of the answer.
     pub async fn next(&mut self) -> Result<Option<AnswerEvent>, EndpointError> {
         loop {
-            match self.waiting.pop() {
-                Some(AnswerEvent::Over) => return Ok(None),
-                Some(AnswerEvent::Whole) => self.is_whole = true,
-                Some(piece) => return Ok(Some(piece)),
-                None => match self.further().await {
+            match self.pending.pop() {
+                Some(AnswerEvent::End) => return Ok(None),
+                Some(AnswerEvent::Complete) => self.is_complete = true,
+                Some(event) => return Ok(Some(event)),
+                None => match self.fill().await {
                     Ok(true) => {}
-                    // What follows the answer is welcome and not needed.
-                    Ok(false) | Err(_) if self.is_whole => return Ok(None),
+                    // Only a usage report can follow a complete answer; it is optional.
+                    Ok(false) | Err(_) if self.is_complete => return Ok(None),
                     Ok(false) => return Err(EndpointError::new(EndpointErrorKind::ConnectionLost)),
                     Err(endpoint_error) => return Err(endpoint_error),
                 },
@@ -240,56 +249,58 @@ impl AnswerStream<'_> {
         }
     }
 
-    async fn further(&mut self) -> Result<bool, EndpointError> {
-        match self.failed.take() {
+    /// Fills `pending` from the response, or returns the stored error. `false` means end of the response.
+    async fn fill(&mut self) -> Result<bool, EndpointError> {
+        match self.error.take() {
             Some(endpoint_error) => Err(endpoint_error),
-            None => self.more().await,
+            None => self.read_chunk().await,
         }
     }
 
-    async fn more(&mut self) -> Result<bool, EndpointError> {
-        let patience = self.until.min(Instant::now() + self.endpoint.patience.silence);
-        let read = timeout_at(patience, self.response.chunk()).await;
+    async fn read_chunk(&mut self) -> Result<bool, EndpointError> {
+        let deadline = self.deadline.min(Instant::now() + self.endpoint.timeouts.idle);
+        let read = timeout_at(deadline, self.response.chunk()).await;
         let read = read
-            .map_err(|_| EndpointError::new(EndpointErrorKind::Silent))?
-            .map_err(|error| trouble(&error))?;
+            .map_err(|_| EndpointError::new(EndpointErrorKind::TimedOut))?
+            .map_err(|error| transport_error(&error))?;
         let Some(bytes) = read else { return Ok(false) };
         self.bytes += bytes.len();
-        if self.bytes > MOST_BYTES {
-            return Err(EndpointError::new(EndpointErrorKind::TooMuch));
+        if self.bytes > MAX_STREAM_BYTES {
+            return Err(EndpointError::new(EndpointErrorKind::TooLarge));
         }
         let mut found = Vec::new();
         let too_long = self.events.feed(&bytes, &mut found).is_err();
         for data in found {
             match self.endpoint.dialect.read(&data) {
-                Ok(pieces) => self.waiting.extend(pieces),
+                Ok(events) => self.pending.extend(events),
                 Err(endpoint_error) => {
-                    let said =
-                        endpoint_error.said.as_deref().and_then(|said| self.endpoint.presentable(said));
-                    self.failed = Some(EndpointError { said, ..endpoint_error });
+                    let detail =
+                        endpoint_error.detail.as_deref().and_then(|detail| self.endpoint.sanitize(detail));
+                    self.error = Some(EndpointError { detail, ..endpoint_error });
                     break;
                 }
             }
         }
-        if too_long && self.failed.is_none() {
-            self.failed = Some(EndpointError::new(EndpointErrorKind::TooMuch));
+        if too_long && self.error.is_none() {
+            self.error = Some(EndpointError::new(EndpointErrorKind::TooLarge));
         }
-        self.waiting.reverse();
+        self.pending.reverse();
         Ok(true)
     }
 }
 
-/// Its own words would show the address, and with it whatever somebody put there.
-fn trouble(error: &reqwest::Error) -> EndpointError {
-    EndpointError::new(if outbound::is_barred(error) {
+/// Classifies a transport error. The text of the error is dropped: it contains the URL, which may hold
+/// secrets.
+fn transport_error(error: &reqwest::Error) -> EndpointError {
+    EndpointError::new(if outbound::is_address_rejected(error) {
         EndpointErrorKind::AddressBlocked
     } else if error.is_timeout() {
-        EndpointErrorKind::Silent
+        EndpointErrorKind::TimedOut
     } else if error.is_connect() || error.is_request() {
         EndpointErrorKind::Unreachable
     } else if error.is_body() || error.is_decode() {
         EndpointErrorKind::ConnectionLost
     } else {
-        EndpointErrorKind::NotUnderstood
+        EndpointErrorKind::InvalidResponse
     })
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with an endpoint, in words for people.
+//! Errors of a model endpoint, with messages for users.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,47 +6,48 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointError {
     pub kind: EndpointErrorKind,
-    /// What the endpoint itself said, shortened and without anything secret.
-    pub said: Option<Box<str>>,
-    /// How long the endpoint wants to be left alone.
-    pub wait: Option<Duration>,
+    /// Error message of the endpoint, shortened and without secrets.
+    pub detail: Option<Box<str>>,
+    /// Delay that the endpoint requested with `Retry-After`.
+    pub retry_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointErrorKind {
-    /// Nobody can be connected to.
+    /// No connection to the server could be made.
     Unreachable,
-    /// It leads into a private network.
+    /// The SSRF guard rejected the address because it is in a private network.
     AddressBlocked,
-    /// Nothing was heard for too long.
-    Silent,
+    /// A timeout expired before the response arrived.
+    TimedOut,
     TooManyRequests,
     Overloaded,
-    /// It failed by itself, with this status.
+    /// The server failed with this 5xx status.
     Broken(u16),
     KeyRefused,
     ModelUnknown,
-    /// It does not take the request, with this status.
+    /// The server rejected the request with this status.
     Rejected(u16),
-    /// It wants to send us elsewhere.
+    /// The server sent a redirect, which is never followed.
     Redirect,
-    NotUnderstood,
-    TooMuch,
-    /// The connection ended before the answer did.
+    /// The response is not in the format of the API.
+    InvalidResponse,
+    TooLarge,
+    /// The connection ended before the answer was complete.
     ConnectionLost,
-    SaidNothing,
+    EmptyAnswer,
 }
 
 impl EndpointError {
     pub fn new(kind: EndpointErrorKind) -> Self {
-        Self { kind, said: None, wait: None }
+        Self { kind, detail: None, retry_after: None }
     }
 
     pub fn of_status(status: u16) -> EndpointErrorKind {
         match status {
             401 | 403 => EndpointErrorKind::KeyRefused,
             404 => EndpointErrorKind::ModelUnknown,
-            408 | 504 => EndpointErrorKind::Silent,
+            408 | 504 => EndpointErrorKind::TimedOut,
             429 => EndpointErrorKind::TooManyRequests,
             503 | 529 => EndpointErrorKind::Overloaded,
             300..=399 => EndpointErrorKind::Redirect,
@@ -55,10 +56,13 @@ impl EndpointError {
         }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Whether a retry of the same request can succeed.
     pub fn is_retryable(&self) -> bool {
         use EndpointErrorKind::*;
-        matches!(self.kind, Unreachable | TooManyRequests | Overloaded | Broken(_) | ConnectionLost | Silent)
+        matches!(
+            self.kind,
+            Unreachable | TooManyRequests | Overloaded | Broken(_) | ConnectionLost | TimedOut
+        )
     }
 }
 
@@ -70,9 +74,9 @@ impl fmt::Display for EndpointError {
             AddressBlocked => {
                 formatter.write_str("the model's server is in a private network, which is not allowed")
             }
-            Silent => formatter.write_str("the model did not answer in time"),
+            TimedOut => formatter.write_str("the model did not answer in time"),
             TooManyRequests => {
-                formatter.write_str("the model's server wants fewer requests, or its quota is used up")
+                formatter.write_str("the model's server limits the request rate, or its quota is used up")
             }
             Overloaded => formatter.write_str("the model's server is overloaded"),
             Broken(status) => write!(formatter, "the model's server failed (status {status})"),
@@ -80,17 +84,19 @@ impl fmt::Display for EndpointError {
             ModelUnknown => {
                 formatter.write_str("the model's server does not know this model or this address")
             }
-            Rejected(status) => write!(formatter, "the model's server refused the request (status {status})"),
-            Redirect => formatter.write_str("the model's server wants to be asked at another address"),
-            NotUnderstood => {
-                formatter.write_str("the model's server answered with something that is not an answer")
+            Rejected(status) => {
+                write!(formatter, "the model's server rejected the request (status {status})")
             }
-            TooMuch => formatter.write_str("the model said more than fits"),
-            ConnectionLost => formatter.write_str("the model broke off in the middle"),
-            SaidNothing => formatter.write_str("the model said nothing"),
+            Redirect => formatter.write_str("the model's server sent a redirect, which is not followed"),
+            InvalidResponse => formatter.write_str("the model's server sent an invalid response"),
+            TooLarge => formatter.write_str("the model's answer is too large"),
+            ConnectionLost => {
+                formatter.write_str("the connection was lost in the middle of the model's answer")
+            }
+            EmptyAnswer => formatter.write_str("the model sent an empty answer"),
         }?;
-        match &self.said {
-            Some(said) => write!(formatter, ": {said}"),
+        match &self.detail {
+            Some(detail) => write!(formatter, ": {detail}"),
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What opens an endpoint. Never shown: not by `Debug`, and cut out of what an endpoint says back.
+//! The API key of a model endpoint. `Debug` hides it, and it is removed from the endpoint's error messages.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct Key(Box<str>);
 
 impl Key {
-    /// `None` for one that no header can carry.
+    /// Returns `None` if the key is empty or contains characters that an HTTP header cannot carry.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Self(text.into()))
@@ -20,15 +20,17 @@ impl Key {
 
     pub fn from_file(path: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(path)?;
-        Self::new(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "there is no key in it"))
+        Self::new(&text).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "the file does not contain a valid key")
+        })
     }
 
-    /// The text; the long name makes every use easy to find.
+    /// The key in plain text. The distinct name makes every use easy to find.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// A text of others without this key in it.
+    /// Replaces this key in a text from outside, such as an error message that echoes it.
     pub fn cut_from(&self, text: &str) -> String {
         text.replace(&*self.0, "…")
     }

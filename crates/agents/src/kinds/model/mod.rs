@@ -1,12 +1,14 @@
-//! A model behind an HTTP endpoint, as an agent: it answers with what the model says, and remembers nothing by itself.
+//! The agent kind `model`: replies with the answer of a model behind an HTTP endpoint, without state of its
+//! own.
 //!
-//! Owns: when a request is made again. Once something was said it never is: a reply has one beginning.
+//! Owns: retries and the fallback to a second model. Neither happens once output was sent, because output
+//! cannot be taken back.
 
+mod config;
 mod dialect;
 mod endpoint;
 mod error;
 mod key;
-mod recipe;
 mod sse;
 
 pub use dialect::{AnswerEvent, Dialect};
@@ -21,133 +23,145 @@ use parlor_model::{Activity, ChunkKind, RoomId, RunEvent, Usage, UsageReport};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Requests for one answer of one model.
-const TRIES: u32 = 3;
-/// Of one reply.
-const MOST_TEXT: usize = 10 * 1024 * 1024;
-/// For `doctor`.
-const EXAMINATION: Duration = Duration::from_secs(10);
+/// Maximum number of requests to one model for one answer.
+const MAX_ATTEMPTS: u32 = 3;
+/// Maximum bytes of one reply.
+const MAX_REPLY_BYTES: usize = 10 * 1024 * 1024;
+/// Timeout for listing the models of a server in `examine`.
+const EXAMINE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Model {
     pub first: Endpoint,
-    /// Asked when the first does not answer.
+    /// Fallback, used when the first endpoint fails before sending any output.
     pub second: Option<Endpoint>,
-    /// What whoever set the agent up wants it to be.
+    /// Instructions from the agent's configuration, for the system prompt.
     pub instructions: Option<Box<str>>,
 }
 
-/// Why a request came to nothing.
+/// Why an attempt failed.
 enum AttemptFailure {
-    /// Nothing was said: another may be asked.
+    /// Before any output was sent, so a retry or the fallback is possible.
     Before(EndpointError),
+    /// After output was sent, which rules out a retry.
     After(EndpointError),
-    Deserted,
+    OutputClosed,
 }
 
 impl From<OutputClosed> for AttemptFailure {
     fn from(_: OutputClosed) -> Self {
-        Self::Deserted
+        Self::OutputClosed
     }
 }
 
 impl Model {
-    pub async fn execute(&self, turn: &RunInput, stage: &RunIo) -> RunResult {
-        let roles = context::roles(turn, self.instructions.as_deref());
+    pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
+        let prompt = context::roles(run_input, self.instructions.as_deref());
         tokio::select! {
             biased;
-            () = stage.stopped() => RunResult::Stopped,
-            ending = self.answer(&roles, stage) => ending,
+            () = run_io.stopped() => RunResult::Stopped,
+            result = self.answer(&prompt, run_io) => result,
         }
     }
 
-    /// The conversation comes with each turn; there is nothing to forget.
+    /// Does nothing: each run brings the whole conversation, so there is no session.
     pub fn forget(&self, _: &RoomId) {}
 
     pub async fn examine(&self) -> Vec<Finding> {
-        let mut findings = vec![examined(&self.first).await];
+        let mut findings = vec![examine_endpoint(&self.first).await];
         if let Some(second) = &self.second {
-            findings.push(examined(second).await);
+            findings.push(examine_endpoint(second).await);
         }
         findings
     }
 
-    async fn answer(&self, roles: &ChatPrompt, stage: &RunIo) -> RunResult {
-        let endpoint_error = match with_retries(&self.first, roles, stage).await {
+    async fn answer(&self, prompt: &ChatPrompt, run_io: &RunIo) -> RunResult {
+        let endpoint_error = match with_retries(&self.first, prompt, run_io).await {
             Err(AttemptFailure::Before(endpoint_error)) => endpoint_error,
-            other => return ending(other),
+            other => return run_result(other),
         };
-        let Some(second) = &self.second else { return ending(Err(AttemptFailure::Before(endpoint_error))) };
+        let Some(second) = &self.second else {
+            return run_result(Err(AttemptFailure::Before(endpoint_error)));
+        };
         let fallback = RunEvent::ModelFallback {
             preferred: self.first.model.clone(),
             actual: second.model.clone(),
             reason: endpoint_error.to_string().into(),
         };
-        // Not every door tells of events, and nobody is to take one model for the other.
-        let words = format!(
+        // Not every protocol carries run events, so the change of the model is also sent as text.
+        let notice = format!(
             "{} did not answer: {endpoint_error}. {} answers instead.",
             self.first.model, second.model
         );
-        if stage.tell(fallback).await.is_err() || stage.say(ChunkKind::Error, words).await.is_err() {
+        if run_io.send_event(fallback).await.is_err()
+            || run_io.send_text(ChunkKind::Error, notice).await.is_err()
+        {
             return RunResult::Stopped;
         }
-        ending(with_retries(second, roles, stage).await)
+        run_result(with_retries(second, prompt, run_io).await)
     }
 }
 
-fn ending(answered: Result<(), AttemptFailure>) -> RunResult {
-    match answered {
+fn run_result(result: Result<(), AttemptFailure>) -> RunResult {
+    match result {
         Ok(()) => RunResult::Finished,
         Err(AttemptFailure::Before(endpoint_error) | AttemptFailure::After(endpoint_error)) => {
             RunResult::Failed(sentence(&endpoint_error.to_string()).into())
         }
-        Err(AttemptFailure::Deserted) => RunResult::Stopped,
+        Err(AttemptFailure::OutputClosed) => RunResult::Stopped,
     }
 }
 
-/// Asks again, later and later, while nothing was said and it may help.
-async fn with_retries(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Result<(), AttemptFailure> {
-    let mut tries = 0;
+/// Retries with exponential backoff, while the error is retryable and no output was sent.
+async fn with_retries(
+    endpoint: &Endpoint,
+    prompt: &ChatPrompt,
+    run_io: &RunIo,
+) -> Result<(), AttemptFailure> {
+    let mut attempts = 0;
     loop {
-        tries += 1;
-        let endpoint_error = match attempt(endpoint, roles, stage).await {
-            Err(AttemptFailure::Before(endpoint_error)) if endpoint_error.is_retryable() && tries < TRIES => {
+        attempts += 1;
+        let endpoint_error = match attempt(endpoint, prompt, run_io).await {
+            Err(AttemptFailure::Before(endpoint_error))
+                if endpoint_error.is_retryable() && attempts < MAX_ATTEMPTS =>
+            {
                 endpoint_error
             }
             other => return other,
         };
-        let patience = &endpoint.patience;
-        let pause = match endpoint_error.wait {
-            Some(wait) if wait > patience.longest_pause => {
+        let timeouts = &endpoint.timeouts;
+        let delay = match endpoint_error.retry_after {
+            Some(delay) if delay > timeouts.max_retry_delay => {
                 return Err(AttemptFailure::Before(endpoint_error));
             }
-            Some(wait) => wait,
-            None => with_jitter(patience.pause * 2u32.pow(tries - 1)),
+            Some(delay) => delay,
+            None => with_jitter(timeouts.retry_delay * 2u32.pow(attempts - 1)),
         };
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(delay).await;
     }
 }
 
-/// Between the half and the whole of it, so that those who failed together do not come back together.
-fn with_jitter(pause: Duration) -> Duration {
-    let part = RandomState::new().hash_one(0u8) % 512;
-    pause.mul_f64(0.5 + part as f64 / 1024.0)
+/// Returns a random delay between half of `delay` and all of it, so that requests that failed together do not
+/// retry together.
+fn with_jitter(delay: Duration) -> Duration {
+    let random = RandomState::new().hash_one(0u8) % 512;
+    delay.mul_f64(0.5 + random as f64 / 1024.0)
 }
 
-async fn attempt(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Result<(), AttemptFailure> {
+async fn attempt(endpoint: &Endpoint, prompt: &ChatPrompt, run_io: &RunIo) -> Result<(), AttemptFailure> {
     let detail = Some(format!("Asking {}", endpoint.model).into());
-    stage.tell(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }).await?;
-    let mut answer = endpoint.ask(roles).await.map_err(AttemptFailure::Before)?;
-    let (mut heard, mut said, mut declined) = (false, 0, false);
+    run_io.send_event(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None }).await?;
+    let mut answer = endpoint.ask(prompt).await.map_err(AttemptFailure::Before)?;
+    let (mut has_output, mut bytes, mut declined) = (false, 0, false);
     let mut usage = Usage::default();
-    let told = loop {
-        let piece = match answer.next().await {
-            Ok(Some(piece)) => piece,
+    let streamed = loop {
+        let event = match answer.next().await {
+            Ok(Some(event)) => event,
             Ok(None) => break Ok(()),
-            Err(endpoint_error) if heard => break Err(AttemptFailure::After(endpoint_error)),
+            Err(endpoint_error) if has_output => break Err(AttemptFailure::After(endpoint_error)),
             Err(endpoint_error) => return Err(AttemptFailure::Before(endpoint_error)),
         };
-        let (kind, text) = match piece {
+        let (kind, text) = match event {
             AnswerEvent::Text(text) => (ChunkKind::Text, text),
             AnswerEvent::Thinking(text) => (ChunkKind::Thinking, text),
             AnswerEvent::Input(tokens) => {
@@ -159,63 +173,62 @@ async fn attempt(endpoint: &Endpoint, roles: &ChatPrompt, stage: &RunIo) -> Resu
                 continue;
             }
             AnswerEvent::CutShort => {
-                (ChunkKind::Error, "The model stopped here: it may not say more at once.".into())
+                (ChunkKind::Error, "The answer is cut off here: it reached the maximum length.".into())
             }
             AnswerEvent::Declined => {
                 declined = true;
                 continue;
             }
-            AnswerEvent::Whole | AnswerEvent::Over => continue,
+            AnswerEvent::Complete | AnswerEvent::End => continue,
         };
-        heard = true;
-        said += text.len();
-        if said > MOST_TEXT {
-            break Err(AttemptFailure::After(EndpointError::new(EndpointErrorKind::TooMuch)));
+        has_output = true;
+        bytes += text.len();
+        if bytes > MAX_REPLY_BYTES {
+            break Err(AttemptFailure::After(EndpointError::new(EndpointErrorKind::TooLarge)));
         }
-        stage.say(kind, text).await?;
+        run_io.send_text(kind, text).await?;
     };
     if usage != Usage::default() {
-        stage.tell(RunEvent::Usage(UsageReport { spent: Some(usage), context: None })).await?;
+        run_io.send_event(RunEvent::Usage(UsageReport { spent: Some(usage), context: None })).await?;
     }
-    told?;
-    match (heard, declined) {
-        (_, true) => {
-            stage.say(ChunkKind::Error, "The model declined to answer.").await.map_err(AttemptFailure::from)
-        }
+    streamed?;
+    match (has_output, declined) {
+        (_, true) => run_io
+            .send_text(ChunkKind::Error, "The model declined to answer.")
+            .await
+            .map_err(AttemptFailure::from),
         (true, false) => Ok(()),
-        (false, false) => Err(AttemptFailure::Before(EndpointError::new(EndpointErrorKind::SaidNothing))),
+        (false, false) => Err(AttemptFailure::Before(EndpointError::new(EndpointErrorKind::EmptyAnswer))),
     }
 }
 
-async fn examined(endpoint: &Endpoint) -> Finding {
+async fn examine_endpoint(endpoint: &Endpoint) -> Finding {
     let (model, host) = (&endpoint.model, endpoint.base.host_str().unwrap_or_default());
     let finding = |state, what: String, fix: Option<String>| Finding {
         state,
         what: what.into(),
         fix: fix.map(Into::into),
     };
-    match endpoint.models(EXAMINATION).await {
-        Ok(models) if models.iter().any(|known| **known == **model) => {
-            finding(Health::Ok, format!("{model} answers at {host}."), None)
+    match endpoint.models(EXAMINE_TIMEOUT).await {
+        Ok(models) if models.iter().any(|name| **name == **model) => {
+            finding(Health::Ok, format!("{host} is reachable and has the model {model}."), None)
         }
         Ok(models) if models.is_empty() => {
-            finding(Health::Warning, format!("{host} answers, and names no model."), None)
+            finding(Health::Warning, format!("{host} is reachable, but lists no models."), None)
         }
         Ok(models) => {
             let some = models.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
             let what = format!("{host} does not list a model named {model}.");
-            finding(Health::Warning, what, Some(format!("Choose one that it has, such as {some}.")))
+            finding(Health::Warning, what, Some(format!("Choose a model that it has, such as {some}.")))
         }
-        // Some answer questions and keep no list.
+        // Some servers work but have no list of models, which is reported as 404.
         Err(endpoint_error) if endpoint_error.kind == EndpointErrorKind::ModelUnknown => {
-            finding(Health::Warning, format!("{host} is there, and keeps no list of its models."), None)
+            finding(Health::Warning, format!("{host} is reachable, but has no list of its models."), None)
         }
         Err(endpoint_error) => {
             let fix = match endpoint_error.kind {
-                EndpointErrorKind::KeyRefused => {
-                    "Give the key of this server, in its environment variable or file."
-                }
-                EndpointErrorKind::Unreachable | EndpointErrorKind::Silent => {
+                EndpointErrorKind::KeyRefused => "Set the key of this server, with key_env or key_file.",
+                EndpointErrorKind::Unreachable | EndpointErrorKind::TimedOut => {
                     "Check the address, and that the server is running."
                 }
                 _ => "Check the address.",
@@ -225,10 +238,10 @@ async fn examined(endpoint: &Endpoint) -> Finding {
     }
 }
 
-/// With a capital letter and a full stop.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
+/// Turns an error text into a sentence, with a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    let end = if words.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     format!("{first}{}{end}", letters.as_str())
 }

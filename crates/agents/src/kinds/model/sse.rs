@@ -1,8 +1,10 @@
-//! The lines of `text/event-stream`, as far as models use them: each event's data, bounded.
+//! Incremental parser for `text/event-stream`: returns the data of each event. Event names and ids are
+//! ignored.
 
-/// Of one event; a piece of text or thinking is far smaller.
-const LONGEST: usize = 1024 * 1024;
+/// Maximum bytes of one event; events with a text or thinking delta are far smaller.
+const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
+/// Error: an event is over the size limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -15,16 +17,16 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// Takes bytes in as they come, and gives the data of each event that became whole.
+    /// Consumes received bytes and appends the data of each completed event to `found`.
     pub fn feed(&mut self, bytes: &[u8], found: &mut Vec<String>) -> Result<(), TooLong> {
         for &byte in bytes {
-            let again = std::mem::replace(&mut self.after_return, byte == b'\r');
+            let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
             match byte {
-                b'\n' if again => {}
+                b'\n' if after_return => {}
                 b'\n' | b'\r' => self.end_line(found),
                 byte => self.line.push(byte),
             }
-            if self.line.len() + self.data.len() > LONGEST {
+            if self.line.len() + self.data.len() > MAX_EVENT_BYTES {
                 return Err(TooLong);
             }
         }
@@ -45,7 +47,7 @@ impl SseParser {
             self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
             self.has_data = true;
         }
-        // Other fields and comments mean nothing here: what an event is, its data says.
+        // Other fields and comments are ignored: the data alone tells the type of an event.
         self.line = line;
         self.line.clear();
     }
@@ -56,16 +58,16 @@ mod tests {
     use super::*;
     use std::iter;
 
-    fn read(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
+    fn read(chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
         let (mut events, mut found) = (SseParser::default(), Vec::new());
-        for piece in pieces {
-            events.feed(piece.as_ref(), &mut found).unwrap();
+        for chunk in chunks {
+            events.feed(chunk.as_ref(), &mut found).unwrap();
         }
         found
     }
 
     #[test]
-    fn events_come_whole_however_they_are_cut() {
+    fn events_are_complete_however_the_bytes_are_split() {
         let text = ": hello\r\nevent: x\r\ndata: {\"a\":1}\r\n\r\ndata:one\ndata: two\n\nid: 7\n\ndata: [DONE]\n\ndata: unfinished";
         let expected = ["{\"a\":1}", "one\ntwo", "[DONE]"];
         assert_eq!(read([text]), expected);
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn an_endless_line_is_rejected() {
         let (mut events, mut found) = (SseParser::default(), Vec::new());
         let flood = vec![b'x'; 64 * 1024];
         let fed: Result<Vec<()>, TooLong> =

@@ -1,4 +1,4 @@
-//! People, sign-ins and keys.
+//! Users, sign-ins and API keys.
 
 use super::each;
 use crate::fixtures::*;
@@ -14,7 +14,7 @@ const fn secret(byte: u8) -> SecretHash {
 }
 
 #[test]
-fn a_person_comes_back_whole_and_by_a_name_of_any_case() {
+fn a_user_keeps_every_field_and_is_found_by_name_in_any_case() {
     each(|ports| {
         let plain = User {
             locked_until: None,
@@ -34,7 +34,7 @@ fn a_person_comes_back_whole_and_by_a_name_of_any_case() {
 }
 
 #[test]
-fn a_person_put_again_is_the_same_person() {
+fn putting_a_user_again_replaces_the_user() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_user("bob", 2)]);
         let promoted = User { role: SiteRole::Admin, display_name: "Boss".into(), ..user("ann", 1) };
@@ -46,7 +46,7 @@ fn a_person_put_again_is_the_same_person() {
 }
 
 #[test]
-fn people_are_listed_oldest_first_by_pages() {
+fn users_are_listed_in_pages_oldest_first() {
     each(|ports| {
         ports.change(vec![put_user("c", 3), put_user("a", 2), put_user("b", 2), put_user("d", 1)]);
         let page = |limit, offset| {
@@ -61,7 +61,7 @@ fn people_are_listed_oldest_first_by_pages() {
 }
 
 #[test]
-fn people_are_found_by_a_part_of_either_name() {
+fn users_are_found_by_a_part_of_username_or_display_name() {
     each(|ports| {
         let named = |id: &str, display: &str| {
             Change::PutUser(Arc::new(User { display_name: display.into(), ..user(id, 1) }))
@@ -81,30 +81,30 @@ fn people_are_found_by_a_part_of_either_name() {
         assert_eq!(found("z", 1), ["zed"]);
         assert_eq!(found("%", 9), ["bob"], "wildcards are plain text");
         assert_eq!(found("_", 9), ["zoe_1"]);
-        assert_eq!(found("\\", 9), [""; 0], "the one who asks is left out");
+        assert_eq!(found("\\", 9), [""; 0], "the caller is left out");
         assert_eq!(found("nobody", 9), [""; 0]);
     });
 }
 
 #[test]
-fn a_refresh_token_is_of_the_generation_in_which_it_was_made() {
+fn a_refresh_token_has_the_generation_in_which_it_was_created() {
     each(|ports| {
         let first = sign_in("phone", "ann", 100);
         let renewed = SignIn { used_at: Time(50), expires_at: Time(200), generation: 4, ..first.clone() };
         ports.change(vec![Change::PutSignIn(Arc::new(first.clone()), secret(1))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
-        let known = |generation| Some(RefreshToken { sign_in: SignInId::stored("phone"), generation });
-        assert_eq!((token(1), token(2)), (known(3), None));
+        let expected = |generation| Some(RefreshToken { sign_in: SignInId::stored("phone"), generation });
+        assert_eq!((token(1), token(2)), (expected(3), None));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(first.clone()));
         ports.change(vec![Change::PutSignIn(Arc::new(renewed.clone()), secret(2))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
-        assert_eq!((token(1), token(2)), (known(3), known(4)));
+        assert_eq!((token(1), token(2)), (expected(3), expected(4)));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(renewed));
     });
 }
 
 #[test]
-fn an_ended_sign_in_takes_its_tokens_with_it() {
+fn ending_a_sign_in_deletes_its_tokens() {
     each(|ports| {
         let put =
             |id: &str, user: &str, token| Change::PutSignIn(Arc::new(sign_in(id, user, 100)), secret(token));
@@ -128,7 +128,7 @@ fn an_ended_sign_in_takes_its_tokens_with_it() {
 }
 
 #[test]
-fn only_sign_ins_that_have_not_run_out_are_listed() {
+fn expired_sign_ins_are_not_listed() {
     each(|ports| {
         let old = sign_in("old", "ann", 100);
         let new = SignIn { created_at: Time(9), ..sign_in("new", "ann", 200) };
@@ -140,7 +140,7 @@ fn only_sign_ins_that_have_not_run_out_are_listed() {
         assert_eq!(listed(99), [old.clone(), new.clone()]);
         assert_eq!(listed(100), [new]);
         assert_eq!(listed(200), []);
-        assert_eq!(ports.read(|s| s.sign_in(&old.id)), Some(old), "until somebody tends the store");
+        assert_eq!(ports.read(|s| s.sign_in(&old.id)), Some(old), "it is stored until the next maintenance");
     });
 }
 
@@ -164,7 +164,7 @@ fn a_key_is_found_by_its_secret_until_it_is_revoked() {
 }
 
 #[test]
-fn the_setup_link_on_offer_is_the_last_one() {
+fn only_the_latest_setup_link_is_valid() {
     each(|ports| {
         assert_eq!(ports.read(|s| s.setup()), None);
         ports.change(vec![Change::OfferSetup(Some((secret(1), Time(10))))]);
@@ -176,7 +176,7 @@ fn the_setup_link_on_offer_is_the_last_one() {
 }
 
 #[test]
-fn who_is_removed_leaves_nothing_that_acts_for_them() {
+fn removing_a_user_deletes_everything_that_could_act_for_them() {
     each(|ports| {
         let subscription = Subscription {
             agent: agent_id("coder"),
@@ -207,11 +207,11 @@ fn who_is_removed_leaves_nothing_that_acts_for_them() {
         ports.change(["coder", "writer"].map(|agent| Change::PutSession(session(agent, "main", 3))).into());
         let hello = Arc::new(message("hello", "lobby", "ann", 1));
         ports.change(vec![Change::DeadLetter { message: hello.clone(), reason: "no_subscribers" }]);
-        let bury = |agent| {
+        let dead_letter = |agent| {
             let mailbox = mailbox(agent, None);
             Change::DeadLetterDelivery { mailbox, message: hello.clone(), reason: "not_acknowledged" }
         };
-        ports.change(vec![bury("coder"), bury("writer")]);
+        ports.change(vec![dead_letter("coder"), dead_letter("writer")]);
 
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
         let a = secret(b'a');
@@ -233,7 +233,7 @@ fn who_is_removed_leaves_nothing_that_acts_for_them() {
             assert_eq!(left, [person("bob"), agent_member("writer")]);
             let dead = Delivery { state: DeliveryState::Dead, ..delivery("hello", mailbox("writer", None)) };
             assert_eq!(s.deliveries(&message_id("hello"))?, [dead]);
-            let hello = s.message(&message_id("hello"))?.expect("what they said stays");
+            let hello = s.message(&message_id("hello"))?.expect("messages of a removed user stay");
             assert_eq!(&*hello.sender_name, "ann");
             assert!(s.refresh_token(&secret(b'b'))?.is_some() && s.key_with(&secret(b'b'))?.is_some());
             Ok(())

@@ -1,4 +1,4 @@
-//! Agents, their sessions, and what they listen to.
+//! Agents, their sessions, subscriptions and gateways.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -9,7 +9,7 @@ use parlor_model::{
 use std::sync::Arc;
 
 #[test]
-fn agents_come_back_whole_and_by_id() {
+fn agents_keep_every_field_and_are_ordered_by_id() {
     each(|ports| {
         let names = ["zed", "coder/sub", "coder"];
         ports.change(names.map(|id| put_agent(id, "ann")).into());
@@ -22,7 +22,7 @@ fn agents_come_back_whole_and_by_id() {
 }
 
 #[test]
-fn everything_the_routing_index_is_built_from_comes_back() {
+fn the_store_returns_all_agents_and_subscriptions_for_the_routing_index() {
     each(|ports| {
         let all = [
             subscription(mailbox("coder", None), "slack/**", 3),
@@ -34,15 +34,15 @@ fn everything_the_routing_index_is_built_from_comes_back() {
         ports.change(all.iter().cloned().map(Change::PutSubscription).collect());
         ports.change(vec![Change::PutSubscription(all[0].clone())]);
         let (mut agents, found) = ports.store.subscriptions().unwrap();
-        agents.sort_by(|one, other| one.id.cmp(&other.id));
+        agents.sort_by(|a, b| a.id.cmp(&b.id));
         assert_eq!(agents, [agent("coder", "ann"), agent("writer", "bob")]);
-        assert_eq!(found.len(), all.len(), "each once");
-        assert!(all.iter().all(|wanted| found.contains(wanted)));
+        assert_eq!(found.len(), all.len(), "each subscription once");
+        assert!(all.iter().all(|expected| found.contains(expected)));
     });
 }
 
 #[test]
-fn agents_below_a_name_are_found_and_no_others() {
+fn only_agents_below_a_name_are_found() {
     each(|ports| {
         let names = ["coder/z", "coder", "coder/a/b", "coder0", "coder-x", "coderx/y", "code", "coder/a"];
         ports.change(names.map(|id| put_agent(id, "ann")).into());
@@ -55,7 +55,7 @@ fn agents_below_a_name_are_found_and_no_others() {
 }
 
 #[test]
-fn sessions_come_back_in_the_order_in_which_they_were_made() {
+fn sessions_are_returned_in_order_of_creation() {
     each(|ports| {
         ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "ann")]);
         let made = [session("coder", "main", 7), session("coder", "z", 5), session("coder", "a", 5)];
@@ -72,7 +72,7 @@ fn sessions_come_back_in_the_order_in_which_they_were_made() {
 }
 
 #[test]
-fn each_mailbox_has_subscriptions_of_its_own_by_the_time_they_were_added() {
+fn each_mailbox_has_its_own_subscriptions_in_order_of_addition() {
     each(|ports| {
         let (coder, main) = (mailbox("coder", None), mailbox("coder", Some("main")));
         let own = [
@@ -81,8 +81,8 @@ fn each_mailbox_has_subscriptions_of_its_own_by_the_time_they_were_added() {
             subscription(coder.clone(), "b/**", 4),
         ];
         let of_session = subscription(main.clone(), "z", 9);
-        for one in [&own[2], &own[1], &of_session, &own[0]] {
-            ports.change(vec![Change::PutSubscription(one.clone())]);
+        for subscription in [&own[2], &own[1], &of_session, &own[0]] {
+            ports.change(vec![Change::PutSubscription(subscription.clone())]);
         }
         let subscriptions = |ports: &Ports, mailbox: &Mailbox| ports.read(|s| s.subscriptions_of(mailbox));
         assert_eq!(subscriptions(ports, &coder), own);
@@ -92,13 +92,13 @@ fn each_mailbox_has_subscriptions_of_its_own_by_the_time_they_were_added() {
         ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("z").unwrap())]);
         ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("never").unwrap())]);
         assert_eq!(subscriptions(ports, &coder), own[1..]);
-        assert_eq!(subscriptions(ports, &main), [of_session], "the session's own stays");
+        assert_eq!(subscriptions(ports, &main), [of_session], "the subscription of the session stays");
         assert_eq!(ports.store.subscriptions().unwrap().1.len(), 3);
     });
 }
 
 #[test]
-fn a_removed_agent_takes_along_all_that_was_its_own() {
+fn removing_an_agent_deletes_everything_it_owned() {
     each(|ports| {
         let posted = Arc::new(message("hello", "lobby", "ann", 1));
         ports.change(vec![put_room("lobby"), put_member("lobby", person("ann"), 1), put_user("ann", 1)]);
@@ -122,8 +122,11 @@ fn a_removed_agent_takes_along_all_that_was_its_own() {
         }
         ports.change(vec![Change::RemoveAgent(agent_id("coder"))]);
         let kept: (Vec<Agent>, Vec<Subscription>) = ports.store.subscriptions().unwrap();
-        assert_eq!(kept.0, [agent("coder/sub", "ann")], "one is removed, not all below it");
-        assert!(kept.1.len() == 2 && kept.1.iter().all(|one| one.agent == agent_id("coder/sub")));
+        assert_eq!(kept.0, [agent("coder/sub", "ann")], "agents below the removed one stay");
+        assert!(
+            kept.1.len() == 2
+                && kept.1.iter().all(|subscription| subscription.agent == agent_id("coder/sub"))
+        );
         ports.read(|s| {
             for (name, count) in [("coder", 0), ("coder/sub", 1)] {
                 let (own, main) = (mailbox(name, None), mailbox(name, Some("main")));
@@ -143,7 +146,7 @@ fn a_removed_agent_takes_along_all_that_was_its_own() {
 }
 
 #[test]
-fn agents_of_others_are_near_through_a_common_room() {
+fn agents_of_other_users_are_visible_through_a_common_room() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_user("bob", 1), put_user("cyd", 1)]);
         ports.change(vec![put_room("lobby"), put_room("other")]);
@@ -162,8 +165,12 @@ fn agents_of_others_are_near_through_a_common_room() {
             ports.change(vec![put_member(room, member, 2)]);
         }
         let near = |ports: &Ports, user| ports.read(|s| s.agents_near(&user_id(user)));
-        assert_eq!(near(ports, "ann"), [agent("coder", "bob"), agent("zed", "bob")], "by id, each once");
-        assert_eq!(near(ports, "bob"), [], "own agents are not told here");
+        assert_eq!(
+            near(ports, "ann"),
+            [agent("coder", "bob"), agent("zed", "bob")],
+            "ordered by id, each once"
+        );
+        assert_eq!(near(ports, "bob"), [], "own agents are not included");
         assert_eq!(near(ports, "cyd"), []);
         ports.change(vec![Change::RemoveMember(room_id("other"), agent_member("coder"))]);
         assert_eq!(near(ports, "ann"), [agent("zed", "bob")]);
@@ -171,7 +178,7 @@ fn agents_of_others_are_near_through_a_common_room() {
 }
 
 #[test]
-fn agents_of_others_are_near_when_they_are_shared() {
+fn shared_agents_of_other_users_are_visible() {
     each(|ports| {
         let of_bob = |id, visibility| Agent { visibility, ..agent(id, "bob") };
         let list = Visibility::List(vec![user_id("ann"), user_id("cyd")]);
@@ -184,7 +191,7 @@ fn agents_of_others_are_near_when_they_are_shared() {
         ];
         ports.change(agents.iter().map(|agent| Change::PutAgent(Arc::new(agent.clone()))).collect());
         let near = |user| -> Vec<Agent> { ports.read(|s| s.agents_near(&user_id(user))) };
-        assert_eq!(near("ann"), [&agents[0], &agents[1], &agents[4]].map(Agent::clone), "as they are");
+        assert_eq!(near("ann"), [&agents[0], &agents[1], &agents[4]].map(Agent::clone), "with every field");
         assert_eq!(near("dora"), [&agents[0], &agents[4]].map(Agent::clone));
         let shared = |user, limit, offset| -> Vec<Agent> {
             ports.read(|s| s.agents_shared(&user_id(user), limit, offset))
@@ -192,24 +199,24 @@ fn agents_of_others_are_near_when_they_are_shared() {
         assert_eq!(shared("ann", 9, 0), near("ann"));
         assert_eq!(shared("ann", 1, 1), [agents[1].clone()]);
         assert_eq!(shared("bob", 9, 0), []);
-        assert_eq!(near("bob"), [], "one's own are not told here");
+        assert_eq!(near("bob"), [], "own agents are not included");
     });
 }
 
 #[test]
-fn gateways_come_back_whole_and_go_with_their_owner() {
+fn gateways_keep_every_field_and_are_deleted_with_their_owner() {
     each(|ports| {
         let put = |gateway: Gateway| Change::PutGateway(Arc::new(gateway));
         ports.change(vec![put_user("ann", 1), put(gateway("z", "ann")), put(gateway("a", "ann"))]);
-        let there = Gateway { ephemeral: false, disconnected_at: None, ..gateway("b", "bob") };
-        ports.change(vec![put(gateway("b", "bob")), put(there.clone())]);
+        let connected = Gateway { ephemeral: false, disconnected_at: None, ..gateway("b", "bob") };
+        ports.change(vec![put(gateway("b", "bob")), put(connected.clone())]);
         let all = |ports: &Ports| ports.read(|s| s.gateways(None));
-        assert_eq!(all(ports), [gateway("a", "ann"), there.clone(), gateway("z", "ann")]);
-        assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), std::slice::from_ref(&there));
-        assert_eq!(ports.read(|s| s.gateway(&GatewayId::stored("b"))), Some(there.clone()));
+        assert_eq!(all(ports), [gateway("a", "ann"), connected.clone(), gateway("z", "ann")]);
+        assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), std::slice::from_ref(&connected));
+        assert_eq!(ports.read(|s| s.gateway(&GatewayId::stored("b"))), Some(connected.clone()));
         ports.change(vec![Change::RemoveGateway(GatewayId::stored("z"))]);
-        assert_eq!(all(ports), [gateway("a", "ann"), there.clone()]);
+        assert_eq!(all(ports), [gateway("a", "ann"), connected.clone()]);
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
-        assert_eq!(all(ports), [there]);
+        assert_eq!(all(ports), [connected]);
     });
 }

@@ -1,4 +1,4 @@
-//! What agents ask of people.
+//! Approvals and approval rules.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -24,7 +24,7 @@ fn approval(id: &str, room: &str, agent: &str) -> Approval {
         tool: "Bash".into(),
         kind: ApprovalKind::Tool,
         input: Payload("{\"b\": 1.0, \"a\":null}".into()),
-        digest: InputDigest(std::array::from_fn(|place| place as u8)),
+        digest: InputDigest(std::array::from_fn(|index| index as u8)),
         asked_at: Time(10),
         expires_at: Time(20),
         decision: None,
@@ -51,7 +51,7 @@ fn open(ports: &Ports, of: OpenApprovalsOf<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_question_comes_back_whole_however_it_was_decided() {
+fn an_approval_keeps_every_field_with_any_decision() {
     each(|ports| {
         let by = Decider { user: user_id("ann"), name: "Ann \"Lee\"".into() };
         let decisions = [
@@ -65,13 +65,14 @@ fn a_question_comes_back_whole_however_it_was_decided() {
             Some(Decision::Withdrawn),
         ];
         let mut all = Vec::new();
-        for (place, decision) in decisions.into_iter().enumerate() {
+        for (index, decision) in decisions.into_iter().enumerate() {
             let answered = matches!(decision, Some(Decision::Answered { .. }));
             let approval_kind = if answered { ApprovalKind::Questions } else { ApprovalKind::Tool };
-            let asked = Approval { kind: approval_kind, ..approval(&format!("a{place}"), "lobby", "coder") };
-            ports.commit(vec![put(&asked)], vec![Event::ApprovalAsked(Arc::new(asked.clone()))]);
+            let requested =
+                Approval { kind: approval_kind, ..approval(&format!("a{index}"), "lobby", "coder") };
+            ports.commit(vec![put(&requested)], vec![Event::ApprovalAsked(Arc::new(requested.clone()))]);
             let decided_at = decision.as_ref().map(|_| Time(15));
-            let now = Approval { decision, decided_at, ..asked };
+            let now = Approval { decision, decided_at, ..requested };
             ports.commit(vec![put(&now)], vec![Event::ApprovalDecided(Arc::new(now.clone()))]);
             all.push(now);
         }
@@ -86,33 +87,33 @@ fn a_question_comes_back_whole_however_it_was_decided() {
         assert_eq!(called("laptop", "their ' 1"), all);
         assert_eq!(called("desk", "their ' 1"), []);
         assert_eq!(called("laptop", "2"), []);
-        let told: Vec<Event> = all
+        let expected: Vec<Event> = all
             .iter()
             .flat_map(|now| {
                 let now = Arc::new(now.clone());
                 [Event::ApprovalAsked(now.clone()), Event::ApprovalDecided(now)]
             })
             .collect();
-        assert_eq!(ports.events(), told, "the log tells of them as they are");
+        assert_eq!(ports.events(), expected, "logged events have the current content");
     });
 }
 
 #[test]
-fn what_is_open_is_found_by_room_by_turn_and_by_agent() {
+fn open_approvals_are_found_by_room_run_and_agent() {
     each(|ports| {
-        let asked = [
+        let requested = [
             approval("b", "lobby", "coder"),
             approval("a", "other", "coder"),
             approval("c", "lobby", "writer"),
         ];
-        ports.change(asked.iter().map(put).collect());
+        ports.change(requested.iter().map(put).collect());
         let run = RunId::stored("run of coder");
         assert_eq!(open(ports, OpenApprovalsOf::Everybodys), ["b", "a", "c"]);
         assert_eq!(open(ports, OpenApprovalsOf::Room(&room_id("lobby"))), ["b", "c"]);
         assert_eq!(open(ports, OpenApprovalsOf::Run(&run)), ["b", "a"]);
         assert_eq!(open(ports, OpenApprovalsOf::Agent(&agent_id("writer"))), ["c"]);
         assert_eq!(ports.read(|s| s.open_approval_count()), 3);
-        let decided = asked[0].decided(Decision::Expired, Time(20)).unwrap();
+        let decided = requested[0].decided(Decision::Expired, Time(20)).unwrap();
         ports.change(vec![put(&decided)]);
         assert_eq!(open(ports, OpenApprovalsOf::Run(&run)), ["a"]);
         assert_eq!(ports.read(|s| s.open_approval_count()), 2);
@@ -120,7 +121,7 @@ fn what_is_open_is_found_by_room_by_turn_and_by_agent() {
 }
 
 #[test]
-fn rules_are_listed_replaced_and_taken_back_one_by_one() {
+fn rules_are_listed_replaced_and_removed_one_by_one() {
     each(|ports| {
         let rules = [
             rule("lobby", "coder", "Bash", "ann"),
@@ -144,7 +145,7 @@ fn rules_are_listed_replaced_and_taken_back_one_by_one() {
 }
 
 #[test]
-fn questions_and_rules_go_with_their_room_their_agent_and_their_person() {
+fn approvals_and_rules_are_deleted_with_their_room_agent_and_user() {
     each(|ports| {
         let fill = |ports: &mut Ports| {
             ports.change(vec![
@@ -160,7 +161,7 @@ fn questions_and_rules_go_with_their_room_their_agent_and_their_person() {
             let rules = ports.read(|s| s.approval_rules(&room_id("lobby"))).len();
             (open(ports, OpenApprovalsOf::Everybodys).len(), rules)
         };
-        for (gone, stays) in [
+        for (removal, expected) in [
             (Change::RemoveRoom(room_id("lobby")), (0, 0)),
             (Change::RemoveAgent(agent_id("coder")), (0, 0)),
             (Change::RemoveUser(user_id("ann")), (0, 0)),
@@ -168,25 +169,25 @@ fn questions_and_rules_go_with_their_room_their_agent_and_their_person() {
         ] {
             fill(ports);
             assert_eq!(left(ports), (1, 1));
-            ports.change(vec![gone]);
-            assert_eq!(left(ports), stays);
+            ports.change(vec![removal]);
+            assert_eq!(left(ports), expected);
             ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
         }
     });
 }
 
 #[test]
-fn what_was_decided_is_forgotten_with_the_log_and_what_is_open_is_not() {
+fn decided_approvals_are_deleted_with_the_log_and_open_ones_stay() {
     each(|ports| {
-        let asked = approval("a", "lobby", "coder");
+        let requested = approval("a", "lobby", "coder");
         let decided = approval("b", "lobby", "coder").decided(Decision::Withdrawn, Time(20)).unwrap();
-        ports.change(vec![put(&asked), put(&decided)]);
-        let there = |ports: &Ports| {
+        ports.change(vec![put(&requested), put(&decided)]);
+        let stored = |ports: &Ports| {
             ["a", "b"].map(|id| ports.read(|s| s.approval(&ApprovalId::stored(id))).is_some())
         };
         ports.store.run_maintenance(Time(20).plus(WINDOWS.log)).unwrap();
-        assert_eq!(there(ports), [true, true]);
+        assert_eq!(stored(ports), [true, true]);
         ports.store.run_maintenance(Time(20).plus(WINDOWS.log + Duration::from_micros(1))).unwrap();
-        assert_eq!(there(ports), [true, false]);
+        assert_eq!(stored(ports), [true, false]);
     });
 }

@@ -1,6 +1,6 @@
 //! The audit log.
 
-use super::trimming::tend_daily;
+use super::trimming::run_daily_maintenance;
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
@@ -28,11 +28,11 @@ fn put(ports: &mut Ports, notes: &[NewAuditEntry]) {
 }
 
 fn ids(ports: &Ports, page: AuditFilter) -> Vec<u64> {
-    ports.read(|s| s.audit(&page)).iter().map(|noted| noted.id).collect()
+    ports.read(|s| s.audit(&page)).iter().map(|record| record.id).collect()
 }
 
 #[test]
-fn a_note_of_every_kind_comes_back_whole_and_newest_first() {
+fn audit_records_of_every_kind_keep_every_field_newest_first() {
     each(|ports| {
         let mut notes = Vec::new();
         for (at, action) in (1..).zip(Action::ALL) {
@@ -63,7 +63,7 @@ fn a_note_of_every_kind_comes_back_whole_and_newest_first() {
 }
 
 #[test]
-fn notes_are_found_by_page_action_actor_subject_and_time() {
+fn audit_records_are_filtered_by_page_action_actor_subject_and_time() {
     each(|ports| {
         let other = Actor::Person { id: user_id("bob"), name: "Bob".into() };
         put(
@@ -94,7 +94,7 @@ fn notes_are_found_by_page_action_actor_subject_and_time() {
 }
 
 #[test]
-fn a_repeat_is_counted_and_the_last_failure_of_each_is_found() {
+fn a_repetition_is_counted_and_the_last_failed_sign_in_of_each_user_is_found() {
     each(|ports| {
         put(
             ports,
@@ -107,34 +107,34 @@ fn a_repeat_is_counted_and_the_last_failure_of_each_is_found() {
         );
         let last = |user: Option<&str>| {
             let user = user.map(user_id);
-            ports.read(|s| s.last_failed_sign_in(user.as_ref())).map(|noted| noted.id)
+            ports.read(|s| s.last_failed_sign_in(user.as_ref())).map(|record| record.id)
         };
         assert_eq!((last(Some("ann")), last(None), last(Some("bob"))), (Some(3), Some(2), None));
         let address = Some("192.0.2.1".parse().unwrap());
         ports.change(vec![Change::RepeatAudit { id: 3, at: Time(50), address }]);
         ports.change(vec![Change::RepeatAudit { id: 3, at: Time(60), address: None }]);
-        let noted = ports.read(|s| s.last_failed_sign_in(Some(&user_id("ann")))).unwrap();
+        let record = ports.read(|s| s.last_failed_sign_in(Some(&user_id("ann")))).unwrap();
         assert_eq!(
-            (noted.count, noted.last_at, noted.note.at, noted.note.address),
+            (record.count, record.last_at, record.note.at, record.note.address),
             (3, Time(60), Time(30), None)
         );
-        assert_eq!(ids(ports, AuditFilter { from: Some(Time(55)), ..ALL }), [3], "by its last time");
+        assert_eq!(ids(ports, AuditFilter { from: Some(Time(55)), ..ALL }), [3], "filtered by its last time");
     });
 }
 
 #[test]
-fn notes_are_kept_for_as_long_as_the_window_and_their_ids_never_come_again() {
+fn audit_records_are_kept_for_the_window_and_their_ids_are_not_reused() {
     each(|ports| {
         let noon = Time(1_700_000_000_000_000);
         put(ports, &[note(noon.0, Action::SignedIn, None), note(noon.plus(DAY).0, Action::SignedIn, None)]);
-        tend_daily(ports, noon, 30);
+        run_daily_maintenance(ports, noon, 30);
         ports.store.run_maintenance(noon.plus(WINDOWS.audit)).unwrap();
         assert_eq!(ids(ports, ALL), [2, 1]);
         ports.store.run_maintenance(noon.plus(WINDOWS.audit).plus(DAY / 2)).unwrap();
         assert_eq!(ids(ports, ALL), [2]);
         ports.store.run_maintenance(noon.plus(100 * WINDOWS.audit)).unwrap();
-        assert_eq!(ids(ports, ALL), [2], "a clock that leaps takes nothing");
-        tend_daily(ports, noon.plus(WINDOWS.audit), 3);
+        assert_eq!(ids(ports, ALL), [2], "no record is deleted after a clock jump");
+        run_daily_maintenance(ports, noon.plus(WINDOWS.audit), 3);
         assert_eq!(ids(ports, ALL), [0; 0]);
         put(ports, &[note(noon.0, Action::SignedIn, None)]);
         assert_eq!(ids(ports, ALL), [3]);

@@ -1,4 +1,4 @@
-//! What every keeper of files must do.
+//! Contract of the blob stores.
 
 use parlor_backends::disk_blobs::DiskBlobs;
 use parlor_backends::memory::MemoryBlobs;
@@ -15,9 +15,9 @@ fn each(test: impl Fn(&dyn BlobStore)) {
     test(&DiskBlobs::open(directory.path()).unwrap());
 }
 
-fn keep(blobs: &dyn BlobStore, pieces: &[&[u8]]) -> StoredBlob {
+fn store(blobs: &dyn BlobStore, chunks: &[&[u8]]) -> StoredBlob {
     let mut incoming = blobs.receive().unwrap();
-    pieces.iter().for_each(|piece| incoming.write(piece).unwrap());
+    chunks.iter().for_each(|chunk| incoming.write(chunk).unwrap());
     incoming.keep().unwrap()
 }
 
@@ -43,9 +43,9 @@ fn files(directory: &Path) -> Vec<std::path::PathBuf> {
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
 
 #[test]
-fn what_came_in_is_found_under_its_digest_and_read_from_anywhere() {
+fn a_stored_blob_is_found_by_its_digest_and_is_seekable() {
     each(|blobs| {
-        let kept = keep(blobs, &[b"hel", b"", b"lo"]);
+        let kept = store(blobs, &[b"hel", b"", b"lo"]);
         assert_eq!((kept.digest.to_string().as_str(), kept.size), (HELLO, 5));
         assert_eq!(content(blobs, &kept.digest).as_deref(), Some(&b"hello"[..]));
         let mut open = blobs.open(&kept.digest).unwrap().unwrap();
@@ -58,16 +58,16 @@ fn what_came_in_is_found_under_its_digest_and_read_from_anywhere() {
 }
 
 #[test]
-fn the_same_content_is_kept_once() {
+fn the_same_content_is_stored_once() {
     each(|blobs| {
-        let (one, other) = (keep(blobs, &[b"hello"]), keep(blobs, &[b"hell", b"o"]));
-        assert_eq!(one.digest, other.digest);
-        assert_eq!(all(blobs), [one.digest]);
+        let (first, second) = (store(blobs, &[b"hello"]), store(blobs, &[b"hell", b"o"]));
+        assert_eq!(first.digest, second.digest);
+        assert_eq!(all(blobs), [first.digest]);
     });
 }
 
 #[test]
-fn a_file_that_is_not_kept_leaves_nothing() {
+fn a_dropped_upload_leaves_no_file() {
     each(|blobs| {
         let mut incoming = blobs.receive().unwrap();
         incoming.write(b"half of it").unwrap();
@@ -77,64 +77,64 @@ fn a_file_that_is_not_kept_leaves_nothing() {
 }
 
 #[test]
-fn nothing_is_removed_that_is_needed_or_about_to_be() {
+fn referenced_and_pinned_blobs_are_not_removed() {
     each(|blobs| {
-        let (one, other) = (keep(blobs, &[b"hello"]), keep(blobs, &[b"hello"]));
-        let digest = one.digest;
-        let mut never_asked = || panic!("what is held is needed without asking");
-        assert!(!blobs.remove_unless(&digest, &mut never_asked).unwrap());
-        drop(one);
-        assert!(!blobs.remove_unless(&digest, &mut never_asked).unwrap());
-        drop(other);
+        let (first, second) = (store(blobs, &[b"hello"]), store(blobs, &[b"hello"]));
+        let digest = first.digest;
+        let mut never_called = || panic!("a pinned blob is kept without asking the caller");
+        assert!(!blobs.remove_unless(&digest, &mut never_called).unwrap());
+        drop(first);
+        assert!(!blobs.remove_unless(&digest, &mut never_called).unwrap());
+        drop(second);
         assert!(!blobs.remove_unless(&digest, &mut || Ok(true)).unwrap());
         assert!(content(blobs, &digest).is_some());
         assert!(blobs.remove_unless(&digest, &mut || Ok(false)).unwrap());
         assert_eq!(content(blobs, &digest), None);
-        assert!(!blobs.remove_unless(&digest, &mut || Ok(false)).unwrap(), "it was gone already");
+        assert!(!blobs.remove_unless(&digest, &mut || Ok(false)).unwrap(), "it was already removed");
     });
 }
 
 #[test]
-fn the_same_content_kept_while_it_is_removed_is_there_afterwards() {
+fn content_stored_during_its_removal_exists_afterwards() {
     each(|blobs| {
-        let digest = keep(blobs, &[b"hello"]).digest;
-        let (asked, when_asked) = mpsc::channel();
+        let digest = store(blobs, &[b"hello"]).digest;
+        let (started, when_started) = mpsc::channel();
         std::thread::scope(|scope| {
-            let keeping = scope.spawn(move || {
-                when_asked.recv().unwrap();
-                keep(blobs, &[b"hello"])
+            let storing = scope.spawn(move || {
+                when_started.recv().unwrap();
+                store(blobs, &[b"hello"])
             });
             let mut not_needed = || {
-                asked.send(()).unwrap();
+                started.send(()).unwrap();
                 Ok(false)
             };
             blobs.remove_unless(&digest, &mut not_needed).unwrap();
-            let _kept = keeping.join().unwrap();
+            let _kept = storing.join().unwrap();
             assert!(content(blobs, &digest).is_some());
         });
     });
 }
 
 #[test]
-fn files_lie_in_a_directory_of_their_own_for_nobody_else_to_read() {
+fn blob_files_are_readable_by_their_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let blobs = DiskBlobs::open(directory.path()).unwrap();
-    let _kept = keep(&blobs, &[b"hello"]);
-    let place = directory.path().join("2c").join(HELLO);
-    assert_eq!(files(directory.path()), std::slice::from_ref(&place));
-    assert_eq!(place.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let _kept = store(&blobs, &[b"hello"]);
+    let path = directory.path().join("2c").join(HELLO);
+    assert_eq!(files(directory.path()), std::slice::from_ref(&path));
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(directory.path().join("2c").metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[test]
-fn what_was_coming_in_when_the_hub_was_killed_is_gone_after_the_next_start() {
+fn unfinished_uploads_are_deleted_at_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let blobs = DiskBlobs::open(directory.path()).unwrap();
     let mut incoming = blobs.receive().unwrap();
     incoming.write(b"half of it").unwrap();
-    // Never dropped, as after a SIGKILL.
+    // Skip `drop`, as if the process was killed.
     std::mem::forget(incoming);
-    let kept = keep(&blobs, &[b"hello"]);
+    let kept = store(&blobs, &[b"hello"]);
     assert_eq!(files(directory.path()).len(), 2);
     let again = DiskBlobs::open(directory.path()).unwrap();
     assert_eq!(files(directory.path()).len(), 1);

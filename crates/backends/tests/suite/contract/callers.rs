@@ -1,4 +1,4 @@
-//! A caller is who the store says it is at the moment of the decision.
+//! Authentication of callers: sign-ins and keys are checked in the transaction that decides.
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
@@ -37,7 +37,7 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
         password_hash: "hash".into(),
     };
     let Ok(Receipt::User(user)) = hub.execute(&operator, Command::CreateUser(account)).await else {
-        panic!("an account");
+        panic!("no user was created");
     };
     let new = NewSignIn {
         user: user.id.clone(),
@@ -50,7 +50,7 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
     };
     let Ok(Receipt::SignedIn { sign_in, .. }) = hub.execute(&Caller::ANONYMOUS, Command::SignIn(new)).await
     else {
-        panic!("a sign-in");
+        panic!("the user was not signed in");
     };
     let key = Command::CreateKey {
         owner: Some(user.id.clone()),
@@ -58,12 +58,12 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
         scopes: vec![Scope::Read, Scope::Write],
         secret: SecretHash([byte; 32]),
     };
-    let Ok(Receipt::Key(key)) = hub.execute(&operator, key).await else { panic!("a key") };
+    let Ok(Receipt::Key(key)) = hub.execute(&operator, key).await else { panic!("no key was created") };
     Ann { user: user.id.clone(), sign_in: sign_in.id.clone(), key: key.id.clone() }
 }
 
-/// Whether a write and a read go through; they always agree.
-async fn is_somebody(test_hub: &TestHub, caller: &Caller) -> bool {
+/// Whether the hub accepts the caller. Checks that a write and a read agree on it.
+async fn is_accepted(test_hub: &TestHub, caller: &Caller) -> bool {
     let profile = ProfileChanges { display_name: Some("Me".into()), ..Default::default() };
     let wrote = test_hub.hub().execute(caller, Command::ChangeProfile(profile)).await;
     let read = test_hub.hub().read(caller, Query::Me).await;
@@ -75,7 +75,7 @@ async fn is_somebody(test_hub: &TestHub, caller: &Caller) -> bool {
     true
 }
 
-/// Runs a test on a hub over each store, with an account that has a device and a key.
+/// Runs a test on a hub over each store, with a user that has a sign-in and an API key.
 fn each(test: impl AsyncFn(&TestHub, &Ann)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for kind in kinds() {
@@ -84,7 +84,7 @@ fn each(test: impl AsyncFn(&TestHub, &Ann)) {
             let mut test_hub = TestHub::open((kind.make)(Epoch(1)), NOW);
             let ann = account(&test_hub, "ann", 1).await;
             assert!(
-                is_somebody(&test_hub, &ann.person()).await && is_somebody(&test_hub, &ann.program()).await
+                is_accepted(&test_hub, &ann.person()).await && is_accepted(&test_hub, &ann.program()).await
             );
             test(&test_hub, &ann).await;
             test_hub.close().await;
@@ -97,71 +97,71 @@ async fn by_operator(test_hub: &TestHub, command: Command) {
 }
 
 #[test]
-fn a_device_whose_sign_in_ran_out_is_nobody() {
+fn a_caller_with_an_expired_sign_in_is_rejected() {
     each(async |test_hub, ann| {
         test_hub.clock.set(Time(EXPIRES.0 - 1));
-        assert!(is_somebody(test_hub, &ann.person()).await);
+        assert!(is_accepted(test_hub, &ann.person()).await);
         test_hub.clock.set(EXPIRES);
-        assert!(!is_somebody(test_hub, &ann.person()).await);
-        assert!(is_somebody(test_hub, &ann.program()).await, "a key does not run out");
+        assert!(!is_accepted(test_hub, &ann.person()).await);
+        assert!(is_accepted(test_hub, &ann.program()).await, "a key does not expire");
     });
 }
 
 #[test]
-fn a_device_that_was_signed_out_is_nobody() {
+fn a_signed_out_caller_is_rejected() {
     each(async |test_hub, ann| {
         let end = Command::EndSignIn { sign_in: ann.sign_in.clone() };
         test_hub.hub().execute(&ann.person(), end).await.unwrap();
-        assert!(!is_somebody(test_hub, &ann.person()).await);
-        assert!(is_somebody(test_hub, &ann.program()).await);
+        assert!(!is_accepted(test_hub, &ann.person()).await);
+        assert!(is_accepted(test_hub, &ann.program()).await);
     });
 }
 
 #[test]
-fn a_new_password_signs_every_device_out() {
+fn a_new_password_ends_every_sign_in() {
     each(async |test_hub, ann| {
         let changes = UserChanges { password_hash: Some("new".into()), ..Default::default() };
         by_operator(test_hub, Command::ChangeUser { user: ann.user.clone(), changes }).await;
-        assert!(!is_somebody(test_hub, &ann.person()).await);
+        assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }
 
 #[test]
-fn a_revoked_key_is_nobody() {
+fn a_revoked_key_is_rejected() {
     each(async |test_hub, ann| {
         by_operator(test_hub, Command::RevokeKey { key: ann.key.clone() }).await;
-        assert!(!is_somebody(test_hub, &ann.program()).await);
-        assert!(is_somebody(test_hub, &ann.person()).await);
+        assert!(!is_accepted(test_hub, &ann.program()).await);
+        assert!(is_accepted(test_hub, &ann.person()).await);
     });
 }
 
 #[test]
-fn a_removed_account_is_nobody_however_it_calls() {
+fn a_removed_user_is_rejected_with_sign_in_and_key() {
     each(async |test_hub, ann| {
         by_operator(test_hub, Command::RemoveUser { user: ann.user.clone() }).await;
-        assert!(!is_somebody(test_hub, &ann.person()).await && !is_somebody(test_hub, &ann.program()).await);
+        assert!(!is_accepted(test_hub, &ann.person()).await && !is_accepted(test_hub, &ann.program()).await);
     });
 }
 
 #[test]
-fn nobody_borrows_the_device_or_the_key_of_another() {
+fn a_sign_in_or_key_of_another_user_is_rejected() {
     each(async |test_hub, ann| {
         let bob = account(test_hub, "bob", 2).await;
         let device = Caller::person(bob.user.clone(), ann.sign_in.clone());
         let key = Caller::program(bob.user.clone(), ann.key.clone());
-        assert!(!is_somebody(test_hub, &device).await && !is_somebody(test_hub, &key).await);
+        assert!(!is_accepted(test_hub, &device).await && !is_accepted(test_hub, &key).await);
     });
 }
 
 #[test]
-fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_after_it() {
+fn the_previous_refresh_token_is_accepted_within_the_grace_period_and_revokes_the_family_after_it() {
     each(async |test_hub, ann| {
-        let mut made = 10;
+        let mut next_secret = 10;
         let mut refresh = async |token: u8| {
-            made += 1;
+            next_secret += 1;
             let command = Command::Refresh {
                 token: SecretHash([token; 32]),
-                next: SecretHash([made; 32]),
+                next: SecretHash([next_secret; 32]),
                 expires_at: Time(NOW.0 + 100_000_000),
                 grace: Duration::from_secs(10),
             };
@@ -170,16 +170,16 @@ fn the_token_before_the_newest_is_taken_within_the_grace_and_ends_the_family_aft
         let signed_in = |receipt| matches!(receipt, Receipt::SignedIn { .. });
         assert!(signed_in(refresh(1).await));
         test_hub.clock.set(NOW.plus(Duration::from_millis(9_999)));
-        assert!(signed_in(refresh(1).await), "the grace");
-        // Counted from the exchange: using it does not draw it out.
+        assert!(signed_in(refresh(1).await), "within the grace period");
+        // The grace period starts at the first refresh; using the old token again does not extend it.
         test_hub.clock.set(NOW.plus(Duration::from_millis(10_001)));
         assert_eq!(refresh(1).await, Receipt::FamilyRevoked);
-        assert!(!is_somebody(test_hub, &ann.person()).await);
+        assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }
 
 #[test]
-fn of_many_spent_tokens_the_oldest_are_forgotten_while_the_device_stays_signed_in() {
+fn the_oldest_of_many_used_refresh_tokens_are_forgotten_while_the_sign_in_lasts() {
     each(async |test_hub, ann| {
         let refresh = async |token: u8, next: u8| {
             let command = Command::Refresh {
@@ -194,8 +194,8 @@ fn of_many_spent_tokens_the_oldest_are_forgotten_while_the_device_stays_signed_i
             assert!(matches!(refresh(token, token + 1).await, Ok(Receipt::SignedIn { .. })), "{token}");
         }
         assert_eq!(refresh(1, 200).await, Err(Refusal::TokenRevoked));
-        assert!(is_somebody(test_hub, &ann.person()).await);
+        assert!(is_accepted(test_hub, &ann.person()).await);
         assert_eq!(refresh(2, 200).await, Ok(Receipt::FamilyRevoked));
-        assert!(!is_somebody(test_hub, &ann.person()).await);
+        assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }

@@ -1,4 +1,4 @@
-//! What reached nobody, or was given up.
+//! Dead letters: messages without a recipient, and deliveries that were never acknowledged.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -7,7 +7,7 @@ use parlor_model::query::MailPage;
 use parlor_model::{DeadLetter, DeliveryState, Mailbox, Message, Revision, Seq, Time};
 use std::sync::Arc;
 
-/// A message with a copy for the mailboxes, put in at the next place.
+/// Posts a message with the next `Seq` and a delivery for each mailbox.
 fn posted(ports: &mut Ports, id: &str, mailboxes: &[Mailbox]) -> Arc<Message> {
     let seq = ports.next_seq();
     let posted = Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) };
@@ -20,11 +20,11 @@ fn posted(ports: &mut Ports, id: &str, mailboxes: &[Mailbox]) -> Arc<Message> {
     Arc::new(posted)
 }
 
-fn unheard(message: &Arc<Message>) -> Change {
+fn undelivered(message: &Arc<Message>) -> Change {
     Change::DeadLetter { message: message.clone(), reason: "no_subscribers" }
 }
 
-fn bury(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
+fn unacknowledged(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
     let (message, mailbox) = (message.clone(), mailbox.clone());
     Change::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" }
 }
@@ -34,13 +34,13 @@ fn letters(ports: &Ports) -> Vec<DeadLetter> {
 }
 
 #[test]
-fn dead_letters_come_newest_first_each_mailbox_for_itself() {
+fn dead_letters_are_listed_newest_first_per_mailbox() {
     each(|ports| {
         let boxes = [mailbox("coder", None), mailbox("coder", Some("main")), mailbox("writer", None)];
         let first = posted(ports, "z", &boxes);
         let second = posted(ports, "a", &[]);
-        ports.change(vec![unheard(&second)]);
-        ports.change(boxes.iter().rev().map(|mailbox| bury(&first, mailbox)).collect());
+        ports.change(vec![undelivered(&second)]);
+        ports.change(boxes.iter().rev().map(|mailbox| unacknowledged(&first, mailbox)).collect());
         let mut expected =
             vec![DeadLetter { message: second, reason: "no_subscribers".into(), mailbox: None }];
         expected.extend(boxes.map(|mailbox| DeadLetter {
@@ -49,8 +49,8 @@ fn dead_letters_come_newest_first_each_mailbox_for_itself() {
             mailbox: Some(mailbox),
         }));
         assert_eq!(letters(ports), expected);
-        ports.change(vec![bury(&first, &mailbox("coder", None))]);
-        assert_eq!(letters(ports), expected, "once for each mailbox");
+        ports.change(vec![unacknowledged(&first, &mailbox("coder", None))]);
+        assert_eq!(letters(ports), expected, "one dead letter per mailbox");
 
         let page = |limit, from: Option<i64>, to: Option<i64>| {
             let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
@@ -63,30 +63,30 @@ fn dead_letters_come_newest_first_each_mailbox_for_itself() {
 }
 
 #[test]
-fn what_is_given_up_waits_no_more() {
+fn a_dead_delivery_is_not_pending() {
     each(|ports| {
         let (coder, writer) = (mailbox("coder", None), mailbox("writer", None));
-        let given_up = posted(ports, "m", &[coder.clone(), writer.clone()]);
+        let dead = posted(ports, "m", &[coder.clone(), writer.clone()]);
         let messages = vec![message_id("m")];
         ports.change(vec![Change::Lease { mailbox: coder.clone(), messages, until: Time(5) }]);
-        ports.change(vec![bury(&given_up, &coder)]);
+        ports.change(vec![unacknowledged(&dead, &coder)]);
         ports.read(|s| {
             assert_eq!(s.pending(&coder, Time(i64::MAX), 9)?, []);
-            let copy = s.delivery(&coder, &message_id("m"))?.expect("it is kept");
+            let copy = s.delivery(&coder, &message_id("m"))?.expect("the dead delivery is stored");
             assert_eq!((copy.state, copy.attempts), (DeliveryState::Dead, 1));
-            assert_eq!(s.mail(&coder, ALL_MAIL)?.len(), 1, "and read as it is");
-            assert_eq!(s.pending(&writer, Time(0), 9)?.len(), 1, "in another mailbox it waits still");
+            assert_eq!(s.mail(&coder, ALL_MAIL)?.len(), 1, "mail pages include it");
+            assert_eq!(s.pending(&writer, Time(0), 9)?.len(), 1, "it is still pending in the other mailbox");
             Ok(())
         });
     });
 }
 
 #[test]
-fn cleared_dead_letters_are_gone_and_their_messages_are_not() {
+fn clearing_dead_letters_keeps_their_messages() {
     each(|ports| {
         let coder = mailbox("coder", None);
         let message = posted(ports, "m", std::slice::from_ref(&coder));
-        ports.change(vec![unheard(&message), bury(&message, &coder)]);
+        ports.change(vec![undelivered(&message), unacknowledged(&message, &coder)]);
         assert_eq!(letters(ports).len(), 2);
         ports.change(vec![Change::ClearDeadLetters]);
         assert_eq!(letters(ports), []);
@@ -95,22 +95,22 @@ fn cleared_dead_letters_are_gone_and_their_messages_are_not() {
             assert_eq!(s.mail(&coder, ALL_MAIL)?[0].1.state, DeliveryState::Dead);
             Ok(())
         });
-        ports.change(vec![unheard(&message)]);
-        assert_eq!(letters(ports).len(), 1, "there can be new ones");
+        ports.change(vec![undelivered(&message)]);
+        assert_eq!(letters(ports).len(), 1, "new dead letters can be added");
     });
 }
 
 #[test]
-fn a_dead_letter_says_what_its_message_says_now() {
+fn a_dead_letter_contains_the_current_message() {
     each(|ports| {
         let coder = mailbox("coder", None);
         let old = posted(ports, "m", std::slice::from_ref(&coder));
-        ports.change(vec![bury(&old, &coder)]);
+        ports.change(vec![unacknowledged(&old, &coder)]);
         let new = Arc::new(Message { text: "new".into(), edited_at: Some(Time(5)), ..Message::clone(&old) });
         let previous = Revision { message: old.id.clone(), text: "old".into(), edited_at: Time(5) };
         ports.change(vec![Change::Revise { message: new.clone(), previous }]);
         assert_eq!(letters(ports)[0].message, new);
         ports.change(vec![Change::DeleteMessage(message_id("m"))]);
-        assert_eq!(letters(ports), [], "what was erased is no dead letter either");
+        assert_eq!(letters(ports), [], "a deleted message is not a dead letter");
     });
 }

@@ -1,4 +1,4 @@
-//! Invitations, and the settings that allow them.
+//! Invitations, pairings and hub settings.
 
 use super::each;
 use crate::fixtures::*;
@@ -11,7 +11,7 @@ const fn secret(byte: u8) -> SecretHash {
 }
 
 #[test]
-fn an_invitation_is_found_by_its_secret_until_it_is_taken_back() {
+fn an_invitation_is_found_by_its_secret_until_it_is_revoked() {
     each(|ports| {
         let bare =
             Invitation { role: SiteRole::User, note: None, created_by: None, ..invitation("b", 2, 100) };
@@ -38,7 +38,7 @@ fn an_invitation_is_found_by_its_secret_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_person_has_one_code_on_offer_and_it_is_found_until_it_is_spent() {
+fn a_user_has_one_pairing_code_and_it_is_found_until_it_is_used() {
     each(|ports| {
         let pairing = |user: &str, at| Pairing { user: UserId::stored(user), expires_at: Time(at) };
         ports.change(vec![
@@ -55,7 +55,7 @@ fn a_person_has_one_code_on_offer_and_it_is_found_until_it_is_spent() {
 }
 
 #[test]
-fn each_use_leaves_one_less() {
+fn each_use_of_an_invitation_reduces_its_remaining_uses() {
     each(|ports| {
         let two = ["a", "b"].map(|id| invitation(id, 1, 100));
         ports.change(vec![
@@ -70,7 +70,7 @@ fn each_use_leaves_one_less() {
 }
 
 #[test]
-fn invitations_that_ran_out_are_forgotten() {
+fn expired_invitations_are_deleted() {
     each(|ports| {
         ports.change(vec![
             Change::PutInvitation(Arc::new(invitation("old", 1, 100)), secret(1)),

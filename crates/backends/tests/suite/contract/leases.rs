@@ -1,6 +1,6 @@
-//! Mail taken out on a lease, through a whole hub: nothing is lost, and nothing comes again once acknowledged.
+//! Leased mail through a whole hub: unacknowledged mail is delivered again, acknowledged mail never.
 
-use super::news::{NOW, each, person};
+use super::news::{NOW, each, signed_in_user};
 use super::reach::{agent, send, send_with};
 use crate::test_hub::TestHub;
 use parlor_model::query::{Answer, MailPage};
@@ -13,9 +13,9 @@ fn coder() -> Mailbox {
     Mailbox::of(AgentId::stored("coder"))
 }
 
-/// Ann, whose coder writes to itself so often.
+/// Signs Ann in; her agent `coder` sends `letters` messages to itself.
 async fn ann(test_hub: &TestHub, letters: usize) -> Caller {
-    let (_, ann) = person(test_hub, "ann", 1).await;
+    let (_, ann) = signed_in_user(test_hub, "ann", 1).await;
     agent(test_hub, &ann, "coder", &[]).await;
     for _ in 0..letters {
         assert_eq!(send(test_hub, &ann, "coder", "agent/coder").await, ["coder"]);
@@ -23,18 +23,18 @@ async fn ann(test_hub: &TestHub, letters: usize) -> Caller {
     ann
 }
 
-/// What came, and how often it was handed out by now.
+/// Leases mail and returns each message id with its number of delivery attempts.
 async fn receive(test_hub: &TestHub, caller: &Caller, limit: usize) -> Vec<(MessageId, u32)> {
     let command = Command::Receive { mailbox: coder(), limit, lease: Some(LEASE) };
     let received = test_hub.hub().execute(caller, command).await;
-    let Ok(Receipt::Received { mail }) = received else { panic!("received: {received:?}") };
+    let Ok(Receipt::Received { mail }) = received else { panic!("no mail received: {received:?}") };
     mail.into_iter().map(|(message, copy)| (message.id.clone(), copy.attempts)).collect()
 }
 
 async fn acknowledge(test_hub: &TestHub, caller: &Caller, messages: Vec<MessageId>) -> usize {
     let acknowledged =
         test_hub.hub().execute(caller, Command::Acknowledge { mailbox: coder(), messages }).await;
-    let Ok(Receipt::Acknowledged(count)) = acknowledged else { panic!("acknowledged: {acknowledged:?}") };
+    let Ok(Receipt::Acknowledged(count)) = acknowledged else { panic!("not acknowledged: {acknowledged:?}") };
     count
 }
 
@@ -43,43 +43,48 @@ fn at_second(test_hub: &TestHub, second: i64) {
 }
 
 #[test]
-fn what_is_not_acknowledged_in_time_comes_again_and_is_given_up_after_five_times() {
+fn unacknowledged_mail_is_delivered_again_and_dead_after_five_attempts() {
     each(async |test_hub| {
         let ann = ann(test_hub, 2).await;
         for times in 1..=5 {
             at_second(test_hub, i64::from(times) * 2);
-            let came = receive(test_hub, &ann, 9).await;
-            assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [times; 2]);
-            assert_eq!(receive(test_hub, &ann, 9).await, [], "while the lease lasts it is nobody else's");
+            let received = receive(test_hub, &ann, 9).await;
+            assert_eq!(received.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [times; 2]);
+            assert_eq!(receive(test_hub, &ann, 9).await, [], "it is not delivered again during the lease");
         }
         at_second(test_hub, 20);
         assert_eq!(receive(test_hub, &ann, 9).await, []);
         let query = Query::Mail { mailbox: coder(), page: MailPage { limit: 9, from: None, to: None } };
         let read = test_hub.hub().read(&ann, query).await;
-        let Ok(Answer::Mail(mail)) = read else { panic!("mail: {read:?}") };
+        let Ok(Answer::Mail(mail)) = read else { panic!("no mail read: {read:?}") };
         assert!(mail.len() == 2 && mail.iter().all(|(_, copy)| copy.state.as_str() == "dead"));
     });
 }
 
 #[test]
-fn what_was_acknowledged_never_comes_again() {
+fn acknowledged_mail_is_not_delivered_again() {
     each(async |test_hub| {
         let ann = ann(test_hub, 3).await;
-        let came: Vec<MessageId> = receive(test_hub, &ann, 9).await.into_iter().map(|(id, _)| id).collect();
-        assert_eq!(acknowledge(test_hub, &ann, vec![came[1].clone()]).await, 1);
-        assert_eq!(acknowledge(test_hub, &ann, vec![came[1].clone()]).await, 0, "it was already");
+        let received: Vec<MessageId> =
+            receive(test_hub, &ann, 9).await.into_iter().map(|(id, _)| id).collect();
+        assert_eq!(acknowledge(test_hub, &ann, vec![received[1].clone()]).await, 1);
+        assert_eq!(
+            acknowledge(test_hub, &ann, vec![received[1].clone()]).await,
+            0,
+            "it was already acknowledged"
+        );
         at_second(test_hub, 10);
         assert_eq!(
-            acknowledge(test_hub, &ann, vec![came[2].clone()]).await,
+            acknowledge(test_hub, &ann, vec![received[2].clone()]).await,
             1,
-            "late, but nobody else took it"
+            "late, but it was not leased again"
         );
-        assert_eq!(receive(test_hub, &ann, 9).await, [(came[0].clone(), 2)]);
+        assert_eq!(receive(test_hub, &ann, 9).await, [(received[0].clone(), 2)]);
     });
 }
 
 #[test]
-fn one_message_named_twice_is_acknowledged_once() {
+fn a_message_listed_twice_is_acknowledged_once() {
     each(async |test_hub| {
         let ann = ann(test_hub, 1).await;
         let (id, _) = receive(test_hub, &ann, 1).await.remove(0);
@@ -88,7 +93,7 @@ fn one_message_named_twice_is_acknowledged_once() {
 }
 
 #[test]
-fn what_is_given_up_does_not_hide_what_waits_behind_it() {
+fn dead_mail_does_not_hide_pending_mail_behind_it() {
     each(async |test_hub| {
         let ann = ann(test_hub, 3).await;
         for times in 1..=5 {
@@ -98,29 +103,37 @@ fn what_is_given_up_does_not_hide_what_waits_behind_it() {
         at_second(test_hub, 20);
         send(test_hub, &ann, "coder", "agent/coder").await;
         send(test_hub, &ann, "coder", "agent/coder").await;
-        let came = receive(test_hub, &ann, 1).await;
-        assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1]);
-        assert_eq!(receive(test_hub, &ann, 9).await.len(), 1, "one was asked for, the other waited");
+        let received = receive(test_hub, &ann, 1).await;
+        assert_eq!(received.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1]);
+        assert_eq!(
+            receive(test_hub, &ann, 9).await.len(),
+            1,
+            "the limit was one, so the other stayed pending"
+        );
     });
 }
 
 #[test]
-fn what_is_given_up_takes_no_room_from_what_goes_out() {
+fn dead_mail_does_not_count_towards_the_response_size() {
     each(async |test_hub| {
-        let (_, ann) = person(test_hub, "ann", 1).await;
+        let (_, ann) = signed_in_user(test_hub, "ann", 1).await;
         agent(test_hub, &ann, "coder", &[]).await;
-        // Each of them fills an answer alone.
+        // Each of these messages fills a response alone.
         let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
         for _ in 0..2 {
             send_with(test_hub, &ann, "coder", "agent/coder", &long).await;
         }
         for second in 0..5 {
             at_second(test_hub, second * 2);
-            assert_eq!(receive(test_hub, &ann, 9).await.len(), 1, "the first alone");
+            assert_eq!(receive(test_hub, &ann, 9).await.len(), 1, "only the first message");
         }
         at_second(test_hub, 10);
-        let came = receive(test_hub, &ann, 9).await;
-        assert_eq!(came.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(), [1], "the second");
-        assert_eq!(receive(test_hub, &ann, 9).await, [], "the first is given up");
+        let received = receive(test_hub, &ann, 9).await;
+        assert_eq!(
+            received.iter().map(|(_, attempts)| *attempts).collect::<Vec<_>>(),
+            [1],
+            "the second message"
+        );
+        assert_eq!(receive(test_hub, &ann, 9).await, [], "the first message is dead");
     });
 }

@@ -1,4 +1,4 @@
-//! The log tells what happened, with the content of now.
+//! The log: events are read with the current content of the entities they refer to.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -9,8 +9,8 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-/// Two people in a room, and an agent.
-fn people(ports: &mut Ports) {
+/// Stores two users in a room, and an agent outside it.
+fn store_users(ports: &mut Ports) {
     ports.change(vec![
         put_user("ann", 1),
         put_user("bob", 1),
@@ -25,7 +25,7 @@ fn members_changed(change: MemberChange, members: Vec<Member>) -> Event {
     Event::MembersChanged { room: Arc::new(room("lobby")), change, members: members.into() }
 }
 
-fn both() -> Vec<Member> {
+fn both_members() -> Vec<Member> {
     vec![member("lobby", person("ann"), 2), member("lobby", person("bob"), 3)]
 }
 
@@ -35,38 +35,38 @@ fn read_by(user: &str, seq: u64) -> Event {
 }
 
 fn user_changed(user: User) -> Event {
-    let event_audience = EventAudience::user_and_rooms(&user.id, [room_id("lobby")]).into();
-    Event::UserChanged { user: user.into(), circle: event_audience }
+    let audience = EventAudience::user_and_rooms(&user.id, [room_id("lobby")]).into();
+    Event::UserChanged { user: user.into(), audience }
 }
 
 fn agent_changed(rooms: &[&str]) -> Event {
     let agent = agent("coder", "ann");
-    let event_audience = EventAudience::of(&agent, rooms.iter().map(|room| room_id(room))).into();
-    Event::AgentChanged { agent: agent.into(), circle: event_audience }
+    let audience = EventAudience::of(&agent, rooms.iter().map(|room| room_id(room))).into();
+    Event::AgentChanged { agent: agent.into(), audience }
 }
 
-fn kept(user: &str, kept: bool) -> Event {
+fn bookmark_changed(user: &str, kept: bool) -> Event {
     let (room, message) = (room_id("lobby"), message_id("hello"));
     Event::BookmarkChanged { room, user: user_id(user), message, kept }
 }
 
 #[test]
-fn while_nothing_changes_the_log_tells_what_was_told() {
+fn without_later_changes_the_log_returns_the_published_events() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         let reactions = vec![reaction("+1", &["bob"])];
         let hello = Arc::new(Message { reactions, ..message("hello", "lobby", "ann", 1) });
         let routed = Arc::new(Message { destination: on_path("slack/x"), ..message("routed", "", "ann", 2) });
         let copy = delivery("routed", mailbox("coder", None));
-        let told = vec![
+        let events = vec![
             Event::MessagePosted { message: hello.clone(), deliveries: Arc::new([]) },
             Event::MessagePosted { message: routed.clone(), deliveries: Arc::new([copy.clone()]) },
             Event::MessageEdited(hello.clone()),
             Event::MessageDeleted { room: room_id("lobby"), message: message_id("other") },
             Event::RoomChanged(Arc::new(room("lobby"))),
-            members_changed(MemberChange::Added(person("bob")), both()),
-            members_changed(MemberChange::Changed(agent_member("coder")), both()),
-            members_changed(MemberChange::Removed(person("coder")), both()),
+            members_changed(MemberChange::Added(person("bob")), both_members()),
+            members_changed(MemberChange::Changed(agent_member("coder")), both_members()),
+            members_changed(MemberChange::Removed(person("coder")), both_members()),
             read_by("bob", 9),
             user_changed(user("ann", 1)),
             Event::UserRemoved(user_id("gone")),
@@ -74,7 +74,10 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             agent_changed(&[]),
-            Event::AgentRemoved { agent: agent_id("gone/away"), circle: Arc::new(EventAudience::everyone()) },
+            Event::AgentRemoved {
+                agent: agent_id("gone/away"),
+                audience: Arc::new(EventAudience::everyone()),
+            },
             Event::RoomRemoved { room: room_id("old"), people: Arc::new([]) },
             Event::RoomPreferencesChanged(Arc::new(member("lobby", person("ann"), 2))),
             Event::RoomCleared { room: room_id("lobby"), user: user_id("ann"), at: Time(19_000) },
@@ -85,8 +88,8 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             },
             Event::MessagePinned(pin("hello", "lobby", "bob", 21)),
             Event::MessageUnpinned { room: room_id("lobby"), message: message_id("hello") },
-            kept("ann", true),
-            kept("bob", false),
+            bookmark_changed("ann", true),
+            bookmark_changed("bob", false),
             Event::SettingsChanged,
             Event::Tombstone,
         ];
@@ -97,56 +100,56 @@ fn while_nothing_changes_the_log_tells_what_was_told() {
             Change::PutMessage(routed),
             Change::PutDelivery { delivery: copy, seq: Seq(2) },
         ];
-        ports.commit(changes, told.clone());
-        assert_eq!(ports.events(), told);
+        ports.commit(changes, events.clone());
+        assert_eq!(ports.events(), events);
         let in_room = |event: &Event| event.room() == Some(&room_id("lobby"));
-        let of_room: Vec<Event> = told.into_iter().filter(in_room).collect();
+        let of_room: Vec<Event> = events.into_iter().filter(in_room).collect();
         let tail = ports.read(|s| s.room_tail(&room_id("lobby"), Seq(0), usize::MAX));
         assert_eq!(tail.into_iter().map(|logged_event| logged_event.event).collect::<Vec<_>>(), of_room);
     });
 }
 
 #[test]
-fn how_somebody_keeps_the_room_is_told_to_nobody_else() {
+fn room_preferences_are_visible_to_their_member_only() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         let full = Arc::new(full_member("lobby", person("ann"), 2));
         let read = full.seen_by_others();
         assert_eq!(read.room_preferences, Default::default());
-        let mut members = both();
+        let mut members = both_members();
         members[0] = read;
-        let told = vec![
+        let events = vec![
             members_changed(MemberChange::Changed(person("ann")), members),
             Event::RoomPreferencesChanged(full.clone()),
         ];
-        ports.commit(vec![Change::PutMember(full)], told.clone());
-        assert_eq!(ports.events(), told);
-        let people: Vec<_> = told.iter().map(Event::only_user).collect();
+        ports.commit(vec![Change::PutMember(full)], events.clone());
+        assert_eq!(ports.events(), events);
+        let people: Vec<_> = events.iter().map(Event::only_user).collect();
         assert_eq!(people, [None, Some(&user_id("ann"))]);
         ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
-        assert_eq!(ports.events()[1], Event::Tombstone, "nobody keeps a room they are not in");
+        assert_eq!(ports.events()[1], Event::Tombstone, "preferences of a former member are a tombstone");
     });
 }
 
 #[test]
-fn what_was_edited_since_is_told_as_it_is_now() {
+fn an_edited_message_is_read_with_its_current_text() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         let old = message("hello", "lobby", "ann", 1);
         ports.post(old.clone());
         let new = Arc::new(Message { text: "new".into(), edited_at: Some(Time(5)), ..old.clone() });
         let previous = Revision { message: old.id, text: "old".into(), edited_at: Time(5) };
-        let told = Event::MessageEdited(new.clone());
-        ports.commit(vec![Change::Revise { message: new.clone(), previous }], vec![told.clone()]);
+        let edited = Event::MessageEdited(new.clone());
+        ports.commit(vec![Change::Revise { message: new.clone(), previous }], vec![edited.clone()]);
         let posted = Event::MessagePosted { message: new, deliveries: Arc::new([]) };
-        assert_eq!(ports.events(), [posted, told]);
+        assert_eq!(ports.events(), [posted, edited]);
     });
 }
 
 #[test]
-fn what_was_deleted_since_has_faded() {
+fn events_of_deleted_entities_are_tombstones() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         ports.post(message("hello", "lobby", "ann", 1));
         let hello = Arc::new(message("hello", "lobby", "ann", 1));
         let deleted = Event::MessageDeleted { room: room_id("lobby"), message: message_id("hello") };
@@ -159,16 +162,16 @@ fn what_was_deleted_since_has_faded() {
 }
 
 #[test]
-fn of_a_removed_room_only_its_end_is_told() {
+fn of_a_removed_room_only_the_removal_event_is_left() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         ports.post(message("hello", "lobby", "ann", 1));
         let people: Arc<[_]> = Arc::new([user_id("ann"), user_id("bob")]);
         ports.commit(
             vec![Change::RemoveRoom(room_id("lobby"))],
             vec![
                 Event::RoomChanged(Arc::new(room("lobby"))),
-                members_changed(MemberChange::Added(person("bob")), both()),
+                members_changed(MemberChange::Added(person("bob")), both_members()),
                 Event::RoomRemoved { room: room_id("lobby"), people },
             ],
         );
@@ -185,19 +188,19 @@ fn of_a_removed_room_only_its_end_is_told() {
 }
 
 #[test]
-fn people_agents_and_members_are_told_as_they_are_now() {
+fn users_agents_and_members_are_read_in_their_current_state() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         ports.commit(
             vec![],
             vec![
                 user_changed(user("ann", 1)),
                 agent_changed(&[]),
-                members_changed(MemberChange::Added(person("bob")), both()),
+                members_changed(MemberChange::Added(person("bob")), both_members()),
             ],
         );
         let ann = Arc::new(User { display_name: "Ann Lee".into(), ..user("ann", 1) });
-        let owner = Member { role: RoomRole::Owner, name: "Ann Lee".into(), ..both().swap_remove(0) };
+        let owner = Member { role: RoomRole::Owner, name: "Ann Lee".into(), ..both_members().swap_remove(0) };
         ports.change(vec![
             Change::PutUser(ann.clone()),
             Change::PutMember(Arc::new(owner.clone())),
@@ -218,9 +221,9 @@ fn people_agents_and_members_are_told_as_they_are_now() {
 }
 
 #[test]
-fn that_an_agent_changed_is_told_with_the_rooms_it_is_in_now() {
+fn an_agent_event_has_the_current_rooms_of_the_agent() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         ports.commit(vec![], vec![agent_changed(&[])]);
         ports.change(vec![
             put_room("den"),
@@ -232,7 +235,7 @@ fn that_an_agent_changed_is_told_with_the_rooms_it_is_in_now() {
 }
 
 #[test]
-fn many_members_are_not_told_with_each_change() {
+fn member_events_of_large_rooms_omit_the_member_list() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         let add = |ports: &mut Ports, from: usize, to: usize| {
@@ -242,20 +245,20 @@ fn many_members_are_not_told_with_each_change() {
         };
         add(ports, 0, MAX_MEMBERS_IN_EVENT);
         ports.commit(vec![], vec![members_changed(MemberChange::Added(person("u0")), vec![])]);
-        let told = |ports: &Ports| match &ports.events()[0] {
+        let listed = |ports: &Ports| match &ports.events()[0] {
             Event::MembersChanged { members, .. } => members.len(),
             other => panic!("another event: {other:?}"),
         };
-        assert_eq!(told(ports), MAX_MEMBERS_IN_EVENT);
+        assert_eq!(listed(ports), MAX_MEMBERS_IN_EVENT);
         add(ports, MAX_MEMBERS_IN_EVENT, MAX_MEMBERS_IN_EVENT + 1);
-        assert_eq!(told(ports), 0);
+        assert_eq!(listed(ports), 0);
     });
 }
 
 #[test]
-fn the_tail_is_read_by_pages_from_any_place() {
+fn the_tail_is_read_in_pages_from_any_position() {
     each(|ports| {
-        people(ports);
+        store_users(ports);
         for seq in 1..=9 {
             let room = if seq % 3 == 0 { "other" } else { "lobby" };
             ports.post(message(&format!("m{seq}"), room, "ann", seq));

@@ -1,4 +1,4 @@
-//! Mailboxes: what waits in them, what is lent out, and all that ever came.
+//! Mailboxes: pending mail, leases, and pages of all mail.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -32,7 +32,7 @@ fn ids(mail: Vec<(Arc<Message>, Delivery)>, mailbox: &Mailbox) -> Vec<String> {
 }
 
 #[test]
-fn mail_waits_oldest_first_until_it_is_delivered() {
+fn mail_is_pending_oldest_first_until_it_is_delivered() {
     each(|ports| {
         let (coder, session) = (mailbox("coder", None), mailbox("coder", Some("main")));
         for id in ["z", "m", "a", "k"] {
@@ -44,7 +44,7 @@ fn mail_waits_oldest_first_until_it_is_delivered() {
         let messages = ["z", "a"].map(message_id).into();
         ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages }]);
         assert_eq!(pending(ports, &coder, 9), ["m", "k"]);
-        assert_eq!(pending(ports, &session, 9), ["z", "m", "a", "k"], "another mailbox, another copy");
+        assert_eq!(pending(ports, &session, 9), ["z", "m", "a", "k"], "each mailbox has its own delivery");
         let copies = ports.read(|s| s.deliveries(&message_id("z")));
         assert_eq!(
             copies.iter().map(|copy| copy.state).collect::<Vec<_>>(),
@@ -55,7 +55,7 @@ fn mail_waits_oldest_first_until_it_is_delivered() {
 }
 
 #[test]
-fn copies_come_back_whole_and_in_the_order_of_the_plan() {
+fn deliveries_keep_every_field_and_the_order_of_the_decision() {
     each(|ports| {
         let handled_by =
             ["b", "a"].map(|id| SessionRef { agent: agent_id("coder"), session: SessionId::stored(id) });
@@ -73,53 +73,57 @@ fn copies_come_back_whole_and_in_the_order_of_the_plan() {
 }
 
 #[test]
-fn an_erased_message_is_in_no_mailbox() {
+fn a_deleted_message_is_in_no_mailbox() {
     each(|ports| {
         let coder = mailbox("coder", None);
         for id in ["a", "b", "c"] {
             post_to(ports, id, vec![delivery(id, coder.clone())]);
         }
         ports.change(vec![Change::DeleteMessage(message_id("a"))]);
-        assert_eq!(pending(ports, &coder, 1), ["b"], "and takes no place in a page");
+        assert_eq!(pending(ports, &coder, 1), ["b"], "it does not count towards the limit");
         assert_eq!(ports.read(|s| s.deliveries(&message_id("a"))), []);
     });
 }
 
-fn lend(ports: &mut Ports, mailbox: &Mailbox, messages: &[&str], until: i64) {
+fn lease(ports: &mut Ports, mailbox: &Mailbox, messages: &[&str], until: i64) {
     let messages = messages.iter().copied().map(message_id).collect();
     ports.change(vec![Change::Lease { mailbox: mailbox.clone(), messages, until: Time(until) }]);
 }
 
 #[test]
-fn what_is_lent_out_waits_again_from_the_end_of_its_lease_on() {
+fn leased_mail_is_pending_again_when_its_lease_ends() {
     each(|ports| {
         let (coder, session) = (mailbox("coder", None), mailbox("coder", Some("main")));
         for id in ["z", "m", "a"] {
             post_to(ports, id, vec![delivery(id, session.clone()), delivery(id, coder.clone())]);
         }
-        lend(ports, &coder, &["z", "a"], 500);
+        lease(ports, &coder, &["z", "a"], 500);
         assert_eq!(pending_at(ports, &coder, 499, 9), ["m"]);
-        assert_eq!(pending_at(ports, &coder, 500, 9), ["z", "m", "a"], "in the old order");
+        assert_eq!(pending_at(ports, &coder, 500, 9), ["z", "m", "a"], "in the original order");
         assert_eq!(pending_at(ports, &coder, 500, 2), ["z", "m"]);
-        assert_eq!(pending_at(ports, &session, 0, 9), ["z", "m", "a"], "another mailbox, another copy");
-        lend(ports, &coder, &["z"], 900);
+        assert_eq!(pending_at(ports, &session, 0, 9), ["z", "m", "a"], "each mailbox has its own delivery");
+        lease(ports, &coder, &["z"], 900);
         assert_eq!(pending_at(ports, &coder, 500, 9), ["m", "a"]);
-        let lent = Delivery {
+        let leased = Delivery {
             state: DeliveryState::Leased { until: Time(900) },
             attempts: 2,
             ..delivery("z", coder.clone())
         };
-        assert_eq!(ports.read(|s| s.delivery(&coder, &message_id("z"))), Some(lent));
+        assert_eq!(ports.read(|s| s.delivery(&coder, &message_id("z"))), Some(leased));
         let messages = vec![message_id("z")];
         ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages }]);
-        assert_eq!(pending_at(ports, &coder, i64::MAX, 9), ["m", "a"], "what was acknowledged stays so");
+        assert_eq!(
+            pending_at(ports, &coder, i64::MAX, 9),
+            ["m", "a"],
+            "acknowledged mail is not pending again"
+        );
         let taken = ports.read(|s| s.delivery(&coder, &message_id("z"))).unwrap();
         assert_eq!((taken.state, taken.attempts), (DeliveryState::Delivered, 2));
     });
 }
 
 #[test]
-fn one_copy_is_found_by_its_mailbox_and_message() {
+fn a_delivery_is_found_by_its_mailbox_and_message() {
     each(|ports| {
         let (coder, session) = (mailbox("coder", None), mailbox("coder", Some("main")));
         post_to(ports, "m", vec![delivery("m", session.clone())]);
@@ -133,7 +137,7 @@ fn one_copy_is_found_by_its_mailbox_and_message() {
 }
 
 #[test]
-fn all_that_ever_came_is_read_newest_first_and_by_its_times() {
+fn all_mail_is_read_newest_first_and_filtered_by_time() {
     each(|ports| {
         let coder = mailbox("coder", None);
         for id in ["z", "m", "a", "k"] {
@@ -141,12 +145,12 @@ fn all_that_ever_came_is_read_newest_first_and_by_its_times() {
         }
         post_to(ports, "other", vec![delivery("other", mailbox("coder", Some("main")))]);
         ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages: vec![message_id("m")] }]);
-        lend(ports, &coder, &["z"], 900);
+        lease(ports, &coder, &["z"], 900);
         let mail = |ports: &Ports, limit, from: Option<i64>, to: Option<i64>| {
             let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
             ids(ports.read(|s| s.mail(&coder, page)), &coder)
         };
-        assert_eq!(mail(ports, 9, None, None), ["k", "a", "m", "z"], "whatever became of it");
+        assert_eq!(mail(ports, 9, None, None), ["k", "a", "m", "z"], "in every delivery state");
         assert_eq!(mail(ports, 2, None, None), ["k", "a"]);
         assert_eq!(mail(ports, 0, None, None), [""; 0]);
         assert_eq!(mail(ports, 9, Some(2000), Some(3000)), ["a", "m"], "both ends included");
@@ -154,6 +158,10 @@ fn all_that_ever_came_is_read_newest_first_and_by_its_times() {
         assert_eq!(mail(ports, 1, None, Some(2999)), ["m"]);
         assert_eq!(mail(ports, 9, Some(3000), Some(2000)), [""; 0]);
         ports.change(vec![Change::DeleteMessage(message_id("a"))]);
-        assert_eq!(mail(ports, 2, None, None), ["k", "m"], "what was erased takes no place");
+        assert_eq!(
+            mail(ports, 2, None, None),
+            ["k", "m"],
+            "a deleted message does not count towards the limit"
+        );
     });
 }

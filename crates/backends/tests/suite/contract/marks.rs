@@ -1,4 +1,4 @@
-//! What hangs on messages: answers, reactions, pins, bookmarks.
+//! Replies and annotations of messages: threads, reactions, pins, bookmarks.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -6,7 +6,7 @@ use parlor_engine::decide::Change;
 use parlor_model::{Event, Member, Message, Reaction, RoomPreferences, Seq};
 use std::sync::Arc;
 
-/// `m1`, answered by `m2`; that one answered by `m3`; `m4` in the lobby by itself, `m5` elsewhere.
+/// Posts `m1`, its reply `m2`, a reply `m3` to `m2`, and `m4` in the lobby, and `m5` in another room.
 fn conversation(ports: &mut Ports) {
     ports.change(vec![
         put_user("ann", 1),
@@ -38,7 +38,7 @@ fn answers(ports: &Ports, to: &str, after: u64, limit: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_thread_is_everything_below_its_beginning_and_a_reply_has_its_own_answers() {
+fn a_thread_contains_all_replies_below_its_first_message_and_a_reply_its_direct_replies() {
     each(|ports| {
         conversation(ports);
         let all = usize::MAX;
@@ -52,27 +52,27 @@ fn a_thread_is_everything_below_its_beginning_and_a_reply_has_its_own_answers() 
         assert_eq!(
             answers(ports, "m1", 0, all),
             [3],
-            "what is deleted answers nothing, what answered it stays"
+            "the deleted reply is not in the thread, the reply to it is"
         );
     });
 }
 
 #[test]
-fn reactions_come_with_the_message_and_go_with_it() {
+fn reactions_are_read_and_deleted_with_their_message() {
     each(|ports| {
         conversation(ports);
         let of = |ports: &Ports| ports.read(|s| s.message(&message_id("m1"))).map(|m| m.reactions.clone());
         let put =
             |list: &[Reaction]| Change::PutReactions { message: message_id("m1"), reactions: list.into() };
         let list = [reaction("+1", &["ann", "bob"]), reaction("\u{1f980}", &["bob"])];
-        let told = Event::ReactionsChanged {
+        let event = Event::ReactionsChanged {
             room: room_id("lobby"),
             message: message_id("m1"),
             reactions: Arc::new(list.clone()),
         };
-        ports.commit(vec![put(&list)], vec![told.clone()]);
+        ports.commit(vec![put(&list)], vec![event.clone()]);
         assert_eq!(of(ports), Some(list.to_vec()));
-        assert_eq!(ports.events().last(), Some(&told));
+        assert_eq!(ports.events().last(), Some(&event));
         assert_eq!(ports.read(|s| s.message(&message_id("m4"))).unwrap().reactions, []);
         ports.change(vec![put(&[])]);
         assert_eq!(of(ports), Some(vec![]));
@@ -83,7 +83,7 @@ fn reactions_come_with_the_message_and_go_with_it() {
 }
 
 #[test]
-fn pins_belong_to_their_room_and_the_newest_comes_first() {
+fn pins_are_listed_per_room_newest_first() {
     each(|ports| {
         conversation(ports);
         let pins = [pin("m4", "lobby", "ann", 6), pin("m1", "lobby", "bob", 7), pin("m5", "other", "ann", 8)];
@@ -94,7 +94,7 @@ fn pins_belong_to_their_room_and_the_newest_comes_first() {
             found.iter().map(|(pin, _)| pin.seq.0).collect()
         };
         assert_eq!(of(ports, "lobby", 0), [7, 6]);
-        assert_eq!(of(ports, "lobby", 1), [6], "what was cleared is not shown again");
+        assert_eq!(of(ports, "lobby", 1), [6], "pins of cleared messages are left out");
         assert_eq!(ports.read(|s| s.pin(&message_id("m1"))), Some(pins[1].clone()));
         assert_eq!(ports.read(|s| s.pin_count(&room_id("lobby"))), 2);
         ports.change(vec![Change::RemovePin(message_id("m4")), Change::DeleteMessage(message_id("m1"))]);
@@ -106,7 +106,7 @@ fn pins_belong_to_their_room_and_the_newest_comes_first() {
 }
 
 #[test]
-fn bookmarks_show_only_what_their_owner_may_see() {
+fn bookmarks_list_only_messages_that_their_owner_may_see() {
     each(|ports| {
         conversation(ports);
         let marks = [bookmark("m5", "ann", 6), bookmark("m1", "ann", 7), bookmark("m4", "ann", 8)];
@@ -121,13 +121,13 @@ fn bookmarks_show_only_what_their_owner_may_see() {
         assert_eq!(of(ports, "ann"), [8, 7, 6]);
         assert_eq!(page(ports, "ann", None, 2), [8, 7]);
         assert_eq!(page(ports, "ann", Some(7), 2), [6]);
-        assert!(of(ports, "bob").is_empty(), "who is not in the room");
+        assert!(of(ports, "bob").is_empty(), "Bob is not a member of the room");
         assert_eq!(ports.read(|s| s.bookmark_count(&user_id("bob"))), 1);
         assert_eq!(ports.read(|s| s.bookmark(&user_id("ann"), &message_id("m1"))), Some(marks[1].clone()));
         assert_eq!(ports.read(|s| s.bookmark(&user_id("ann"), &message_id("m2"))), None);
 
         ports.change(vec![Change::RemoveMember(room_id("other"), person("ann"))]);
-        assert_eq!(of(ports, "ann"), [8, 7], "out of the room, out of sight");
+        assert_eq!(of(ports, "ann"), [8, 7], "a former member does not see the message");
         let room_preferences = RoomPreferences { cleared_through: Seq(1), ..Default::default() };
         let cleared = Member { room_preferences, ..member("lobby", person("ann"), 2) };
         ports.change(vec![Change::PutMember(Arc::new(cleared))]);

@@ -1,4 +1,4 @@
-//! What is said, read back.
+//! Messages, history, read marks, revisions and idempotency keys.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -8,7 +8,8 @@ use parlor_model::query::{Page, Recent};
 use parlor_model::{Destination, Member, Mention, Message, Revision, RoomPreferences, Sender, Seq, Time};
 use std::sync::Arc;
 
-/// A room of twelve messages, among those of another room and of a path; two are erased.
+/// Posts twelve messages in the lobby, mixed with messages of another room and of a path, deletes two of the
+/// twelve, and returns the sequence numbers of the rest.
 fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
     ports.change(vec![put_user("ann", 1), put_room("lobby"), put_room("other")]);
     for _ in 0..12 {
@@ -30,19 +31,19 @@ fn history(ports: &Ports, page: Page, limit: usize) -> Vec<Seq> {
 }
 
 #[test]
-fn every_field_of_a_message_comes_back() {
+fn a_message_keeps_every_field() {
     each(|ports| {
-        let places = [Destination::Room(room_id("lobby")), on_path("slack/team/#general")];
+        let destinations = [Destination::Room(room_id("lobby")), on_path("slack/team/#general")];
         let senders = [
             Sender::User(user_id("ann")),
             Sender::Agent(agent_id("coder/sub")),
             Sender::Source("slack".into()),
         ];
-        for place in &places {
+        for destination in &destinations {
             for sender in &senders {
                 let seq = ports.next_seq();
                 let id = format!("m{seq}");
-                let full = full_message(&id, place.clone(), sender.clone(), seq);
+                let full = full_message(&id, destination.clone(), sender.clone(), seq);
                 ports.post(full.clone());
                 assert_eq!(ports.read(|s| s.message(&full.id)).as_deref(), Some(&full));
             }
@@ -55,12 +56,12 @@ fn every_field_of_a_message_comes_back() {
 }
 
 #[test]
-fn what_was_said_since_a_message_begins_with_it() {
+fn messages_since_a_seq_include_that_message() {
     each(|ports| {
         let all = room_with_history(ports);
         let since = |from, limit| {
-            let said = ports.read(|s| s.said_since(&room_id("lobby"), from, limit));
-            said.iter().map(|message| message.seq).collect::<Vec<_>>()
+            let messages = ports.read(|s| s.said_since(&room_id("lobby"), from, limit));
+            messages.iter().map(|message| message.seq).collect::<Vec<_>>()
         };
         assert_eq!(since(Seq(0), 100), all);
         assert_eq!(since(all[3], 100), all[3..]);
@@ -101,7 +102,7 @@ fn history_read_by_pages_has_no_gap_in_either_direction() {
 }
 
 #[test]
-fn history_after_a_time_begins_behind_the_last_message_of_that_time() {
+fn history_after_a_time_starts_after_the_last_message_of_that_time() {
     each(|ports| {
         room_with_history(ports);
         let after = |micros| history(ports, Page::AfterTime(Time(micros)), 3);
@@ -114,7 +115,7 @@ fn history_after_a_time_begins_behind_the_last_message_of_that_time() {
 }
 
 #[test]
-fn what_lies_before_a_cleared_place_is_in_no_page_and_counts_nowhere() {
+fn cleared_messages_are_in_no_page_and_not_counted() {
     each(|ports| {
         let all = room_with_history(ports);
         let beyond = |seq: u64, page| {
@@ -141,7 +142,7 @@ fn what_lies_before_a_cleared_place_is_in_no_page_and_counts_nowhere() {
 }
 
 #[test]
-fn a_clock_set_back_moves_no_message() {
+fn a_clock_set_back_does_not_reorder_messages() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         for (seq, at) in [(1, 100), (2, 200), (3, 50), (4, 60)] {
@@ -155,7 +156,7 @@ fn a_clock_set_back_moves_no_message() {
 }
 
 #[test]
-fn an_erased_message_counts_nowhere() {
+fn a_deleted_message_is_not_counted() {
     each(|ports| {
         let all = room_with_history(ports);
         assert_eq!(ports.read(|s| s.message(&message_id("m34"))), None);
@@ -169,7 +170,7 @@ fn an_erased_message_counts_nowhere() {
 }
 
 #[test]
-fn an_erased_message_keeps_its_id_as_long_as_its_room() {
+fn the_id_of_a_deleted_message_stays_reserved_while_its_room_exists() {
     each(|ports| {
         room_with_history(ports);
         let was_said =
@@ -181,29 +182,33 @@ fn an_erased_message_keeps_its_id_as_long_as_its_room() {
 }
 
 #[test]
-fn what_one_said_oneself_is_not_unread_and_mentions_are_counted() {
+fn own_messages_are_not_unread_and_mentions_are_counted() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_room("lobby")]);
-        let said = |id: &str, sender, seq| Message { sender, ..message(id, "lobby", "", seq) };
-        let last = said("m4", Sender::Source("ann".into()), 4);
+        let from = |id: &str, sender, seq| Message { sender, ..message(id, "lobby", "", seq) };
+        let last = from("m4", Sender::Source("ann".into()), 4);
         let mentions = [person("ann"), agent_member("bob")];
         let mentions = mentions.map(|member| Mention { member, name: "Somebody".into() }).to_vec();
-        ports.post(said("m1", Sender::User(user_id("ann")), 1));
-        ports.post(Message { mentions, ..said("m2", Sender::User(user_id("bob")), 2) });
-        ports.post(said("m3", Sender::Agent(agent_id("ann")), 3));
+        ports.post(from("m1", Sender::User(user_id("ann")), 1));
+        ports.post(Message { mentions, ..from("m2", Sender::User(user_id("bob")), 2) });
+        ports.post(from("m3", Sender::Agent(agent_id("ann")), 3));
         ports.post(last.clone());
         let recent = |member| ports.read(|s| s.recent(&room_id("lobby"), &member));
         let expected = |unread, mentions| Some(Recent { message: Arc::new(last.clone()), unread, mentions });
         let ann = member("lobby", person("ann"), 1);
         assert_eq!(recent(ann.clone()), expected(3, 1));
-        assert_eq!(recent(member("lobby", agent_member("ann"), 1)), expected(3, 0), "another of that name");
+        assert_eq!(
+            recent(member("lobby", agent_member("ann"), 1)),
+            expected(3, 0),
+            "an agent of the same name is another member"
+        );
         assert_eq!(recent(parlor_model::Member { read_through: Seq(3), ..ann.clone() }), expected(1, 0));
         assert_eq!(recent(parlor_model::Member { read_through: Seq(4), ..ann }), expected(0, 0));
     });
 }
 
 #[test]
-fn what_was_read_stays_read() {
+fn the_read_mark_never_moves_back() {
     each(|ports| {
         ports.change(vec![
             put_user("ann", 1),
@@ -222,18 +227,18 @@ fn what_was_read_stays_read() {
         ports.change(vec![read(5, 50)]);
         assert_eq!(state(ports, "lobby"), (Seq(5), Some(Time(50))));
         ports.change(vec![read(3, 60)]);
-        assert_eq!(state(ports, "lobby"), (Seq(5), Some(Time(60))), "never back");
+        assert_eq!(state(ports, "lobby"), (Seq(5), Some(Time(60))), "the read mark never moves back");
         assert_eq!(state(ports, "other"), (Seq(0), None));
     });
 }
 
 #[test]
-fn an_edit_keeps_what_was_said_before() {
+fn an_edit_keeps_the_previous_text() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         let mut current = message("m1", "lobby", "ann", 1);
         ports.post(current.clone());
-        // The clock stands still for the second edit and is set back for the third.
+        // The clock does not advance before the second edit and is set back before the third.
         let mut revisions = Vec::new();
         for (text, at) in [("two", 2_000), ("three", 2_000), ("four", 1_500)] {
             let previous =
@@ -251,7 +256,7 @@ fn an_edit_keeps_what_was_said_before() {
 }
 
 #[test]
-fn a_key_stands_for_its_first_use() {
+fn an_idempotency_key_returns_its_first_request() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         ports.post(message("m1", "lobby", "ann", 1));
@@ -264,17 +269,17 @@ fn a_key_stands_for_its_first_use() {
             first: first.clone(),
             at: Time(1),
         }]);
-        let known = |key| ports.read(|s| s.first_use(&key));
-        assert_eq!(known(used.clone()), Some(first.clone()));
+        let lookup = |key| ports.read(|s| s.first_use(&key));
+        assert_eq!(lookup(used.clone()), Some(first.clone()));
         for other in [
             key(IdempotencyKind::External, "ann", "1"),
             key(IdempotencyKind::ClientMessage, "bob", "1"),
             key(IdempotencyKind::ClientMessage, "ann", "2"),
             key(IdempotencyKind::ClientMessage, "ANN", "1"),
         ] {
-            assert_eq!(known(other), None);
+            assert_eq!(lookup(other), None);
         }
         ports.change(vec![Change::DeleteMessage(message_id("m1"))]);
-        assert_eq!(ports.read(|s| s.first_use(&used)), Some(first), "also when the message is gone");
+        assert_eq!(ports.read(|s| s.first_use(&used)), Some(first), "also after the message was deleted");
     });
 }

@@ -1,4 +1,4 @@
-//! What every store must do, call by call.
+//! Contract tests: each test runs on every store and checks the ports call by call.
 
 mod accounts;
 mod agents;
@@ -32,29 +32,29 @@ use parlor_engine::ports::{Reader, Snapshot, Store};
 use parlor_model::{Epoch, Event, LoggedEvent, Receipt, Seq, Time};
 use std::sync::Arc;
 
-/// A store under test, and what the writer would know about it.
+/// A store under test, with the log position that the writer would track.
 pub struct Ports {
     pub store: Box<dyn Store>,
     pub reader: Arc<dyn Reader>,
-    home: Box<dyn StoreFixture>,
+    fixture: Box<dyn StoreFixture>,
     seq: Seq,
 }
 
-/// Runs a test on a new store of each kind; a failure prints the last name.
+/// Runs a test on a new store of each kind. The name printed last before a failure is the failing store.
 pub fn each(test: impl Fn(&mut Ports)) {
     for kind in kinds() {
         println!("store: {}", kind.name);
-        let home = (kind.make)(Epoch(0xa11ce));
-        let (store, reader) = home.open();
-        test(&mut Ports { store, reader, home, seq: Seq(0) });
+        let fixture = (kind.make)(Epoch(0xa11ce));
+        let (store, reader) = fixture.open();
+        test(&mut Ports { store, reader, fixture, seq: Seq(0) });
     }
 }
 
 impl Ports {
     pub fn commit(&mut self, changes: Vec<Change>, events: Vec<Event>) {
-        let plan = self.plan(changes, events);
+        let effects = self.effects(changes, events);
         let mut transaction = self.store.begin().unwrap();
-        transaction.apply(&plan).unwrap();
+        transaction.apply(&effects).unwrap();
         transaction.commit().unwrap();
     }
 
@@ -62,16 +62,16 @@ impl Ports {
         self.commit(changes, Vec::new());
     }
 
-    /// Puts a message in with its event, as a plan does. Its `Seq` must be the next one.
+    /// Stores a message and logs its event, as a decision does. Its `Seq` must be the next one.
     pub fn post(&mut self, message: parlor_model::Message) {
-        assert_eq!(message.seq, self.seq.next(), "a message is told at its own place");
+        assert_eq!(message.seq, self.seq.next(), "a message has the `Seq` of its event");
         let message = Arc::new(message);
-        let told = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
-        self.commit(vec![Change::PutMessage(message)], vec![told]);
+        let event = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
+        self.commit(vec![Change::PutMessage(message)], vec![event]);
     }
 
-    /// Takes the next places in the log, one for each event, a millisecond apart.
-    pub fn plan(&mut self, changes: Vec<Change>, events: Vec<Event>) -> Effects {
+    /// Builds the effects of a decision. Each event gets the next `Seq`; event times are a millisecond apart.
+    pub fn effects(&mut self, changes: Vec<Change>, events: Vec<Event>) -> Effects {
         let events = events.into_iter().map(|event| {
             self.seq = self.seq.next();
             LoggedEvent { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
@@ -103,9 +103,9 @@ impl Ports {
     }
 
     pub fn restart(self: &mut Ports) {
-        // The old handles must be gone before the new ones are made.
-        let nothing = parlor_backends::memory::MemoryStore::open(Epoch(0));
-        (self.store, self.reader) = nothing;
-        (self.store, self.reader) = self.home.open();
+        // The old handles must be dropped before the new ones are opened.
+        let placeholder = parlor_backends::memory::MemoryStore::open(Epoch(0));
+        (self.store, self.reader) = placeholder;
+        (self.store, self.reader) = self.fixture.open();
     }
 }

@@ -1,4 +1,5 @@
-//! What is announced is what the log tells afterwards: who resumes sees what who stayed saw.
+//! Published events equal the logged events, so that a resuming client receives the same events as a
+//! connected one.
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
@@ -24,11 +25,11 @@ pub fn each(test: impl AsyncFn(&TestHub)) {
     }
 }
 
-pub async fn person(test_hub: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
+pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = test_hub.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-    let Ok(Receipt::User(user)) = created else { panic!("an account: {created:?}") };
+    let Ok(Receipt::User(user)) = created else { panic!("no user created: {created:?}") };
     let new = NewSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
@@ -39,41 +40,42 @@ pub async fn person(test_hub: &TestHub, name: &str, byte: u8) -> (UserId, Caller
         expires_at: Time(NOW.0 + 1_000_000_000),
     };
     let signed_in = test_hub.hub().execute(&Caller::ANONYMOUS, Command::SignIn(new)).await;
-    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("a sign-in: {signed_in:?}") };
+    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("not signed in: {signed_in:?}") };
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
 pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
     let created = test_hub.hub().execute(owner, Command::CreateRoom { changes, members }).await;
-    let Ok(Receipt::Room(room)) = created else { panic!("a room: {created:?}") };
+    let Ok(Receipt::Room(room)) = created else { panic!("no room created: {created:?}") };
     room
 }
 
-pub async fn done(test_hub: &TestHub, caller: &Caller, command: Command) {
+pub async fn execute(test_hub: &TestHub, caller: &Caller, command: Command) {
     test_hub.hub().execute(caller, command).await.unwrap();
 }
 
-/// The news since the last time, which the log tells alike; it does not know any more who knew of an agent that is gone.
-fn told(test_hub: &TestHub) -> Vec<Event> {
-    let news = test_hub.news();
-    let before = Seq(news.first().expect("something was announced").seq.0 - 1);
+/// Takes the events published since the last call and checks that the log returns the same events. The log
+/// does not store the audience of a removed agent.
+fn published_events(test_hub: &TestHub) -> Vec<Event> {
+    let published = test_hub.published();
+    let before = Seq(published.first().expect("at least one event was published").seq.0 - 1);
     let log: Vec<LoggedEvent> = test_hub.read(|s| s.tail(before, usize::MAX));
-    let kept = |logged_event: &LoggedEvent| match &logged_event.event {
+    let as_logged = |logged_event: &LoggedEvent| match &logged_event.event {
         Event::AgentRemoved { agent, .. } => {
             let event =
-                Event::AgentRemoved { agent: agent.clone(), circle: Arc::new(EventAudience::everyone()) };
+                Event::AgentRemoved { agent: agent.clone(), audience: Arc::new(EventAudience::everyone()) };
             LoggedEvent { event, ..logged_event.clone() }
         }
         _ => logged_event.clone(),
     };
-    assert_eq!(news.iter().map(kept).collect::<Vec<_>>(), log);
-    news.into_iter().map(|logged_event| logged_event.event).collect()
+    assert_eq!(published.iter().map(as_logged).collect::<Vec<_>>(), log);
+    published.into_iter().map(|logged_event| logged_event.event).collect()
 }
 
-fn changes(told: &[Event]) -> Vec<(MemberChange, &[Member])> {
+fn changes(events: &[Event]) -> Vec<(MemberChange, &[Member])> {
     let mut changes = Vec::new();
-    for event in told {
+    for event in events {
         if let Event::MembersChanged { change, members, .. } = event {
             changes.push((change.clone(), &**members));
         }
@@ -82,42 +84,46 @@ fn changes(told: &[Event]) -> Vec<(MemberChange, &[Member])> {
 }
 
 #[test]
-fn a_newcomer_does_not_change_the_room() {
+fn adding_a_member_publishes_no_room_change() {
     each(async |test_hub| {
-        let (_, ann) = person(test_hub, "ann", 1).await;
-        let (bob, _) = person(test_hub, "bob", 2).await;
+        let (_, ann) = signed_in_user(test_hub, "ann", 1).await;
+        let (bob, _) = signed_in_user(test_hub, "bob", 2).await;
         let room = room(test_hub, &ann, vec![]).await;
-        test_hub.news();
+        test_hub.published();
         let (member, role) = (MemberId::User(bob), RoomRole::Member);
-        done(
+        execute(
             test_hub,
             &ann,
             Command::AddMember { room: room.id.clone(), member: member.clone(), role, description: None },
         )
         .await;
-        let told = told(test_hub);
-        assert!(matches!(&told[..], [Event::MembersChanged { room: told, .. }] if *told == room));
-        assert_eq!(changes(&told)[0].0, MemberChange::Added(member));
+        let events = published_events(test_hub);
+        assert!(matches!(&events[..], [Event::MembersChanged { room: changed, .. }] if *changed == room));
+        assert_eq!(changes(&events)[0].0, MemberChange::Added(member));
     });
 }
 
 #[test]
-fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
+fn the_new_owner_is_published_before_the_members_who_leave() {
     each(async |test_hub| {
-        let (ann_id, ann) = person(test_hub, "ann", 1).await;
-        let (bob_id, _) = person(test_hub, "bob", 2).await;
+        let (ann_id, ann) = signed_in_user(test_hub, "ann", 1).await;
+        let (bob_id, _) = signed_in_user(test_hub, "bob", 2).await;
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        done(test_hub, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        done(test_hub, &ann, Command::AddMember { room: room.id.clone(), member, role, description: None })
-            .await;
-        test_hub.news();
+        execute(
+            test_hub,
+            &ann,
+            Command::AddMember { room: room.id.clone(), member, role, description: None },
+        )
+        .await;
+        test_hub.published();
 
-        done(test_hub, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
-        let told = told(test_hub);
-        let changes = changes(&told);
+        execute(test_hub, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
+        let events = published_events(test_hub);
+        let changes = changes(&events);
         assert_eq!(
             changes.iter().map(|(change, _)| change.clone()).collect::<Vec<_>>(),
             [
@@ -135,17 +141,17 @@ fn an_heir_is_told_as_the_owner_while_the_rest_leaves() {
 }
 
 #[test]
-fn the_agents_of_a_person_leave_the_room_with_them() {
+fn agents_leave_a_room_with_their_owner() {
     each(async |test_hub| {
-        let (_, ann) = person(test_hub, "ann", 1).await;
-        let (bob_id, bob) = person(test_hub, "bob", 2).await;
+        let (_, ann) = signed_in_user(test_hub, "ann", 1).await;
+        let (bob_id, bob) = signed_in_user(test_hub, "bob", 2).await;
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        done(test_hub, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
-        done(
+        execute(
             test_hub,
             &ann,
             Command::ChangeMember {
@@ -157,14 +163,19 @@ fn the_agents_of_a_person_leave_the_room_with_them() {
         )
         .await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        done(test_hub, &bob, Command::AddMember { room: room.id.clone(), member, role, description: None })
-            .await;
-        test_hub.news();
+        execute(
+            test_hub,
+            &bob,
+            Command::AddMember { room: room.id.clone(), member, role, description: None },
+        )
+        .await;
+        test_hub.published();
 
         let member = MemberId::User(bob_id.clone());
-        done(test_hub, &ann, Command::RemoveMember { room: room.id.clone(), member: member.clone() }).await;
-        let told = told(test_hub);
-        let gone: Vec<_> = changes(&told).into_iter().map(|(change, _)| change).collect();
-        assert_eq!(gone, [MemberChange::Removed(member), MemberChange::Removed(MemberId::Agent(id))]);
+        execute(test_hub, &ann, Command::RemoveMember { room: room.id.clone(), member: member.clone() })
+            .await;
+        let events = published_events(test_hub);
+        let removed: Vec<_> = changes(&events).into_iter().map(|(change, _)| change).collect();
+        assert_eq!(removed, [MemberChange::Removed(member), MemberChange::Removed(MemberId::Agent(id))]);
     });
 }

@@ -1,4 +1,4 @@
-//! Rooms and who is in them.
+//! Rooms and their members.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -16,7 +16,7 @@ fn members(ports: &Ports, room: &str, limit: usize, offset: usize) -> Vec<Member
 }
 
 #[test]
-fn a_room_comes_back_whole_and_as_it_was_put_last() {
+fn a_room_keeps_every_field_and_is_replaced_as_a_whole() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         assert_eq!(ports.read(|s| s.room(&room_id("lobby"))), Some(room("lobby")));
@@ -38,7 +38,7 @@ fn a_room_comes_back_whole_and_as_it_was_put_last() {
 }
 
 #[test]
-fn members_stand_in_the_order_in_which_they_joined() {
+fn members_are_listed_in_the_order_in_which_they_joined() {
     each(|ports| {
         let names = ["zoe", "ann", "mia", "bob"];
         let mut changes: Vec<Change> = names.map(|id| put_user(id, 1)).into();
@@ -50,7 +50,7 @@ fn members_stand_in_the_order_in_which_they_joined() {
 
         let admin = Member { role: RoomRole::Admin, ..member("lobby", person("zoe"), 7) };
         ports.change(vec![Change::PutMember(Arc::new(admin.clone()))]);
-        assert_eq!(members(ports, "lobby", 9, 0), names.map(person), "a new role keeps the place");
+        assert_eq!(members(ports, "lobby", 9, 0), names.map(person), "a new role does not change the order");
         assert_eq!(ports.read(|s| s.member(&room_id("lobby"), &person("zoe"))), Some(admin));
 
         ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
@@ -62,7 +62,7 @@ fn members_stand_in_the_order_in_which_they_joined() {
 }
 
 #[test]
-fn how_a_member_keeps_the_room_comes_back_whole() {
+fn a_member_keeps_every_room_preference() {
     each(|ports| {
         let plain = member("lobby", person("ann"), 2);
         let full = full_member("lobby", person("ann"), 2);
@@ -78,7 +78,7 @@ fn how_a_member_keeps_the_room_comes_back_whole() {
 }
 
 #[test]
-fn a_member_bears_the_name_of_now() {
+fn a_member_has_the_current_name() {
     each(|ports| {
         ports.change(vec![
             put_user("ann", 1),
@@ -92,16 +92,16 @@ fn a_member_bears_the_name_of_now() {
         let helper = Agent { name: "Helper".into(), ..agent("ann", "ann") };
         ports.change(vec![Change::PutUser(Arc::new(ann)), Change::PutAgent(Arc::new(helper))]);
         let names = ports.read(|s| {
-            let one = s.member(&room_id("lobby"), &person("ann"))?.map(|member| member.name);
-            let other = s.memberships(&agent_member("ann"))?.pop().map(|member| member.name);
-            Ok((one, other))
+            let user = s.member(&room_id("lobby"), &person("ann"))?.map(|member| member.name);
+            let agent = s.memberships(&agent_member("ann"))?.pop().map(|member| member.name);
+            Ok((user, agent))
         });
         assert_eq!(names, (Some("Ann Lee".into()), Some("Helper".into())));
     });
 }
 
 #[test]
-fn memberships_come_oldest_first_across_rooms() {
+fn memberships_are_listed_oldest_first_across_rooms() {
     each(|ports| {
         ports.change(vec![
             put_user("ann", 1),
@@ -120,7 +120,7 @@ fn memberships_come_oldest_first_across_rooms() {
 }
 
 #[test]
-fn who_shares_a_room_knows_of_each_other() {
+fn members_of_a_common_room_are_peers() {
     each(|ports| {
         let mut changes: Vec<Change> = ["ann", "bob", "cyd"].map(|id| put_user(id, 1)).into();
         changes.push(put_agent("ann", "cyd"));
@@ -134,11 +134,14 @@ fn who_shares_a_room_knows_of_each_other() {
             changes.extend([put_room(room), put_member(room, member, 2)]);
         }
         ports.change(changes);
-        let share = |one, other| ports.read(|s| s.share_a_room(&one, &other));
+        let share = |first, second| ports.read(|s| s.share_a_room(&first, &second));
         assert!(share(person("ann"), person("bob")));
         assert!(share(person("bob"), agent_member("ann")));
         assert!(!share(person("ann"), person("cyd")));
-        assert!(!share(person("ann"), agent_member("ann")), "the same text, but another being");
+        assert!(
+            !share(person("ann"), agent_member("ann")),
+            "an agent with the same id as a user is another member"
+        );
         assert_eq!(ports.read(|s| s.peers(&user_id("bob"))), ["ann", "cyd"].map(user_id));
         assert_eq!(ports.read(|s| s.peers(&user_id("ann"))), [user_id("bob")]);
         assert_eq!(ports.read(|s| s.peers(&user_id("nobody"))), []);
@@ -146,7 +149,7 @@ fn who_shares_a_room_knows_of_each_other() {
 }
 
 #[test]
-fn a_removed_room_takes_everything_in_it_along() {
+fn removing_a_room_deletes_everything_in_it() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_agent("coder", "ann")]);
         for room in ["lobby", "other"] {
@@ -180,14 +183,14 @@ fn a_removed_room_takes_everything_in_it_along() {
                 owner: "ann".into(),
                 key: "gone".into(),
             };
-            assert!(s.first_use(&key)?.is_some(), "a late retry is still known as one");
+            assert!(s.first_use(&key)?.is_some(), "a late retry is still recognised");
             Ok(())
         });
     });
 }
 
 #[test]
-fn the_agents_in_a_room_are_found_without_its_people() {
+fn the_agents_of_a_room_are_listed_without_its_users() {
     each(|ports| {
         let mut changes = vec![put_agent("zed", "ann"), put_agent("coder", "ann"), put_agent("away", "ann")];
         changes.extend(

@@ -1,4 +1,4 @@
-//! Models that pick which agents answer.
+//! Routers: models that choose the agents that answer.
 
 use super::each;
 use crate::fixtures::{put_room, room, room_id, user_id};
@@ -24,12 +24,12 @@ fn router(id: &str, by: &str, shared: bool, created: i64) -> Router {
 }
 
 #[test]
-fn one_sees_ones_own_and_those_for_everybody_oldest_first() {
+fn a_user_sees_own_and_shared_routers_oldest_first() {
     each(|ports| {
         let (own, shared, other) =
             (router("b", "ann", false, 2), router("a", "bob", true, 2), router("c", "bob", false, 1));
-        for one in [&own, &shared, &other] {
-            ports.change(vec![Change::PutRouter(Arc::new(one.clone()))]);
+        for router in [&own, &shared, &other] {
+            ports.change(vec![Change::PutRouter(Arc::new(router.clone()))]);
         }
         assert_eq!(ports.read(|s| s.routers(&user_id("ann"))), [shared.clone(), own.clone()]);
         assert_eq!(ports.read(|s| s.routers(&user_id("bob"))), [other, shared]);
@@ -42,9 +42,9 @@ fn one_sees_ones_own_and_those_for_everybody_oldest_first() {
 }
 
 #[test]
-fn a_router_that_goes_leaves_its_rooms() {
+fn removing_a_router_unsets_it_in_its_rooms() {
     each(|ports| {
-        // The rooms that are made here have this one.
+        // `put_room` of the fixtures sets this router.
         let picker = router("picker", "bob", true, 1);
         let put = Change::PutRouter(Arc::new(picker.clone()));
         let of_room = |ports: &mut super::Ports| ports.read(|s| s.room(&room_id("r"))).unwrap().router;

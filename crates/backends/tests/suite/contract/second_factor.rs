@@ -14,7 +14,7 @@ fn codes(ports: &Ports, user: &str) -> [bool; 3] {
     [1, 2, 3].map(|byte| ports.read(|s| s.has_backup_code(&user_id(user), &SecretHash([byte; 32]))))
 }
 
-fn two_people(ports: &mut Ports) {
+fn two_users(ports: &mut Ports) {
     for user in ["ann", "bob"] {
         let hashes = vec![SecretHash([1; 32]), SecretHash([2; 32])];
         ports.change(vec![
@@ -26,9 +26,9 @@ fn two_people(ports: &mut Ports) {
 }
 
 #[test]
-fn a_second_factor_comes_back_whole_and_is_replaced_whole() {
+fn a_second_factor_keeps_every_field_and_is_replaced_as_a_whole() {
     each(|ports| {
-        two_people(ports);
+        two_users(ports);
         assert_eq!(ports.read(|s| s.second_factor(&user_id("ann"))), Some(factor("ann")));
         assert_eq!(ports.read(|s| s.second_factor(&user_id("cyd"))), None);
         let other = SecondFactor { sealed: [].into(), confirmed: false, last_step: 0, ..factor("ann") };
@@ -39,21 +39,21 @@ fn a_second_factor_comes_back_whole_and_is_replaced_whole() {
 }
 
 #[test]
-fn a_backup_code_is_its_owners_and_good_once() {
+fn a_backup_code_belongs_to_its_user_and_is_valid_once() {
     each(|ports| {
-        two_people(ports);
+        two_users(ports);
         assert_eq!((codes(ports, "ann"), codes(ports, "cyd")), ([true, true, false], [false; 3]));
         ports.change(vec![Change::SpendBackupCode(user_id("ann"), SecretHash([1; 32]))]);
         assert_eq!((codes(ports, "ann"), codes(ports, "bob")), ([false, true, false], [true, true, false]));
         ports.change(vec![Change::PutBackupCodes(user_id("ann"), vec![SecretHash([3; 32])])]);
-        assert_eq!(codes(ports, "ann"), [false, false, true], "new ones replace those that are left");
+        assert_eq!(codes(ports, "ann"), [false, false, true], "new codes replace the remaining ones");
     });
 }
 
 #[test]
-fn a_second_factor_goes_with_its_codes_and_with_its_person() {
+fn a_second_factor_is_deleted_with_its_codes_and_with_its_user() {
     each(|ports| {
-        two_people(ports);
+        two_users(ports);
         ports.change(vec![Change::RemoveSecondFactor(user_id("ann"))]);
         assert_eq!(ports.read(|s| s.second_factor(&user_id("ann"))), None);
         assert_eq!((codes(ports, "ann"), codes(ports, "bob")), ([false; 3], [true, true, false]));

@@ -1,4 +1,4 @@
-//! Models that answer as agents from within the hub.
+//! Services: models that the hub itself runs as agents.
 
 use super::{Ports, each};
 use crate::fixtures::{agent, agent_id, user_id};
@@ -25,13 +25,13 @@ fn service(id: &str) -> Service {
 
 fn put(ports: &mut Ports, id: &str, owner: &str, created: i64) -> Agent {
     let agent = Agent { created_at: Time(created), ..agent(id, owner) };
-    let made = [Change::PutAgent(Arc::new(agent.clone())), Change::PutService(Arc::new(service(id)))];
-    ports.change(made.into());
+    let changes = [Change::PutAgent(Arc::new(agent.clone())), Change::PutService(Arc::new(service(id)))];
+    ports.change(changes.into());
     agent
 }
 
 #[test]
-fn every_one_is_found_with_its_agent_oldest_first() {
+fn services_are_listed_with_their_agent_oldest_first() {
     each(|ports| {
         let (late, early) = (put(ports, "a", "ann", 2), put(ports, "b", "bob", 1));
         ports.change(vec![Change::PutAgent(Arc::new(agent("c", "ann")))]);
@@ -51,7 +51,7 @@ fn every_one_is_found_with_its_agent_oldest_first() {
 }
 
 #[test]
-fn one_goes_with_its_agent_and_its_agent_with_its_owner() {
+fn a_service_is_deleted_with_its_agent_and_with_the_owner_of_the_agent() {
     each(|ports| {
         for (id, owner) in [("a", "ann"), ("b", "bob"), ("c", "bob")] {
             put(ports, id, owner, 1);
@@ -59,8 +59,8 @@ fn one_goes_with_its_agent_and_its_agent_with_its_owner() {
         ports.change(vec![Change::RemoveAgent(agent_id("c")), Change::RemoveUser(user_id("ann"))]);
         let left = ports.read(|s| s.services());
         assert_eq!(left.iter().map(|(agent, _)| agent.id.as_str()).collect::<Vec<_>>(), ["b"]);
-        for gone in ["a", "c"] {
-            assert_eq!(ports.read(|s| s.service(&agent_id(gone))), None);
+        for removed in ["a", "c"] {
+            assert_eq!(ports.read(|s| s.service(&agent_id(removed))), None);
         }
     });
 }

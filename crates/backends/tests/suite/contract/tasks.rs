@@ -1,4 +1,4 @@
-//! Tasks of rooms.
+//! Tasks.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -6,7 +6,7 @@ use parlor_engine::decide::Change;
 use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
 use std::sync::Arc;
 
-fn task(id: &str, room: &str, by: MemberId, made: i64) -> Task {
+fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
     Task {
         id: TaskId::stored(id),
         room: room_id(room),
@@ -17,8 +17,8 @@ fn task(id: &str, room: &str, by: MemberId, made: i64) -> Task {
         due_at: Some(Time(99)),
         assignee: Some(agent_member("coder")),
         created_by: by,
-        created_at: Time(made),
-        updated_at: Time(made + 1),
+        created_at: Time(created),
+        updated_at: Time(created + 1),
     }
 }
 
@@ -27,7 +27,7 @@ fn put(task: &Task) -> Change {
 }
 
 #[test]
-fn tasks_come_back_whole_and_go_with_their_room() {
+fn tasks_keep_every_field_and_are_deleted_with_their_room() {
     each(|ports| {
         ports.change(vec![put_room("lobby"), put_room("other")]);
         let first = task("z", "lobby", person("ann"), 1);
@@ -59,18 +59,18 @@ fn tasks_come_back_whole_and_go_with_their_room() {
 }
 
 #[test]
-fn a_person_has_the_tasks_they_made_or_were_given_where_they_are() {
+fn a_user_has_the_created_and_assigned_tasks_in_their_rooms() {
     each(|ports| {
         ports.change(vec![put_room("lobby"), put_room("other"), put_member("lobby", person("ann"), 1)]);
-        let made = task("made", "lobby", person("ann"), 1);
-        let given = Task { assignee: Some(person("ann")), ..task("given", "lobby", person("bob"), 3) };
-        let strange = task("strange", "lobby", person("bob"), 4);
+        let created = task("created", "lobby", person("ann"), 1);
+        let assigned = Task { assignee: Some(person("ann")), ..task("assigned", "lobby", person("bob"), 3) };
+        let foreign = task("foreign", "lobby", person("bob"), 4);
         let namesake = task("namesake", "lobby", agent_member("ann"), 5);
         let elsewhere = task("elsewhere", "other", person("ann"), 6);
-        ports.change([&made, &given, &strange, &namesake, &elsewhere].map(put).into());
+        ports.change([&created, &assigned, &foreign, &namesake, &elsewhere].map(put).into());
         let of = |user, limit, offset| ports.read(|s| s.tasks_of(&user_id(user), limit, offset));
-        assert_eq!(of("ann", 9, 0), [given.clone(), made.clone()], "newest first");
-        assert_eq!(of("ann", 1, 1), [made]);
-        assert_eq!(of("bob", 9, 0), [], "not in the room");
+        assert_eq!(of("ann", 9, 0), [assigned.clone(), created.clone()], "newest first");
+        assert_eq!(of("ann", 1, 1), [created]);
+        assert_eq!(of("bob", 9, 0), [], "Bob is not a member of the room");
     });
 }

@@ -1,4 +1,4 @@
-//! Nothing before the commit, everything after it.
+//! Transactions: changes are invisible before the commit and complete after it.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -8,14 +8,14 @@ use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};
 use std::sync::Arc;
 
 fn user_changed(user: &Arc<User>) -> Event {
-    Event::UserChanged { user: user.clone(), circle: Arc::new(EventAudience::user_and_rooms(&user.id, [])) }
+    Event::UserChanged { user: user.clone(), audience: Arc::new(EventAudience::user_and_rooms(&user.id, [])) }
 }
 
 #[test]
-fn nothing_is_seen_before_the_commit() {
+fn changes_are_invisible_before_the_commit() {
     each(|ports| {
         let ann = Arc::new(user("ann", 1));
-        let plan = ports.plan(vec![Change::PutUser(ann.clone())], vec![user_changed(&ann)]);
+        let effects = ports.effects(vec![Change::PutUser(ann.clone())], vec![user_changed(&ann)]);
         let reader = ports.reader.clone();
         let seen = || {
             let mut seen = None;
@@ -28,16 +28,20 @@ fn nothing_is_seen_before_the_commit() {
             seen.unwrap()
         };
         let mut transaction = ports.store.begin().unwrap();
-        transaction.apply(&plan).unwrap();
-        assert_eq!(transaction.user(&ann.id).unwrap().as_ref(), Some(&*ann), "the writer sees its own");
+        transaction.apply(&effects).unwrap();
+        assert_eq!(
+            transaction.user(&ann.id).unwrap().as_ref(),
+            Some(&*ann),
+            "the writer sees its own changes"
+        );
         assert_eq!(seen(), (None, Seq(0), vec![]));
         transaction.commit().unwrap();
-        assert_eq!(seen(), (Some(ann.as_ref().clone()), Seq(1), plan.events));
+        assert_eq!(seen(), (Some(ann.as_ref().clone()), Seq(1), effects.events));
     });
 }
 
 #[test]
-fn a_dropped_transaction_undoes_everything() {
+fn dropping_a_transaction_rolls_it_back() {
     each(|ports| {
         ports.commit(
             vec![put_user("ann", 1), put_room("lobby"), put_member("lobby", person("ann"), 2)],
@@ -50,7 +54,7 @@ fn a_dropped_transaction_undoes_everything() {
             IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: "1".into() };
         let first = FirstRequest { digest: [1; 16], message: message_id("second"), seq: Seq(2) };
         let second = Arc::new(message("second", "lobby", "ann", 2));
-        let plan = ports.plan(
+        let effects = ports.effects(
             vec![
                 put_user("bob", 3),
                 Change::DeleteMessage(message_id("first")),
@@ -61,7 +65,7 @@ fn a_dropped_transaction_undoes_everything() {
             vec![Event::MessagePosted { message: second, deliveries: Arc::new([]) }],
         );
         let mut transaction = ports.store.begin().unwrap();
-        transaction.apply(&plan).unwrap();
+        transaction.apply(&effects).unwrap();
         assert_eq!(transaction.message(&message_id("first")).unwrap(), None);
         drop(transaction);
 
@@ -76,7 +80,7 @@ fn a_dropped_transaction_undoes_everything() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was_when_it_began() {
+fn a_snapshot_does_not_see_later_commits() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1)]);
         let reader = ports.reader.clone();
@@ -95,7 +99,7 @@ fn a_snapshot_stays_as_it_was_when_it_began() {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_restart() {
+fn committed_data_survives_a_restart() {
     each(|ports| {
         ports.change(vec![put_user("ann", 1), put_room("lobby"), put_member("lobby", person("ann"), 2)]);
         ports.post(message("hello", "lobby", "ann", 1));
@@ -108,12 +112,12 @@ fn what_was_committed_is_there_after_a_restart() {
 }
 
 #[test]
-fn places_in_the_log_follow_each_other_without_holes() {
+fn sequence_numbers_of_the_log_are_gap_free() {
     each(|ports| {
         for id in ["a", "b", "c", "d"] {
             let user = Arc::new(user(id, 1));
-            let told = vec![user_changed(&user), Event::SignInsEnded(user.id.clone())];
-            ports.commit(vec![Change::PutUser(user)], told);
+            let events = vec![user_changed(&user), Event::SignInsEnded(user.id.clone())];
+            ports.commit(vec![Change::PutUser(user)], events);
         }
         let seqs: Vec<u64> = ports.tail().iter().map(|logged_event| logged_event.seq.0).collect();
         assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -124,28 +128,29 @@ fn places_in_the_log_follow_each_other_without_holes() {
 }
 
 #[test]
-fn many_messages_of_one_group_are_there_for_whoever_asks_within_it_and_after_it() {
+fn messages_of_a_batch_are_readable_within_the_transaction_and_after_it() {
     each(|ports| {
         let coder = mailbox("coder", None);
-        // Enough for several statements of many rows, and some rows that are left over.
+        // Enough rows for several multi-row statements and a remainder.
         let ids: Vec<String> = (1..=75).map(|number| format!("m{number}")).collect();
-        let plans: Vec<Effects> = ids.iter().map(|id| routed_to(ports, id, &coder)).collect();
+        let batch: Vec<Effects> = ids.iter().map(|id| routed_to(ports, id, &coder)).collect();
         let mut transaction = ports.store.begin().unwrap();
-        for (number, plan) in plans.iter().enumerate() {
-            transaction.apply(plan).unwrap();
-            // The first look comes when one waits, the next when sixteen do, the last when more than forty do.
+        for (number, effects) in batch.iter().enumerate() {
+            transaction.apply(effects).unwrap();
+            // The reads happen with 1, 16 and 44 pending rows.
             if [0, 16, 60].contains(&number) {
-                let waiting = transaction.pending(&coder, Time(0), usize::MAX).unwrap();
-                assert_eq!(waiting.len(), number + 1);
+                let pending = transaction.pending(&coder, Time(0), usize::MAX).unwrap();
+                assert_eq!(pending.len(), number + 1);
                 assert!(transaction.message(&message_id(&ids[number])).unwrap().is_some());
             }
         }
         transaction.commit().unwrap();
-        let waiting = ports.read(|s| s.pending(&coder, Time(0), usize::MAX));
-        let found: Vec<&str> = waiting.iter().map(|(message, _)| message.id.as_str()).collect();
+        let pending = ports.read(|s| s.pending(&coder, Time(0), usize::MAX));
+        let found: Vec<&str> = pending.iter().map(|(message, _)| message.id.as_str()).collect();
         assert_eq!(found, ids);
-        let told: Vec<Event> = plans.into_iter().flat_map(|plan| plan.events).map(|it| it.event).collect();
-        assert_eq!(ports.events(), told);
+        let expected: Vec<Event> =
+            batch.into_iter().flat_map(|effects| effects.events).map(|it| it.event).collect();
+        assert_eq!(ports.events(), expected);
     });
 }
 
@@ -153,7 +158,7 @@ fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Effects {
     let seq = ports.next_seq();
     let message = Arc::new(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
     let copy = delivery(id, mailbox.clone());
-    let told = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([copy.clone()]) };
+    let event = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([copy.clone()]) };
     let changes = vec![Change::PutMessage(message), Change::PutDelivery { delivery: copy, seq: Seq(seq) }];
-    ports.plan(changes, vec![told])
+    ports.effects(changes, vec![event])
 }

@@ -1,4 +1,4 @@
-//! What is forgotten in time, and what is not.
+//! Retention: maintenance deletes rows older than their window and keeps the rest.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 const NOON: Time = Time(1_700_000_000_000_000);
 
-/// Three messages: at noon, a minute later, and a day after that.
+/// Posts three messages: at `NOON`, a minute later, and a day after `NOON`.
 fn three_messages(ports: &mut Ports) -> [Time; 3] {
     let minute = std::time::Duration::from_secs(60);
     let times = [NOON, NOON.plus(minute), NOON.plus(DAY)];
     ports.change(vec![put_room("lobby")]);
     for (seq, at) in (1..).zip(times) {
         let message = Arc::new(Message { at, ..message(&format!("m{seq}"), "lobby", "ann", seq) });
-        let told = parlor_model::Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
-        let mut plan = ports.plan(vec![Change::PutMessage(message)], vec![told]);
-        plan.events[0].at = at;
+        let event = parlor_model::Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
+        let mut effects = ports.effects(vec![Change::PutMessage(message)], vec![event]);
+        effects.events[0].at = at;
         let mut transaction = ports.store.begin().unwrap();
-        transaction.apply(&plan).unwrap();
+        transaction.apply(&effects).unwrap();
         transaction.commit().unwrap();
     }
     times
@@ -34,7 +34,7 @@ fn seqs(tail: &[LoggedEvent]) -> Vec<u64> {
 }
 
 #[test]
-fn the_log_forgets_its_beginning_and_says_so() {
+fn the_oldest_log_entries_are_trimmed_and_the_head_records_it() {
     each(|ports| {
         let [_, second, third] = three_messages(ports);
         ports.store.run_maintenance(second.plus(WINDOWS.log)).unwrap();
@@ -43,12 +43,12 @@ fn the_log_forgets_its_beginning_and_says_so() {
         assert_eq!((head.seq, head.at), (Seq(3), third));
         let history =
             ports.read(|s| s.history(&room_id("lobby"), Seq(0), parlor_model::query::Page::After(Seq(0)), 9));
-        assert_eq!(history.len(), 3, "the log is for resuming; the messages stay");
+        assert_eq!(history.len(), 3, "trimming the log does not delete messages");
     });
 }
 
 #[test]
-fn the_log_never_forgets_where_it_stands() {
+fn trimming_keeps_the_newest_log_entry() {
     each(|ports| {
         let [.., third] = three_messages(ports);
         ports.store.run_maintenance(third.plus(100 * WINDOWS.log)).unwrap();
@@ -61,8 +61,9 @@ fn the_log_never_forgets_where_it_stands() {
     });
 }
 
-/// Tends once a day from `from` on, as a hub does that runs.
-pub fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
+/// Runs maintenance once a day from `from` on, as a running hub does. Returns the time of the last
+/// maintenance.
+pub fn run_daily_maintenance(ports: &mut Ports, from: Time, days: u32) -> Time {
     for day in 0..=days {
         ports.store.run_maintenance(from.plus(DAY * day)).unwrap();
     }
@@ -70,7 +71,7 @@ pub fn tend_daily(ports: &mut Ports, from: Time, days: u32) -> Time {
 }
 
 #[test]
-fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
+fn expired_messages_are_deleted_with_their_dependent_rows() {
     each(|ports| {
         let [_, second, _] = three_messages(ports);
         let first = ports.read(|s| s.message(&message_id("m1"))).unwrap();
@@ -86,43 +87,43 @@ fn messages_end_with_all_that_belongs_to_them_when_their_time_is_over() {
         let left = |ports: &mut Ports| {
             ports.read(|s| {
                 let history = s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9)?;
-                let belongings = s.revisions(&message_id("m1"), 9)?.len()
+                let dependents = s.revisions(&message_id("m1"), 9)?.len()
                     + s.deliveries(&message_id("m1"))?.len()
                     + s.dead_letters(MailPage { limit: 9, from: None, to: None })?.len();
-                Ok((history.iter().map(|message| message.seq.0).collect::<Vec<_>>(), belongings))
+                Ok((history.iter().map(|message| message.seq.0).collect::<Vec<_>>(), dependents))
             })
         };
-        tend_daily(ports, NOON, 9);
-        assert_eq!(left(ports), (vec![1, 2, 3], 3), "not a moment too early");
+        run_daily_maintenance(ports, NOON, 9);
+        assert_eq!(left(ports), (vec![1, 2, 3], 3), "not before the window has passed");
         assert!(!ports.store.run_maintenance(second.plus(retention)).unwrap());
         assert_eq!(left(ports), (vec![2, 3], 0));
         let head = ports.store.head().unwrap();
-        assert_eq!(head.seq, Seq(3), "the order goes on");
+        assert_eq!(head.seq, Seq(3), "the head does not move back");
     });
 }
 
 #[test]
-fn a_clock_that_leaps_takes_no_messages_until_it_has_been_right_for_a_day() {
+fn after_a_clock_jump_no_message_is_deleted_for_a_day() {
     each(|ports| {
         three_messages(ports);
         let count = |ports: &mut Ports| {
             ports.read(|s| s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9)).len()
         };
-        tend_daily(ports, NOON, 2);
+        run_daily_maintenance(ports, NOON, 2);
         let far = NOON.plus(DAY * 3_650);
         for minutes in [0, 1, 60, 23 * 60] {
             ports.store.run_maintenance(far.plus(Duration::from_secs(minutes * 60))).unwrap();
-            assert_eq!(count(ports), 3, "{minutes} minutes after the leap");
+            assert_eq!(count(ports), 3, "{minutes} minutes after the jump");
         }
-        tend_daily(ports, NOON.plus(DAY * 2), 2);
-        assert_eq!(count(ports), 3, "it was set right");
-        tend_daily(ports, far, 1);
-        assert_eq!(count(ports), 0, "it was right after all");
+        run_daily_maintenance(ports, NOON.plus(DAY * 2), 2);
+        assert_eq!(count(ports), 3, "the clock was corrected");
+        run_daily_maintenance(ports, far, 1);
+        assert_eq!(count(ports), 0, "the clock has been stable for a day");
     });
 }
 
 #[test]
-fn many_messages_go_slice_by_slice() {
+fn many_messages_are_deleted_in_slices() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         let messages = (1..=2_500)
@@ -141,18 +142,18 @@ fn many_messages_go_slice_by_slice() {
 }
 
 #[test]
-fn a_message_with_a_time_far_back_takes_nothing_along() {
+fn a_message_with_an_old_time_does_not_delete_earlier_messages() {
     each(|ports| {
         three_messages(ports);
         ports.post(Message { at: Time(0), ..message("m4", "lobby", "ann", 4) });
-        tend_daily(ports, NOON, 3);
+        run_daily_maintenance(ports, NOON, 3);
         let history = ports.read(|s| s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9));
         assert_eq!(history.len(), 4);
     });
 }
 
 #[test]
-fn a_retry_is_known_for_as_long_as_the_window() {
+fn an_idempotency_key_is_kept_for_its_window() {
     each(|ports| {
         let key =
             IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: "1".into() };
@@ -170,7 +171,7 @@ fn a_retry_is_known_for_as_long_as_the_window() {
 }
 
 #[test]
-fn sign_ins_that_ran_out_are_forgotten_with_their_tokens() {
+fn expired_sign_ins_are_deleted_with_their_tokens() {
     each(|ports| {
         let token = |byte| SecretHash([byte; 32]);
         for (byte, id, expires) in [(1, "old", 100), (2, "new", 200)] {

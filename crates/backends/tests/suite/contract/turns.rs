@@ -1,4 +1,4 @@
-//! Turns of agents.
+//! Runs of agents.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -36,7 +36,7 @@ fn put(ports: &mut Ports, run: &Run) {
 }
 
 #[test]
-fn a_turn_that_ended_lately_is_found_by_its_conversation() {
+fn a_recently_ended_run_is_found_by_its_conversation() {
     each(|ports| {
         ports.change(vec![put_room("lobby")]);
         let first = ended("1", "coder", "c1", 10, RunOutcome::Failed("too long".into()));
@@ -52,16 +52,16 @@ fn a_turn_that_ended_lately_is_found_by_its_conversation() {
             ports.read(|s| s.ended_turn(&agent, &conversation))
         };
         put(ports, &first);
-        assert_eq!(found(ports, "coder", "c1"), Some(first), "with the reason why it failed");
+        assert_eq!(found(ports, "coder", "c1"), Some(first), "with the reason of the failure");
         for run in [&again, &others, &running] {
             put(ports, run);
         }
-        assert_eq!(found(ports, "coder", "c1"), Some(again), "the newest");
+        assert_eq!(found(ports, "coder", "c1"), Some(again), "the newest run");
         assert_eq!(found(ports, "writer", "c1"), Some(others));
-        assert_eq!(found(ports, "coder", "c2"), None, "it goes on");
+        assert_eq!(found(ports, "coder", "c2"), None, "the run has not ended");
         for number in 0..RECENT_RUNS_SEARCHED {
             put(ports, &ended(&format!("later-{number}"), "coder", "c3", 40, RunOutcome::Complete));
         }
-        assert_eq!(found(ports, "coder", "c1"), None, "that was long ago");
+        assert_eq!(found(ports, "coder", "c1"), None, "beyond the searched recent runs");
     });
 }

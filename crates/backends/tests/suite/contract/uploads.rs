@@ -1,4 +1,4 @@
-//! Files in the tables: what waits, what is on messages, and which contents nothing refers to any more.
+//! Uploads: unattached, attached to messages, avatars, and blobs that are no longer referenced.
 
 use super::{Ports, each};
 use crate::fixtures::*;
@@ -18,7 +18,7 @@ fn released(ports: &Ports) -> Vec<u8> {
     ports.read(|s| s.released(usize::MAX)).iter().map(|digest| digest.0[0]).collect()
 }
 
-/// `on` is on a message of the lobby, `waits` on none, `face` is an avatar; all three of Ann.
+/// Stores three uploads of Ann: `on` is attached to a message, `waits` is unattached, `face` is an avatar.
 fn three_uploads(ports: &mut Ports) {
     ports.change(vec![put_user("ann", 1), put_room("lobby")]);
     let on = upload("on", "ann", 1, 10, UploadPurpose::Unattached);
@@ -33,7 +33,7 @@ fn three_uploads(ports: &mut Ports) {
 }
 
 #[test]
-fn every_field_of_an_upload_comes_back() {
+fn an_upload_keeps_every_field() {
     each(|ports| {
         for (id, purpose) in [
             ("a", UploadPurpose::Unattached),
@@ -53,7 +53,7 @@ fn every_field_of_an_upload_comes_back() {
 }
 
 #[test]
-fn an_upload_on_a_message_no_longer_waits_and_goes_with_the_message() {
+fn an_attached_upload_is_not_pending_and_is_deleted_with_its_message() {
     each(|ports| {
         three_uploads(ports);
         assert_eq!(found(ports, "on").unwrap().purpose, UploadPurpose::Message(message_id("m")));
@@ -66,7 +66,7 @@ fn an_upload_on_a_message_no_longer_waits_and_goes_with_the_message() {
 }
 
 #[test]
-fn a_room_takes_the_uploads_on_its_messages_along() {
+fn uploads_of_a_rooms_messages_are_deleted_with_the_room() {
     each(|ports| {
         three_uploads(ports);
         ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
@@ -76,23 +76,23 @@ fn a_room_takes_the_uploads_on_its_messages_along() {
 }
 
 #[test]
-fn a_person_takes_everything_along_that_is_on_no_message() {
+fn removing_a_user_deletes_their_uploads_that_are_not_on_a_message() {
     each(|ports| {
         three_uploads(ports);
         ports.change(vec![Change::RemoveUser(user_id("ann"))]);
-        assert!(found(ports, "on").is_some(), "the message stays, and what is on it");
+        assert!(found(ports, "on").is_some(), "the message and its upload stay");
         assert_eq!((found(ports, "waits"), found(ports, "face")), (None, None));
         assert_eq!(released(ports), [2, 3]);
     });
 }
 
 #[test]
-fn what_waited_too_long_is_gone_and_nothing_else_is() {
+fn only_expired_unattached_uploads_are_deleted() {
     each(|ports| {
         three_uploads(ports);
         let hour = 3_600_000_000;
         ports.store.run_maintenance(Time(10 + hour)).unwrap();
-        assert!(found(ports, "waits").is_some(), "an hour is allowed");
+        assert!(found(ports, "waits").is_some(), "the window is an hour");
         ports.store.run_maintenance(Time(11 + hour)).unwrap();
         assert_eq!(found(ports, "waits"), None);
         assert!(found(ports, "on").is_some() && found(ports, "face").is_some());
@@ -101,7 +101,7 @@ fn what_waited_too_long_is_gone_and_nothing_else_is() {
 }
 
 #[test]
-fn a_content_is_released_with_the_last_upload_that_has_it_and_told_until_it_is_forgotten() {
+fn a_blob_is_released_with_its_last_upload_and_listed_until_it_is_forgotten() {
     each(|ports| {
         let content = BlobDigest([9; 32]);
         for (id, owner) in [("a", "ann"), ("b", "bob")] {

@@ -1,4 +1,4 @@
-//! What is asked about agents: what they listen to, what they send, and what they take out of their mailboxes.
+//! Random commands for agents, gateways, subscriptions, routes and mailboxes.
 
 use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
@@ -15,9 +15,9 @@ pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
 const PATTERNS: [&str; 8] =
     ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
 const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
-/// The last are refused to an agent.
+/// Paths with wildcards; the last ones are rejected for agents.
 const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
-/// The first is refused; the second has run out when the clock moves the next time.
+/// Lease durations: the first is rejected; the second has expired when the clock moves next.
 const LEASES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(60 * 60)];
 
 pub fn agent(dice: &mut Dice, world: &World) -> AgentId {
@@ -126,7 +126,7 @@ pub fn unsubscribe(dice: &mut Dice, world: &mut World) -> Command {
     let any = (mailbox(dice, world), pattern(dice, world));
     let (mailbox, pattern) = match dice.roll(6) {
         0 => any,
-        // The automatic one, which stays.
+        // The automatic subscription of an agent to its own path, which cannot be removed.
         1 | 2 => {
             let agent = agent(dice, world);
             (Mailbox::of(agent.clone()), Pattern::stored(Path::of_agent(&agent).as_str()))
@@ -142,7 +142,7 @@ pub fn receive(dice: &mut Dice, world: &mut World) -> Command {
     Command::Receive { mailbox, limit: dice.roll(4), lease }
 }
 
-/// On leases that the next tick of the clock ends, and more than a mailbox here ever holds.
+/// Leases all mail of a mailbox with a lease that expires when the clock moves next.
 pub fn receive_on_short_lease(dice: &mut Dice, world: &mut World) -> Command {
     Command::Receive { mailbox: mailbox(dice, world), limit: 1000, lease: Some(LEASES[1]) }
 }

@@ -1,4 +1,4 @@
-//! What agents ask of people, what these answer, and what the hub says when nobody does.
+//! Random commands for approvals: request, decide, answer, expire, revoke a rule.
 
 use super::agents::{GATEWAYS, agent};
 use super::asks::room;
@@ -15,7 +15,7 @@ pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
     let run = dice.known(&world.runs, RunId::stored("never"));
     let input = dice.roll(2) as u8;
     Command::AskApproval(NewApproval {
-        // Most are of the newest turns, some of which run.
+        // Mostly for the newest run, which may be running.
         run: if dice.once_in(3) { run } else { world.runs.last().cloned().unwrap_or(run) },
         gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
         request: dice.one_of(&REQUESTS).into(),

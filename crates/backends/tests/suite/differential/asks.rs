@@ -1,4 +1,5 @@
-//! What is asked: random kinds of commands, made of what the world knows when their turn comes.
+//! Random commands: a weighted kind plus random bytes, built from the ids that `World` knows when the step
+//! runs.
 
 use super::agents;
 use super::approvals;
@@ -25,38 +26,38 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Submitted one after the other without waiting, so that some share a commit.
-    Asks(Vec<Ask>),
-    /// One of the messages that went in, sent once more by the same caller.
+    /// Commands submitted without waiting for each other, so that some share a commit.
+    Commands(Vec<RandomCommand>),
+    /// Repeats a command that posted a message, by the same caller.
     Retry(u8),
-    /// By so many seconds; back, too.
+    /// Moves the clock by seconds, forwards or backwards.
     MoveClock(i64),
     Restart,
-    /// Mail is taken out on a lease again and again, and never acknowledged.
-    Neglect(Ask),
+    /// Leases mail repeatedly without acknowledging it.
+    Neglect(RandomCommand),
 }
 
 #[derive(Debug, Clone)]
-pub struct Ask {
-    make: Make,
+pub struct RandomCommand {
+    build: Build,
     bytes: Bytes,
 }
 
-type Make = fn(&mut Dice, &mut World) -> Command;
+type Build = fn(&mut Dice, &mut World) -> Command;
 
-/// Each kind of command, and how often it is asked for compared with the others.
-const KINDS: [(u32, Make); 92] = [
+/// Each kind of command with its relative frequency.
+const KINDS: [(u32, Build); 92] = [
     (24, turns::start),
     (12, turns::join),
     (4, turns::open),
     (24, turns::finish),
-    (6, turns::say_late),
+    (6, turns::post_late_reply),
     (4, turns::report_usage),
     (24, approvals::ask),
     (16, approvals::decide),
     (12, approvals::answer),
-    (12, turns::tell_plan),
-    (12, turns::judge_plan),
+    (12, turns::update_plan),
+    (12, turns::decide_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
     (30, post),
@@ -122,7 +123,10 @@ const KINDS: [(u32, Make); 92] = [
         let description = dice.maybe(description);
         Command::ChangeMember { room, member, role: dice.maybe(role), description }
     }),
-    (8, |dice, world| Command::ChangeRoomPreferences { room: room(dice, world), how: dice.one_of(&WAYS) }),
+    (8, |dice, world| Command::ChangeRoomPreferences {
+        room: room(dice, world),
+        how: dice.one_of(&PREFERENCE_CHANGES),
+    }),
     (8, |dice, world| {
         let (room, member) = membership(dice, world);
         Command::RemoveMember { room, member }
@@ -162,19 +166,23 @@ const KINDS: [(u32, Make); 92] = [
     }),
 ];
 
-/// One of each kind. What they come to depends on these bytes and on what exists by then.
-pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = Ask> {
-    KINDS.into_iter().enumerate().map(move |(number, (_, make))| Ask { make, bytes: bytes(number) })
+/// One command of each kind. Its content depends on the bytes and on the entities that exist when it runs.
+pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = RandomCommand> {
+    KINDS
+        .into_iter()
+        .enumerate()
+        .map(move |(number, (_, build))| RandomCommand { build, bytes: bytes(number) })
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let make = Union::new_weighted(KINDS.map(|(weight, make)| (weight, Just(make))).into());
-    let ask = (make, any::<Bytes>()).prop_map(|(make, bytes)| Ask { make, bytes });
-    let neglected = any::<Bytes>().prop_map(|bytes| Ask { make: agents::receive_on_short_lease, bytes });
+    let build = Union::new_weighted(KINDS.map(|(weight, build)| (weight, Just(build))).into());
+    let command = (build, any::<Bytes>()).prop_map(|(build, bytes)| RandomCommand { build, bytes });
+    let neglected =
+        any::<Bytes>().prop_map(|bytes| RandomCommand { build: agents::receive_on_short_lease, bytes });
     let hours: i64 = 60 * 60;
     let step = prop_oneof![
-        30 => prop::collection::vec(ask.clone(), 1).prop_map(Step::Asks),
-        10 => prop::collection::vec(ask, 2..6).prop_map(Step::Asks),
+        30 => prop::collection::vec(command.clone(), 1).prop_map(Step::Commands),
+        10 => prop::collection::vec(command, 2..6).prop_map(Step::Commands),
         8 => any::<u8>().prop_map(Step::Retry),
         3 => (1..50 * hours).prop_map(Step::MoveClock),
         1 => (-2 * hours..0).prop_map(Step::MoveClock),
@@ -184,22 +192,23 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-impl Ask {
-    /// Asked by anybody, or two times in three by somebody who may.
+impl RandomCommand {
+    /// Builds the command and picks its caller: in two of three cases one with permission, otherwise any
+    /// caller.
     pub fn resolve(&self, world: &mut World, test_hub: &TestHub) -> (Caller, Command) {
         let mut dice = Dice::new(self.bytes);
-        let (anybody, by_anybody) = (dice.one_of(&world.callers), dice.once_in(3));
+        let (any_caller, use_any) = (dice.one_of(&world.callers), dice.once_in(3));
         for run in test_hub.read(|store| store.open_runs()) {
             learn(&mut world.runs, &run.id);
         }
-        let command = (self.make)(&mut dice, world);
-        let fitting = test_hub.read(|store| fitting::caller(&command, &mut dice, store, world));
-        (fitting.filter(|_| !by_anybody).unwrap_or(anybody), command)
+        let command = (self.build)(&mut dice, world);
+        let permitted = test_hub.read(|store| fitting::caller(&command, &mut dice, store, world));
+        (permitted.filter(|_| !use_any).unwrap_or(any_caller), command)
     }
 }
 
 const USERNAMES: [&str; 6] = ["ann", "ANN", "dora", "eve", "x", "fay-1"];
-/// Some are alike, some contain others, some are refused.
+/// Names of users and rooms: some are similar, some contain others, some are rejected.
 pub const NAMES: [&str; 6] = ["Ann", "Ann Lee", "bob", "Zoë % _", "", "coder"];
 pub const TEXTS: [&str; 10] = [
     "hello",
@@ -213,14 +222,14 @@ pub const TEXTS: [&str; 10] = [
     "a\r\nb\u{2028}c",
     "Größe ẞ İ",
 ];
-/// The last two are refused.
+/// Project roots; the last two are rejected.
 pub const ROOTS: [&str; 4] = ["/srv", "/srv/a b", "/srvs", "/srv/../etc"];
 const EMOJI: [&str; 6] = ["+1", "+1", "\u{1f980}", "'\"", "\u{1f44d}\u{1f3fd}", "a b"];
 const CLIENT_IDS: [&str; 4] = ["k1", "k2", "K1", "k 3"];
 pub const EXTERNAL_IDS: [&str; 3] = ["e1", "e2", "E1"];
 pub const SOURCES: [&str; 3] = ["external", "slack", "Slack"];
 
-pub fn once_keys() -> Vec<(parlor_engine::ports::IdempotencyKind, &'static str)> {
+pub fn idempotency_keys() -> Vec<(parlor_engine::ports::IdempotencyKind, &'static str)> {
     use parlor_engine::ports::IdempotencyKind;
     let client = CLIENT_IDS.map(|id| (IdempotencyKind::ClientMessage, id));
     client.into_iter().chain(EXTERNAL_IDS.map(|id| (IdempotencyKind::External, id))).collect()
@@ -251,8 +260,8 @@ fn role(dice: &mut Dice) -> RoomRole {
     dice.one_of(&[RoomRole::Member, RoomRole::Member, RoomRole::Admin, RoomRole::Owner])
 }
 
-/// Each thing that can be done to a room for oneself alone.
-const WAYS: [RoomPreferenceChange; 6] = [
+/// Every change of a member's own room preferences.
+const PREFERENCE_CHANGES: [RoomPreferenceChange; 6] = [
     RoomPreferenceChange::Pin,
     RoomPreferenceChange::Archive,
     RoomPreferenceChange::Clear,
@@ -293,8 +302,8 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
-    let known = world.passwords.get(user).cloned().unwrap_or_default();
-    if dice.once_in(5) { "wrong".into() } else { known }
+    let stored = world.passwords.get(user).cloned().unwrap_or_default();
+    if dice.once_in(5) { "wrong".into() } else { stored }
 }
 
 fn change_password(dice: &mut Dice, world: &mut World) -> Command {
@@ -415,26 +424,26 @@ fn post(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 fn chat(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("a post is a post") };
+    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
     Command::Chat { agent: agents::agent(dice, world), post: Post { attachments: Vec::new(), ..post } }
 }
 
-/// To something said in a room.
+/// A reply to a message in a room.
 fn answer(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("a post is a post") };
+    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
     let (room, to) = dice.known(&world.said, (post.room.clone(), MessageId::stored("never")));
     Command::Post(Post { room, reply_to: Some(to), client_message_id: None, ..post })
 }
 
-/// What many come back to: the first ones that were said.
+/// In most cases one of the first two messages, so that several commands act on the same message.
 fn popular(dice: &mut Dice, world: &World) -> MessageId {
     let few = &world.messages[..world.messages.len().min(2)];
     if dice.once_in(4) { message(dice, world) } else { dice.known(few, MessageId::stored("never")) }
 }
 
 fn some_uploads(dice: &mut Dice, world: &World) -> Vec<Box<str>> {
-    let one = |dice: &mut Dice| dice.known(&world.uploads, UploadId::stored("never")).as_str().into();
-    (0..1 + dice.roll(2)).map(|_| one(dice)).collect()
+    let upload = |dice: &mut Dice| dice.known(&world.uploads, UploadId::stored("never")).as_str().into();
+    (0..1 + dice.roll(2)).map(|_| upload(dice)).collect()
 }
 
 fn upload(dice: &mut Dice, _: &mut World) -> Command {

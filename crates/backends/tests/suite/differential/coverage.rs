@@ -1,25 +1,26 @@
-//! Makes sure that the scripted commands reach everything: a comparison of refusals proves little.
+//! Checks that the script covers every command and outcome: comparing refusals only would prove little.
 
-use parlor_engine::hub::CommandResult as Came;
+use parlor_engine::hub::CommandResult;
 use parlor_model::command::Posted;
 use parlor_model::{
     Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
 };
 use std::collections::BTreeMap;
 
-/// For each kind of command, how often it was done and how often refused; and what else came about.
+/// Counts accepted and refused commands per kind, and notable outcomes.
 #[derive(Default)]
 pub struct Coverage {
+    /// Accepted and refused commands of each kind.
     commands: BTreeMap<&'static str, (u32, u32)>,
     notable: BTreeMap<&'static str, u32>,
 }
 
 impl Coverage {
-    pub fn count(&mut self, command: &Command, outcome: &Came) {
-        let (done, refused) = self.commands.entry(name(command)).or_default();
-        *if outcome.is_ok() { done } else { refused } += 1;
-        for (name, is) in NOTABLE {
-            if is(outcome) {
+    pub fn count(&mut self, command: &Command, outcome: &CommandResult) {
+        let (accepted, refused) = self.commands.entry(name(command)).or_default();
+        *if outcome.is_ok() { accepted } else { refused } += 1;
+        for (name, matches) in NOTABLE {
+            if matches(outcome) {
                 self.note(name);
             }
         }
@@ -29,38 +30,40 @@ impl Coverage {
         *self.notable.entry(notable).or_default() += 1;
     }
 
-    /// Every kind of command was done and refused, and every notable outcome came about.
+    /// Asserts that every kind of command was accepted and refused, and that every notable outcome occurred.
     pub fn check(&self) {
-        println!("done and refused: {:?}\nnotable: {:?}", self.commands, self.notable);
-        let partly = self.commands.iter().filter(|(_, (done, refused))| *done == 0 || *refused == 0);
+        println!("accepted and refused: {:?}\nnotable: {:?}", self.commands, self.notable);
+        let partly = self.commands.iter().filter(|(_, (accepted, refused))| *accepted == 0 || *refused == 0);
         let never = NOTABLE.iter().map(|(name, _)| *name).filter(|name| !self.notable.contains_key(name));
         let missed: Vec<_> = partly.map(|(name, _)| *name).chain(never).collect();
-        assert_eq!(missed, [""; 0], "never done, never refused, or never came about");
-        assert_eq!(self.commands.len(), KINDS, "every kind of command was asked for");
+        assert_eq!(missed, [""; 0], "never accepted, never refused, or never occurred");
+        assert_eq!(self.commands.len(), KINDS, "every kind of command was executed");
     }
 }
 
-/// Only seen when everything is compared.
-pub const GIVEN_UP: &str = "mail given up";
+/// Outcome that is visible in the compared state only, not in a command result.
+pub const DEAD_MAIL: &str = "dead mail";
 
-/// What must have come about, and how one knows it by an outcome.
-type Notable = (&'static str, fn(&Came) -> bool);
+/// Name of an outcome that must occur, and a predicate that recognises it.
+type Notable = (&'static str, fn(&CommandResult) -> bool);
 
 const NOTABLE: [Notable; 29] = [
-    ("turn begun", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
-    ("turn with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
-    ("question open", |outcome| asked(outcome, |asked| asked.decision.is_none())),
-    ("question allowed by a rule", |outcome| {
-        asked(outcome, |asked| asked.decision == Some(Decision::AllowedByRule))
+    ("run started", |outcome| matches!(outcome, Ok(Receipt::Started(_)))),
+    ("run with a reply", |outcome| matches!(outcome, Ok(Receipt::Run(run)) if run.reply.is_some())),
+    ("approval open", |outcome| approval(outcome, |approval| approval.decision.is_none())),
+    ("approval allowed by a rule", |outcome| {
+        approval(outcome, |approval| approval.decision == Some(Decision::AllowedByRule))
     }),
     ("questions answered", |outcome| {
-        asked(outcome, |asked| matches!(asked.decision, Some(Decision::Answered { .. })))
+        approval(outcome, |approval| matches!(approval.decision, Some(Decision::Answered { .. })))
     }),
-    ("question expired", |outcome| asked(outcome, |asked| asked.decision == Some(Decision::Expired))),
-    ("question denied", |outcome| {
-        asked(outcome, |asked| matches!(asked.decision, Some(Decision::Denied { .. })))
+    ("approval expired", |outcome| {
+        approval(outcome, |approval| approval.decision == Some(Decision::Expired))
     }),
-    ("question answered twice", |outcome| {
+    ("approval denied", |outcome| {
+        approval(outcome, |approval| matches!(approval.decision, Some(Decision::Denied { .. })))
+    }),
+    ("approval decided twice", |outcome| {
         matches!(outcome, Err(Refusal::AlreadyExists(EntityKind::Approval)))
     }),
     ("retry", |outcome| posted(outcome, |posted| posted.repeated && posted.message.is_some())),
@@ -73,10 +76,10 @@ const NOTABLE: [Notable; 29] = [
         "sign-in with a second factor",
         |outcome| matches!(outcome, Ok(Receipt::SignedIn { user, .. }) if user.second_factor),
     ),
-    ("mail left", |outcome| posted(outcome, |posted| !posted.deliveries.is_empty())),
+    ("mail delivered to a mailbox", |outcome| posted(outcome, |posted| !posted.deliveries.is_empty())),
     ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
-    ("mail lent out", |outcome| received(outcome, |copy| copy.attempts == 1)),
-    ("mail lent out again", |outcome| received(outcome, |copy| copy.attempts > 1)),
+    ("mail leased", |outcome| received(outcome, |copy| copy.attempts == 1)),
+    ("mail leased again", |outcome| received(outcome, |copy| copy.attempts > 1)),
     ("mail acknowledged", |outcome| matches!(outcome, Ok(Receipt::Acknowledged(1..)))),
     ("mail handled by a session", |outcome| {
         posted(outcome, |posted| posted.deliveries.iter().any(|copy| !copy.handled_by.is_empty()))
@@ -91,14 +94,14 @@ const NOTABLE: [Notable; 29] = [
     ("automatic subscription kept", |outcome| {
         matches!(outcome, Err(Refusal::LastOneRequired(EntityKind::Subscription)))
     }),
-    ("id of another", |outcome| matches!(outcome, Err(Refusal::BelongsToAnother(_)))),
-    ("answer to an answer", |outcome| said(outcome, |message| message.thread != message.reply_to)),
-    ("reaction of several people", |outcome| {
-        let shared = |message: &Message| message.reactions.iter().any(|one| one.people.len() > 1);
+    ("id of another user", |outcome| matches!(outcome, Err(Refusal::BelongsToAnother(_)))),
+    ("reply to a reply", |outcome| posted_message(outcome, |message| message.thread != message.reply_to)),
+    ("reaction of several users", |outcome| {
+        let shared = |message: &Message| message.reactions.iter().any(|reaction| reaction.people.len() > 1);
         matches!(outcome, Ok(Receipt::Message(message)) if shared(message))
     }),
     ("bookmark twice", |outcome| matches!(outcome, Ok(Receipt::Bookmarked { repeated: true, .. }))),
-    ("too many marks", |outcome| {
+    ("too many annotations", |outcome| {
         let too_many = |flaw: &FieldError| flaw.rule.contains("too many");
         matches!(outcome, Err(Refusal::Invalid(flaws)) if flaws.iter().any(too_many))
     }),
@@ -106,29 +109,29 @@ const NOTABLE: [Notable; 29] = [
         let has = |message: &Message| !message.attachments.is_empty();
         posted(outcome, |posted| !posted.repeated && posted.message.as_deref().is_some_and(has))
     }),
-    ("content released", |outcome| matches!(outcome, Ok(Receipt::Released(digests)) if !digests.is_empty())),
-    (GIVEN_UP, |_| false),
+    ("blob released", |outcome| matches!(outcome, Ok(Receipt::Released(digests)) if !digests.is_empty())),
+    (DEAD_MAIL, |_| false),
 ];
 
-fn posted(outcome: &Came, is: impl Fn(&Posted) -> bool) -> bool {
+fn posted(outcome: &CommandResult, is: impl Fn(&Posted) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Posted(posted)) if is(posted))
 }
 
-fn said(outcome: &Came, is: impl Fn(&Message) -> bool) -> bool {
+fn posted_message(outcome: &CommandResult, is: impl Fn(&Message) -> bool) -> bool {
     posted(outcome, |posted| posted.message.as_deref().is_some_and(&is))
 }
 
-fn asked(outcome: &Came, is: impl Fn(&Approval) -> bool) -> bool {
-    matches!(outcome, Ok(Receipt::Approval(asked)) if is(asked))
+fn approval(outcome: &CommandResult, is: impl Fn(&Approval) -> bool) -> bool {
+    matches!(outcome, Ok(Receipt::Approval(found)) if is(found))
 }
 
-fn received(outcome: &Came, is: impl Fn(&Delivery) -> bool) -> bool {
+fn received(outcome: &CommandResult, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
 pub const KINDS: usize = 91;
 
-/// A new command has no name here until `asks` makes it, too.
+/// Name of the command's kind. When you add a kind here, also add it to `KINDS` in `asks.rs`.
 pub fn name(command: &Command) -> &'static str {
     match command {
         Command::OfferSetup { .. } => "OfferSetup",
@@ -165,7 +168,7 @@ pub fn name(command: &Command) -> &'static str {
         Command::DeleteRoom { .. } => "DeleteRoom",
         Command::SetMission { .. } => "SetMission",
         Command::EndMission { .. } => "EndMission",
-        Command::SetIdlePrompt { .. } => "SetIdle",
+        Command::SetIdlePrompt { .. } => "SetIdlePrompt",
         Command::PromptIdle { .. } => "PromptIdle",
         Command::CreateTask(_) => "CreateTask",
         Command::ChangeTask { .. } => "ChangeTask",
@@ -176,7 +179,7 @@ pub fn name(command: &Command) -> &'static str {
         Command::AddMember { .. } => "AddMember",
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
-        Command::ChangeRoomPreferences { .. } => "Arrange",
+        Command::ChangeRoomPreferences { .. } => "ChangeRoomPreferences",
         Command::Post(_) => "Post",
         Command::Chat { .. } => "Chat",
         Command::Edit { .. } => "Edit",
@@ -192,9 +195,9 @@ pub fn name(command: &Command) -> &'static str {
         Command::MarkRead { .. } => "MarkRead",
         Command::MarkAllRead => "MarkAllRead",
         Command::Upload(_) => "Upload",
-        Command::TakeUnreferencedBlobs { .. } => "TakeReleased",
+        Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
         Command::NoteBackup { .. } => "NoteBackup",
-        Command::AppendNoop => "Pulse",
+        Command::AppendNoop => "AppendNoop",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
         Command::ChangeAgent { .. } => "ChangeAgent",
@@ -210,15 +213,15 @@ pub fn name(command: &Command) -> &'static str {
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
         Command::StartRun { .. } => "StartRun",
-        Command::MergeRun { .. } => "JoinRun",
-        Command::StartUnpromptedRun { .. } => "OpenRun",
+        Command::MergeRun { .. } => "MergeRun",
+        Command::StartUnpromptedRun { .. } => "StartUnpromptedRun",
         Command::FinishRun(_) => "FinishRun",
-        Command::PostLateReply { .. } => "SayLate",
+        Command::PostLateReply { .. } => "PostLateReply",
         Command::ReportUsage { .. } => "ReportUsage",
         Command::AskApproval(_) => "AskApproval",
         Command::DecideApproval(_) => "DecideApproval",
-        Command::UpdatePlan { .. } => "TellPlan",
-        Command::DecidePlan { .. } => "JudgePlan",
+        Command::UpdatePlan { .. } => "UpdatePlan",
+        Command::DecidePlan { .. } => "DecidePlan",
         Command::AnswerQuestions { .. } => "AnswerQuestions",
         Command::ExpireApproval { .. } => "ExpireApproval",
         Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",

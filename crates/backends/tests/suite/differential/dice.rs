@@ -1,4 +1,5 @@
-//! Choices read from a few random bytes, so that what a step means can depend on what exists by then.
+//! Choices derived from random bytes when a step runs, so that they can depend on the entities that exist
+//! then.
 
 pub type Bytes = [u8; 12];
 
@@ -27,7 +28,7 @@ impl Dice {
         list[self.roll(list.len())].clone()
     }
 
-    /// One of those that were ever there, some gone by now, or now and then one that never was.
+    /// A random element of `list`, which may name deleted entities; sometimes (or if it is empty) `never`.
     pub fn known<T: Clone>(&mut self, list: &[T], never: T) -> T {
         if list.is_empty() || self.once_in(20) { never } else { self.one_of(list) }
     }
@@ -38,6 +39,6 @@ impl Dice {
 
     pub fn some_of<T: Clone>(&mut self, list: &[T]) -> Vec<T> {
         let chosen = self.roll(256);
-        list.iter().enumerate().filter(|(n, _)| chosen >> n & 1 == 1).map(|(_, one)| one.clone()).collect()
+        list.iter().enumerate().filter(|(n, _)| chosen >> n & 1 == 1).map(|(_, item)| item.clone()).collect()
     }
 }

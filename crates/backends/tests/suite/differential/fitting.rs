@@ -1,4 +1,4 @@
-//! Who could get what is asked: random callers alone would compare little but refusals.
+//! Picks a caller with permission for a command: purely random callers would produce almost only refusals.
 
 use super::dice::Dice;
 use super::world::World;
@@ -9,7 +9,7 @@ use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
 };
 
-/// Somebody with the right to it as far as the store knows, on their latest device.
+/// A caller that, according to the store, may execute the command, with the user's latest sign-in.
 pub fn caller(
     command: &Command,
     dice: &mut Dice,
@@ -53,16 +53,16 @@ pub fn caller(
         | Command::SetIdlePrompt { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
-            Some(agent) => keeper_of(agent, store)?,
+            Some(agent) => owner_of_agent(agent, store)?,
             None => member_of(&new.room, dice, store)?,
         },
         Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
             Some(task) => owner_of(&task.room, store)?,
             None => None,
         },
-        Command::SetIdlePrompt { agent, room: None, .. } => keeper_of(agent, store)?,
-        Command::ReportTask { agent, .. } => keeper_of(agent, store)?,
-        // The first person is the site's admin.
+        Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
+        Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
+        // The first user is the site admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
             world.users.first().cloned()
@@ -101,19 +101,19 @@ pub fn caller(
             None => None,
         },
         Command::RemoveBookmark { message } => {
-            let mut keepers = Vec::new();
+            let mut owners = Vec::new();
             for user in &world.users {
-                keepers.extend(store.bookmark(user, message)?.map(|bookmark| bookmark.user));
+                owners.extend(store.bookmark(user, message)?.map(|bookmark| bookmark.user));
             }
-            (!keepers.is_empty()).then(|| dice.one_of(&keepers))
+            (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
         Command::Route(route) => match AgentId::parse(&route.from) {
-            Ok(agent) if store.agent(&agent)?.is_some() => keeper_of(&agent, store)?,
-            // The first person is the site's admin, who may speak as a source.
+            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
+            // The first user is the site admin, who may send as an external source.
             _ => world.users.first().cloned(),
         },
-        Command::Chat { agent, .. } => keeper_of(agent, store)?,
-        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => keeper_of(id, store)?,
+        Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
+        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
         Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
         Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
         Command::DisconnectGateway { gateway } | Command::RemoveGateway { gateway } => {
@@ -123,7 +123,7 @@ pub fn caller(
         Command::Subscribe { mailbox, .. }
         | Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
-        | Command::Acknowledge { mailbox, .. } => keeper_of(&mailbox.agent, store)?,
+        | Command::Acknowledge { mailbox, .. } => owner_of_agent(&mailbox.agent, store)?,
         Command::ClearDeadLetters => world.users.first().cloned(),
         Command::DropSecondFactor { user, .. } => Some(user.clone()),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
@@ -174,7 +174,7 @@ fn sender_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<Use
     Ok(store.message(message)?.and_then(|message| message.sender.user().cloned()))
 }
 
-fn keeper_of(agent: &AgentId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+fn owner_of_agent(agent: &AgentId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
     Ok(store.agent(agent)?.map(|agent| agent.owner))
 }
 

@@ -1,4 +1,4 @@
-//! What agents are to pursue, how they are prompted, and that they are.
+//! Random commands for missions and idle prompts.
 
 use super::agents::agent;
 use super::asks::{TEXTS, room};
@@ -13,8 +13,8 @@ fn idle(dice: &mut Dice) -> IdlePrompt {
     }
 }
 
-/// An agent and a room that it is in, most of the time.
-fn place(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
+/// A room and an agent that, in most cases, is a member of it.
+fn room_and_agent(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
     let any = (room(dice, world), agent(dice, world));
     let members = world.memberships.iter();
     let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();
@@ -22,17 +22,17 @@ fn place(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
 }
 
 pub fn set(dice: &mut Dice, world: &mut World) -> Command {
-    let (room, agent) = place(dice, world);
+    let (room, agent) = room_and_agent(dice, world);
     let agents = dice.maybe(|dice| (agent, idle(dice))).into_iter().collect();
     Command::SetMission { room, text: dice.one_of(&TEXTS).into(), agents }
 }
 
 pub fn end(dice: &mut Dice, world: &mut World) -> Command {
-    Command::EndMission { room: place(dice, world).0 }
+    Command::EndMission { room: room_and_agent(dice, world).0 }
 }
 
 pub fn set_idle(dice: &mut Dice, world: &mut World) -> Command {
-    let (room, agent) = place(dice, world);
+    let (room, agent) = room_and_agent(dice, world);
     let room = (!dice.once_in(3)).then_some(room);
     Command::SetIdlePrompt { agent, room, idle: dice.maybe(idle) }
 }

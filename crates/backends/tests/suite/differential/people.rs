@@ -1,4 +1,4 @@
-//! What is asked about accounts besides signing in.
+//! Random commands for accounts: profile, invitations, pairing, second factor, settings.
 
 use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
@@ -47,7 +47,7 @@ pub fn register(dice: &mut Dice, world: &mut World) -> Command {
     Command::Register { token: dice.known(&known, SecretHash([9; 32])), account: account(dice) }
 }
 
-/// Few secrets, codes and steps, so that some fit what is stored.
+/// A sealed secret out of a few, so that some commands match the stored one.
 fn sealed(dice: &mut Dice) -> Box<[u8]> {
     [dice.one_of(&[1, 1, 2])].into()
 }
@@ -77,14 +77,14 @@ pub fn confirm_second_factor(dice: &mut Dice, _: &mut World) -> Command {
 
 pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
     let user = user(dice, world);
-    let proven = dice.maybe(|dice| proof(dice, world, &user));
-    Command::DropSecondFactor { user, verified_password_hash: proven }
+    let verified_password_hash = dice.maybe(|dice| proof(dice, world, &user));
+    Command::DropSecondFactor { user, verified_password_hash }
 }
 
 pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {
     Command::ChangeSettings(SettingChanges {
         name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())),
-        // Seldom off for long, or nobody could register.
+        // Rarely disabled, so that registrations succeed.
         invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])),
         lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])),
         lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])),

@@ -1,8 +1,8 @@
-//! Everything that can be read from a hub and its store.
+//! Everything readable from a hub and its store, collected so that two stores can be compared.
 
 use super::agents::{GATEWAYS, SESSIONS, mailbox_of};
 use super::approvals::REQUESTS;
-use super::asks::{SOURCES, once_keys};
+use super::asks::{SOURCES, idempotency_keys};
 use super::people::BACKUP_CODES;
 use super::world::World;
 use crate::fixtures::{ALL_MAIL, search};
@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::sync::Arc;
 
-const ALL_NOTES: AuditFilter = AuditFilter {
+const ALL_AUDIT_RECORDS: AuditFilter = AuditFilter {
     limit: usize::MAX - 1,
     before: None,
     action: None,
@@ -39,7 +39,7 @@ pub struct Picture {
     pub log: Vec<LoggedEvent>,
     pub setup: Option<(SecretHash, Time)>,
     pub users: (Vec<User>, usize, u64),
-    pub people: Vec<Person>,
+    pub people: Vec<UserPicture>,
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
@@ -47,18 +47,18 @@ pub struct Picture {
     pub routers: Vec<Option<Router>>,
     pub services: (Vec<(Agent, Service)>, Vec<Option<Service>>),
     pub audit: (Vec<AuditRecord>, Option<AuditRecord>),
-    pub rooms: Vec<Inside>,
+    pub rooms: Vec<RoomPicture>,
     rooted: Vec<Room>,
     busy: Vec<bool>,
-    pub messages: Vec<Said>,
+    pub messages: Vec<MessagePicture>,
     pub uploads: Vec<Option<Upload>>,
-    /// Those that nothing refers to any more, and which of the few there are is referred to.
+    /// Released blobs, and for each blob digest of the test whether an upload refers to it.
     pub contents: (Vec<BlobDigest>, Vec<bool>),
-    pub agents: Vec<Keeping>,
+    pub agents: Vec<AgentPicture>,
     pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub tasks: Vec<Option<Task>>,
-    pub approvals: Asked,
+    pub approvals: ApprovalsPicture,
     missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<IdlePrompt>>),
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
@@ -66,9 +66,9 @@ pub struct Picture {
     pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
 }
 
-/// What agents asked, and what is always allowed.
+/// Approvals, approval rules and plans.
 #[derive(Debug, PartialEq, Default)]
-pub struct Asked {
+pub struct ApprovalsPicture {
     pub open: Vec<Approval>,
     pub count: usize,
     pub known: Vec<Option<Approval>>,
@@ -79,7 +79,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Person {
+pub struct UserPicture {
     pub found: Option<User>,
     named: Option<User>,
     sign_ins: Vec<SignIn>,
@@ -97,18 +97,18 @@ pub struct Person {
     avatars: Vec<Upload>,
     search: Vec<User>,
     pub bookmarks: Vec<(Bookmark, Arc<Message>)>,
-    /// Whichever message they are of, and how many there are.
+    /// The user's bookmark of each known message, visible or not, and their number.
     all_bookmarks: (Vec<Option<Bookmark>>, usize),
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Inside {
+pub struct RoomPicture {
     pub room: Option<Room>,
     pub members: Vec<Member>,
     pub count: usize,
     pub forward: Vec<Arc<Message>>,
     pub backward: Vec<Arc<Message>>,
-    since_noon: Vec<Arc<Message>>,
+    since_last_hour: Vec<Arc<Message>>,
     newest: Option<Seq>,
     recent: Vec<Option<Recent>>,
     pub pins: Vec<(Pin, Arc<Message>)>,
@@ -117,17 +117,17 @@ pub struct Inside {
     tail: Vec<LoggedEvent>,
 }
 
-/// An agent and all that is its own.
+/// An agent with its sessions, mailboxes and the agents below it.
 #[derive(Debug, PartialEq)]
-pub struct Keeping {
+pub struct AgentPicture {
     pub agent: Option<Agent>,
     pub below: Vec<Agent>,
     pub sessions: Vec<Session>,
-    pub mailboxes: Vec<Inbox>,
+    pub mailboxes: Vec<MailboxPicture>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Inbox {
+pub struct MailboxPicture {
     pub subscriptions: Vec<Subscription>,
     pub pending: Mail,
     pub mail: Mail,
@@ -135,7 +135,7 @@ pub struct Inbox {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Said {
+pub struct MessagePicture {
     pub message: Option<Arc<Message>>,
     pub deliveries: Vec<Delivery>,
     revisions: Vec<Revision>,
@@ -171,7 +171,7 @@ impl Picture {
             pairings: Vec::new(),
             routers: Vec::new(),
             services: (store.services()?, Vec::new()),
-            audit: (store.audit(&ALL_NOTES)?, store.last_failed_sign_in(None)?),
+            audit: (store.audit(&ALL_AUDIT_RECORDS)?, store.last_failed_sign_in(None)?),
             rooms: Vec::new(),
             rooted: [store.rooms_with_root()?, store.rooms_about("/srv")?].concat(),
             busy: Vec::new(),
@@ -182,7 +182,7 @@ impl Picture {
             runs: (store.open_runs()?, Vec::new()),
             gateways: (store.gateways(None)?, Vec::new()),
             tasks: Vec::new(),
-            approvals: asked(store, world)?,
+            approvals: approvals_picture(store, world)?,
             missions: (store.missions_on()?, Vec::new(), Vec::new()),
             dead_letters: store.dead_letters(ALL_MAIL)?,
             together: Vec::new(),
@@ -190,7 +190,7 @@ impl Picture {
             answers: Vec::new(),
         };
         for id in &world.users {
-            picture.people.push(person(store, id, world)?);
+            picture.people.push(user_picture(store, id, world)?);
         }
         for token in &world.tokens {
             picture.tokens.push(store.refresh_token(token)?);
@@ -212,10 +212,10 @@ impl Picture {
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
-            picture.rooms.push(inside(store, id, world, head.trimmed_through)?);
+            picture.rooms.push(room_picture(store, id, world, head.trimmed_through)?);
         }
         for id in &world.messages {
-            picture.messages.push(said(store, id)?);
+            picture.messages.push(message_picture(store, id)?);
         }
         for id in &world.uploads {
             picture.uploads.push(store.upload(id)?);
@@ -228,7 +228,7 @@ impl Picture {
             picture.contents.1.push(store.refers_to(&BlobDigest([content; 32]))?);
         }
         for id in &world.agents {
-            picture.agents.push(keeping(store, id, world.now)?);
+            picture.agents.push(agent_picture(store, id, world.now)?);
             picture.busy.push(store.has_open_run(id)?);
         }
         for id in &world.tasks {
@@ -251,13 +251,13 @@ impl Picture {
         for id in GATEWAYS {
             picture.gateways.1.push(store.gateway(&GatewayId::stored(id))?);
         }
-        for one in &world.members() {
-            for other in &world.members() {
-                picture.together.push(store.share_a_room(one, other)?);
+        for first in &world.members() {
+            for second in &world.members() {
+                picture.together.push(store.share_a_room(first, second)?);
             }
         }
         let owners: Vec<&str> = world.users.iter().map(UserId::as_str).chain(SOURCES).collect();
-        for (kind, key) in once_keys() {
+        for (kind, key) in idempotency_keys() {
             for owner in &owners {
                 let key = IdempotencyKey { kind, owner: (*owner).into(), key: key.into() };
                 let first = store.first_use(&key)?;
@@ -272,7 +272,7 @@ impl Picture {
         prop_assert_eq!(&self.log, &other.log, "log of memory and {}", name);
         prop_assert_eq!(&self.setup, &other.setup, "setup link of memory and {}", name);
         prop_assert_eq!(&self.users, &other.users, "users of memory and {}", name);
-        prop_assert_eq!(&self.people, &other.people, "people of memory and {}", name);
+        prop_assert_eq!(&self.people, &other.people, "user details of memory and {}", name);
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
         prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
@@ -281,17 +281,17 @@ impl Picture {
         prop_assert_eq!(&self.services, &other.services, "service agents of memory and {}", name);
         prop_assert_eq!(&self.audit, &other.audit, "audit logs of memory and {}", name);
         prop_assert_eq!(&self.rooms, &other.rooms, "rooms of memory and {}", name);
-        prop_assert_eq!(&self.busy, &other.busy, "agents at work of memory and {}", name);
-        prop_assert_eq!(&self.rooted, &other.rooted, "rooms about folders of memory and {}", name);
+        prop_assert_eq!(&self.busy, &other.busy, "busy agents of memory and {}", name);
+        prop_assert_eq!(&self.rooted, &other.rooted, "rooms with a project root of memory and {}", name);
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
         prop_assert_eq!(&self.tasks, &other.tasks, "tasks of memory and {}", name);
-        prop_assert_eq!(&self.approvals, &other.approvals, "questions of memory and {}", name);
+        prop_assert_eq!(&self.approvals, &other.approvals, "approvals of memory and {}", name);
         prop_assert_eq!(&self.missions, &other.missions, "missions of memory and {}", name);
         prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
-        prop_assert_eq!(&self.contents, &other.contents, "contents of memory and {}", name);
+        prop_assert_eq!(&self.contents, &other.contents, "blobs of memory and {}", name);
         prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
         prop_assert_eq!(&self.together, &other.together, "shared rooms of memory and {}", name);
         prop_assert_eq!(&self.first_uses, &other.first_uses, "first uses of memory and {}", name);
@@ -303,39 +303,39 @@ impl Picture {
     }
 }
 
-fn asked(store: &mut dyn Snapshot, world: &World) -> Result<Asked, Fault> {
+fn approvals_picture(store: &mut dyn Snapshot, world: &World) -> Result<ApprovalsPicture, Fault> {
     let (open, count) = (store.open_approvals(OpenApprovalsOf::Everybodys)?, store.open_approval_count()?);
-    let mut asked = Asked { open, count, ..Asked::default() };
+    let mut approvals = ApprovalsPicture { open, count, ..ApprovalsPicture::default() };
     for id in &world.approvals {
-        asked.known.push(store.approval(id)?);
+        approvals.known.push(store.approval(id)?);
     }
     for gateway in GATEWAYS {
         for request in REQUESTS {
-            asked.lists.push(store.approvals_called(&GatewayId::stored(gateway), request)?);
+            approvals.lists.push(store.approvals_called(&GatewayId::stored(gateway), request)?);
         }
     }
     for run in &world.runs {
-        asked.lists.push(store.open_approvals(OpenApprovalsOf::Run(run))?);
+        approvals.lists.push(store.open_approvals(OpenApprovalsOf::Run(run))?);
     }
     for agent in &world.agents {
-        asked.lists.push(store.open_approvals(OpenApprovalsOf::Agent(agent))?);
+        approvals.lists.push(store.open_approvals(OpenApprovalsOf::Agent(agent))?);
     }
     for room in &world.rooms {
-        asked.lists.push(store.open_approvals(OpenApprovalsOf::Room(room))?);
-        asked.rules.push(store.approval_rules(room)?);
-        asked.plans.push(store.plans(room)?);
+        approvals.lists.push(store.open_approvals(OpenApprovalsOf::Room(room))?);
+        approvals.rules.push(store.approval_rules(room)?);
+        approvals.plans.push(store.plans(room)?);
     }
     for (room, agent, tool) in &world.rules {
-        asked.known_rules.push(store.approval_rule(room, agent, tool)?);
+        approvals.known_rules.push(store.approval_rule(room, agent, tool)?);
     }
-    Ok(asked)
+    Ok(approvals)
 }
 
-fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person, Fault> {
+fn user_picture(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<UserPicture, Fault> {
     let marks = world.messages.iter().map(|message| store.bookmark(id, message)).collect::<Result<_, _>>()?;
     let found = store.user(id)?;
     let name = found.as_ref().map(|user| user.username.to_ascii_uppercase()).unwrap_or_default();
-    Ok(Person {
+    Ok(UserPicture {
         named: store.user_named(&name)?,
         sign_ins: store.sign_ins(id, world.now)?,
         failed: store.last_failed_sign_in(Some(id))?,
@@ -360,8 +360,13 @@ fn person(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<Person
     })
 }
 
-fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) -> Result<Inside, Fault> {
-    let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
+fn room_picture(
+    store: &mut dyn Snapshot,
+    id: &RoomId,
+    world: &World,
+    trimmed: Seq,
+) -> Result<RoomPicture, Fault> {
+    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
     let mut recent = Vec::new();
     let members = store.members(id, usize::MAX, 0)?;
     for member in &members {
@@ -369,12 +374,12 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
     }
     let mut tail = store.room_tail(id, trimmed, usize::MAX)?;
     tail.retain(|logged_event| logged_event.event != Event::Tombstone);
-    Ok(Inside {
+    Ok(RoomPicture {
         room: store.room(id)?,
         count: store.member_count(id)?,
         forward: store.history(id, Seq(0), Page::After(Seq(0)), usize::MAX)?,
         backward: store.history(id, Seq(0), Page::Before(None), usize::MAX)?,
-        since_noon: store.history(id, Seq(30), Page::AfterTime(noon), usize::MAX)?,
+        since_last_hour: store.history(id, Seq(30), Page::AfterTime(hour_ago), usize::MAX)?,
         newest: store.newest_message(id)?,
         pins: store.pins(id, Seq(0))?,
         pin_count: store.pin_count(id)?,
@@ -385,13 +390,13 @@ fn inside(store: &mut dyn Snapshot, id: &RoomId, world: &World, trimmed: Seq) ->
     })
 }
 
-fn keeping(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<Keeping, Fault> {
+fn agent_picture(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<AgentPicture, Fault> {
     let mut mailboxes = Vec::new();
     for session in SESSIONS {
         let mailbox = mailbox_of(id.clone(), session);
         let mail = store.mail(&mailbox, ALL_MAIL)?;
         let copies = mail.iter().map(|(message, _)| store.delivery(&mailbox, &message.id));
-        mailboxes.push(Inbox {
+        mailboxes.push(MailboxPicture {
             copies: copies.collect::<Result<_, _>>()?,
             subscriptions: store.subscriptions_of(&mailbox)?,
             pending: store.pending(&mailbox, now, usize::MAX)?,
@@ -399,16 +404,16 @@ fn keeping(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<Keeping,
         });
     }
     let (below, sessions) = (store.agents_below(id)?, store.sessions(id)?);
-    Ok(Keeping { agent: store.agent(id)?, below, sessions, mailboxes })
+    Ok(AgentPicture { agent: store.agent(id)?, below, sessions, mailboxes })
 }
 
-fn said(store: &mut dyn Snapshot, id: &MessageId) -> Result<Said, Fault> {
+fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePicture, Fault> {
     let message = store.message(id)?;
     let (answers, answer_count) = match &message {
         Some(message) => (store.answers(message, Seq(0), usize::MAX)?, store.answer_count(message, Seq(0))?),
         None => (Vec::new(), 0),
     };
-    Ok(Said {
+    Ok(MessagePicture {
         pin: store.pin(id)?,
         answers,
         answer_count,
@@ -485,10 +490,10 @@ fn queries(world: &World) -> Vec<Query> {
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
-    let noon = Time(world.now.0 - 60 * 60 * 1_000_000);
+    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [
         MailPage { limit: 3, from: None, to: None },
-        MailPage { limit: 1000, from: Some(noon), to: Some(world.now) },
+        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
     ];
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);

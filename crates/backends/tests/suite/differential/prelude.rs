@@ -1,4 +1,4 @@
-//! A few people, rooms and agents to begin with, made by the same commands that are compared afterwards.
+//! Initial users, rooms and agents of every history, created by commands that are compared like all others.
 
 use super::agents::GATEWAYS;
 use super::approvals::{REQUESTS, TOOLS};
@@ -18,17 +18,18 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
 
-/// Who is there after the prelude.
-pub struct Cast {
+/// The users that the prelude creates.
+pub struct PreludeUsers {
     pub root: Caller,
     pub ann: Caller,
     pub bob: Caller,
     pub cyd: Caller,
 }
 
-/// Root, who administers the site and has invited two; Ann and Bob, each with a room and an agent in it that a gateway hosts; Cyd in
-/// Bob's room, with a second factor. All of them hear Slack, and there is something of everything that can be changed or removed.
-pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
+/// Creates Root, a site admin with an invitation for two; Ann and Bob, each with a room and a hosted agent in
+/// it; and Cyd in Bob's room, with a second factor. Ann, Bob and Cyd may receive `slack/**`. At least one
+/// entity of each kind exists afterwards, so that it can be changed or removed.
+pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
     run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
@@ -38,19 +39,19 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
     for name in ["ann", "bob", "cyd"] {
         run.must(root.clone(), Command::CreateUser(account(name, SiteRole::User))).await?;
         people.push(sign_in(run).await?);
-        let user = run.world.users.last().expect("just made").clone();
+        let user = run.world.users.last().expect("it was just created").clone();
         let hears = Some(vec![Pattern::parse("slack/**").unwrap()]);
         let changes = UserChanges { hears, ..Default::default() };
         run.must(root.clone(), Command::ChangeUser { user, changes }).await?;
     }
-    let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three people");
+    let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three users were created");
     for (owner, invited, agent, gateway) in
         [(&ann, &bob, "coder", GATEWAYS[0]), (&bob, &cyd, "writer", GATEWAYS[1])]
     {
         let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
         let members = vec![MemberId::User(user_of(invited))];
         run.must(owner.clone(), Command::CreateRoom { changes, members }).await?;
-        let room = run.world.rooms.last().expect("just made").clone();
+        let room = run.world.rooms.last().expect("it was just created").clone();
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
         let profile = AgentProfile::default();
@@ -65,14 +66,14 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
-        // A turn that asks three times and tells a plan; once it is answered for always.
+        // A run that requests three approvals and reports a plan; the first approval becomes a rule.
         run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
-        let turn = run.world.runs.last().expect("just opened").clone();
+        let running = run.world.runs.last().expect("a run was just started").clone();
         for (request, approval_kind) in
             REQUESTS.into_iter().zip([ApprovalKind::Tool, ApprovalKind::Tool, ApprovalKind::Questions])
         {
-            let asked = Command::AskApproval(NewApproval {
-                run: turn.clone(),
+            let request_approval = Command::AskApproval(NewApproval {
+                run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
                 tool: TOOLS[0].into(),
@@ -81,10 +82,10 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
             });
-            run.must(Caller::OPERATOR, asked).await?;
+            run.must(Caller::OPERATOR, request_approval).await?;
         }
         let plan = Payload("{\"n\":0}".into());
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: turn, plan, state: PlanState::Planned })
+        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan, state: PlanState::Planned })
             .await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
         let approval_decision =
@@ -93,14 +94,14 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         let post = Post {
             room: room.clone(),
             text: "hello".into(),
-            // Another turn waits behind the one that runs.
+            // The mention queues another run behind the running one.
             mentions: vec![agent.into()],
             reply_to: None,
             attachments: Vec::new(),
             client_message_id: Some("k1".into()),
         };
         run.must(owner.clone(), Command::Post(post.clone())).await?;
-        let message = run.world.messages.last().expect("just said").clone();
+        let message = run.world.messages.last().expect("a message was just posted").clone();
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
         run.must(invited.clone(), Command::Post(answer)).await?;
@@ -110,7 +111,7 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
         run.must(invited.clone(), Command::React { message: message.clone(), emoji: "+1".into() }).await?;
         run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
         run.must(owner.clone(), Command::Bookmark { message }).await?;
-        belongings(run, owner).await?;
+        other_entities(run, owner).await?;
     }
     quiet_room(run, &ann).await?;
     let sealed: Box<[u8]> = [1].into();
@@ -131,13 +132,13 @@ pub async fn play(run: &mut Run) -> Result<Cast, TestCaseError> {
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
     let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
     run.must(root.clone(), Command::CreateInvitation(invitation)).await?;
-    // One caller who was never anybody.
+    // A caller with a sign-in that never existed.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
-    Ok(Cast { root, ann, bob, cyd })
+    Ok(PreludeUsers { root, ann, bob, cyd })
 }
 
-/// What somebody has beside rooms and agents.
-async fn belongings(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> {
+/// Creates an API key, an upload and a router of the user.
+async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> {
     let secret = run.world.new_secret();
     let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
@@ -168,18 +169,19 @@ pub fn task(room: RoomId, agent: AgentId) -> NewTask {
     }
 }
 
-/// A room with a mission, and an agent of Ann's that has nothing to do, here or elsewhere.
+/// Creates a room of Ann with a mission and an agent without runs, and prompts the agent.
 async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let changes = RoomChanges { name: Some("A quiet room".into()), ..Default::default() };
     run.must(ann.clone(), Command::CreateRoom { changes, members: Vec::new() }).await?;
-    let (room, agent) = (run.world.rooms.last().expect("just made").clone(), AgentId::stored("idler"));
+    let (room, agent) =
+        (run.world.rooms.last().expect("it was just created").clone(), AgentId::stored("idler"));
     let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
     run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
     run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
-    let (mission, agent) = run.world.missions.last().expect("just set").clone();
+    let (mission, agent) = run.world.missions.last().expect("a mission was just set").clone();
     run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
 }
 
@@ -202,13 +204,13 @@ pub fn account(name: &str, role: SiteRole) -> NewUser {
 }
 
 pub fn user_of(caller: &Caller) -> UserId {
-    caller.user().expect("a person").clone()
+    caller.user().expect("the caller is a user").clone()
 }
 
-/// Signs the newest person in for a week.
+/// Signs in the newest user for a week.
 pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
     let new = NewSignIn {
-        user: run.world.users.last().expect("just made").clone(),
+        user: run.world.users.last().expect("it was just created").clone(),
         verified_password_hash: "first".into(),
         second: None,
         refresh: run.world.new_secret(),
@@ -217,29 +219,30 @@ pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
         expires_at: run.world.now.plus(Duration::from_secs(7 * 24 * 3600)),
     };
     run.must(Caller::ANONYMOUS, Command::SignIn(new)).await?;
-    Ok(run.world.callers.last().expect("just signed in").clone())
+    Ok(run.world.callers.last().expect("the sign-in above succeeded").clone())
 }
 
 impl Run {
-    /// Has a caller do what they may; where strangers try everything first, an outsider is refused it before.
+    /// Executes a command that must be accepted. With `anonymous_tries_first`, checks before that an
+    /// anonymous caller is refused.
     pub async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
-        if self.strangers_try && !is_open_to_all(&command) {
+        if self.anonymous_tries_first && !is_open_to_all(&command) {
             self.refused(Caller::ANONYMOUS, command.clone()).await?;
         }
         let outcomes = self.act(vec![(caller, command)]).await?;
         let refusals: Vec<Refusal> = outcomes.into_iter().filter_map(Result::err).collect();
-        prop_assert_eq!(refusals, [], "the caller may do this: {}", self.latest());
+        prop_assert_eq!(refusals, [], "the caller may execute this: {}", self.latest());
         Ok(())
     }
 
     pub async fn refused(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
         let outcomes = self.act(vec![(caller, command)]).await?;
-        prop_assert!(outcomes.iter().all(Result::is_err), "this is refused: {}", self.latest());
+        prop_assert!(outcomes.iter().all(Result::is_err), "this must be refused: {}", self.latest());
         Ok(())
     }
 }
 
-/// Whether the evidence is in the command itself, so that nobody has to be signed in.
+/// Whether an anonymous caller may execute the command, because the command itself contains the credential.
 fn is_open_to_all(command: &Command) -> bool {
     matches!(
         command,

@@ -1,7 +1,7 @@
-//! One run: a hub on each store, side by side.
+//! One differential run: a hub on each store, driven by the same steps.
 
-use super::asks::{Ask, Step};
-use super::coverage::{Coverage, GIVEN_UP};
+use super::asks::{RandomCommand, Step};
+use super::coverage::{Coverage, DEAD_MAIL};
 use super::invariants;
 use super::picture::Picture;
 use super::world::World;
@@ -19,27 +19,29 @@ const MORNING: Time = Time(1_700_000_000_000_000);
 pub struct Run {
     pub world: World,
     pub coverage: Coverage,
-    /// Whether an outsider tries first whatever must be done.
-    pub strangers_try: bool,
-    /// The oracle first.
-    houses: Vec<(&'static str, TestHub)>,
-    seen: Seq,
+    /// Whether an anonymous caller tries every command of the script first and must be refused.
+    pub anonymous_tries_first: bool,
+    /// Name and hub of each store. The first is the in-memory oracle.
+    hubs: Vec<(&'static str, TestHub)>,
+    last_seq: Seq,
     trace: Vec<String>,
 }
 
 impl Run {
     pub fn open() -> Self {
-        // A store that chooses its own epoch gives it to the others, so that positions compare.
+        // Stores that choose their own epoch come first and the others take it over, so that positions are
+        // equal.
         let mut epoch = Epoch(0xa11ce);
-        let mut houses = Vec::new();
+        let mut hubs = Vec::new();
         for (index, kind) in kinds().iter().enumerate().rev() {
-            let home = (kind.make)(epoch);
-            epoch = home.open().0.head().unwrap().epoch;
-            // The oracle decides each command by itself: sharing a commit must change nothing.
-            let group = if index == 0 { 1 } else { Limits::default().max_commit_batch };
-            // Few enough to be reached; the index is anywhere between nothing and everything when it is asked.
+            let fixture = (kind.make)(epoch);
+            epoch = fixture.open().0.head().unwrap().epoch;
+            // The oracle commits each command alone: sharing a commit must not change any result.
+            let max_commit_batch = if index == 0 { 1 } else { Limits::default().max_commit_batch };
+            // Small limits, so that the commands reach them; `unindexed` leaves the search index partly
+            // filled.
             let limits = Limits {
-                max_commit_batch: group,
+                max_commit_batch,
                 reactions: 2,
                 pins: 2,
                 bookmarks: 2,
@@ -48,35 +50,35 @@ impl Run {
             };
             let project_roots = vec!["/srv".into()];
             let limits = Limits { search_timeout: Duration::MAX, project_roots, ..limits };
-            houses.insert(0, (kind.name, TestHub::with_limits(home, MORNING, limits)));
+            hubs.insert(0, (kind.name, TestHub::with_limits(fixture, MORNING, limits)));
         }
         let (world, coverage) = (World::new(MORNING), Coverage::default());
-        Self { world, coverage, strangers_try: false, houses, seen: Seq(0), trace: Vec::new() }
+        Self { world, coverage, anonymous_tries_first: false, hubs, last_seq: Seq(0), trace: Vec::new() }
     }
 
     pub async fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Asks(asks) => {
-                let asks = asks.iter().map(|ask| self.resolve(ask)).collect();
-                self.act(asks).await?;
+            Step::Commands(commands) => {
+                let commands = commands.iter().map(|command| self.resolve(command)).collect();
+                self.act(commands).await?;
             }
             Step::Retry(choice) => {
-                let ask = self.world.posted[usize::from(choice) % self.world.posted.len()].clone();
-                self.act(vec![ask]).await?;
+                let posted = self.world.posted[usize::from(choice) % self.world.posted.len()].clone();
+                self.act(vec![posted]).await?;
             }
             Step::MoveClock(seconds) => {
                 self.move_clock(seconds);
             }
-            Step::Neglect(ask) => {
-                let ask = self.resolve(&ask);
+            Step::Neglect(command) => {
+                let resolved = self.resolve(&command);
                 for _ in 0..6 {
-                    self.act(vec![ask.clone()]).await?;
+                    self.act(vec![resolved.clone()]).await?;
                     self.move_clock(1);
                 }
             }
             Step::Restart => {
                 self.trace.push("restart".into());
-                for (_, test_hub) in &mut self.houses {
+                for (_, test_hub) in &mut self.hubs {
                     test_hub.restart().await;
                 }
                 self.compare().await?;
@@ -85,18 +87,18 @@ impl Run {
         Ok(())
     }
 
-    /// Who asks for what, as things stand.
-    pub fn resolve(&mut self, ask: &Ask) -> (Caller, Command) {
-        let (_, oracle) = &self.houses[0];
-        ask.resolve(&mut self.world, oracle)
+    /// Builds the command and picks its caller from the oracle's current state.
+    pub fn resolve(&mut self, command: &RandomCommand) -> (Caller, Command) {
+        let (_, oracle) = &self.hubs[0];
+        command.resolve(&mut self.world, oracle)
     }
 
-    /// The hub whose answers the others are compared with.
+    /// The hub on the in-memory store, which the others are compared with.
     pub fn oracle(&self) -> &TestHub {
-        &self.houses[0].1
+        &self.hubs[0].1
     }
 
-    /// What was done last.
+    /// The last entry of the trace.
     pub fn latest(&self) -> &str {
         self.trace.last().map_or("", |last| last)
     }
@@ -104,47 +106,51 @@ impl Run {
     pub fn move_clock(&mut self, seconds: i64) {
         self.world.now = Time(self.world.now.0 + seconds * 1_000_000);
         self.trace.push(format!("the clock moves by {seconds} s"));
-        self.houses.iter().for_each(|(_, test_hub)| test_hub.clock.set(self.world.now));
+        self.hubs.iter().for_each(|(_, test_hub)| test_hub.clock.set(self.world.now));
     }
 
-    /// Has every hub do the same; outcomes and news must be those of the first.
-    pub async fn act(&mut self, asks: Vec<(Caller, Command)>) -> Result<Vec<CommandResult>, TestCaseError> {
+    /// Executes the same commands on every hub and checks that results and published events equal the
+    /// oracle's.
+    pub async fn act(
+        &mut self,
+        commands: Vec<(Caller, Command)>,
+    ) -> Result<Vec<CommandResult>, TestCaseError> {
         self.trace
-            .extend(asks.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
+            .extend(commands.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
         let mut expected: Option<(Vec<CommandResult>, Vec<LoggedEvent>)> = None;
-        for (name, test_hub) in &self.houses {
+        for (name, test_hub) in &self.hubs {
             let mut receipts = Vec::new();
-            for (caller, command) in &asks {
+            for (caller, command) in &commands {
                 receipts.push(test_hub.hub().submit(caller, command.clone()).await);
             }
             let mut outcomes = Vec::new();
             for receipt in receipts {
                 outcomes.push(receipt.await);
             }
-            let news = test_hub.news();
-            if asks.len() == 1 {
-                let tail = test_hub.read(|s| s.tail(self.seen, usize::MAX));
+            let published = test_hub.published();
+            if commands.len() == 1 {
+                let tail = test_hub.read(|s| s.tail(self.last_seq, usize::MAX));
                 prop_assert_eq!(
-                    &as_logged(&news),
+                    &as_logged(&published),
                     &as_logged(&tail),
-                    "{}: the log tells what was announced",
+                    "{}: the log returns the published events",
                     name
                 );
             }
             match &expected {
-                None => expected = Some((outcomes, news)),
-                Some((first_outcomes, first_news)) => {
-                    prop_assert_eq!(first_outcomes, &outcomes, "outcomes of memory and {}", name);
-                    prop_assert_eq!(first_news, &news, "news of memory and {}", name);
+                None => expected = Some((outcomes, published)),
+                Some((first_outcomes, first_published)) => {
+                    prop_assert_eq!(first_outcomes, &outcomes, "results of memory and {}", name);
+                    prop_assert_eq!(first_published, &published, "published events of memory and {}", name);
                 }
             }
         }
-        let (outcomes, news) = expected.expect("there is a first store");
-        for logged_event in &news {
-            prop_assert_eq!(logged_event.seq, self.seen.next(), "news follow each other without a hole");
-            self.seen = logged_event.seq;
+        let (outcomes, published) = expected.expect("there is at least one store");
+        for logged_event in &published {
+            prop_assert_eq!(logged_event.seq, self.last_seq.next(), "published events are gap-free");
+            self.last_seq = logged_event.seq;
         }
-        for ((caller, command), outcome) in asks.iter().zip(&outcomes) {
+        for ((caller, command), outcome) in commands.iter().zip(&outcomes) {
             self.coverage.count(command, outcome);
             if let Ok(receipt) = outcome {
                 self.world.learn(caller, command, receipt);
@@ -153,16 +159,16 @@ impl Run {
         Ok(outcomes)
     }
 
-    /// Everything that can be read must be the same, and keep the promises.
+    /// Checks that everything readable equals the oracle's, and that the invariants hold.
     pub async fn compare(&mut self) -> Result<(), TestCaseError> {
         let mut first: Option<Picture> = None;
-        for (name, test_hub) in &self.houses {
+        for (name, test_hub) in &self.hubs {
             let picture = Picture::of(test_hub, &self.world).await;
             invariants::check(&picture)?;
             match &first {
                 None => {
                     if picture.dead_letters.iter().any(|letter| letter.mailbox.is_some()) {
-                        self.coverage.note(GIVEN_UP);
+                        self.coverage.note(DEAD_MAIL);
                     }
                     first = Some(picture);
                 }
@@ -172,22 +178,22 @@ impl Run {
         Ok(())
     }
 
-    /// Ends every hub; gives what was done.
+    /// Closes every hub and returns the trace of executed commands.
     pub async fn close(mut self) -> String {
-        for (_, test_hub) in &mut self.houses {
+        for (_, test_hub) in &mut self.hubs {
             test_hub.close().await;
         }
         self.trace.join("\n")
     }
 }
 
-/// Who was in a removed room is told once, and not kept; nor is what its agents, or those that were removed, waited for,
-/// nor who sees a person or an agent.
-fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
-    // The agents of somebody who is removed leave every room.
-    let with_owner = news.iter().any(|logged_event| matches!(logged_event.event, Event::UserRemoved(_)));
-    let gone = |approval: &Approval| {
-        news.iter().any(|logged_event| match &logged_event.event {
+/// Removes from published events what the log does not store: the members of a removed room, the approvals of
+/// removed rooms and agents, and the audiences of user and agent events.
+fn as_logged(published: &[LoggedEvent]) -> Vec<LoggedEvent> {
+    // The agents of a removed user leave every room.
+    let with_owner = published.iter().any(|logged_event| matches!(logged_event.event, Event::UserRemoved(_)));
+    let is_removed = |approval: &Approval| {
+        published.iter().any(|logged_event| match &logged_event.event {
             Event::RoomRemoved { room, .. } => *room == approval.room,
             Event::AgentRemoved { agent, .. } => *agent == approval.agent,
             Event::MembersChanged { change: MemberChange::Removed(member), .. } => {
@@ -196,8 +202,8 @@ fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
             _ => false,
         })
     };
-    let forget = |logged_event: &LoggedEvent| match &logged_event.event {
-        Event::ApprovalDecided(approval) if gone(approval) => {
+    let strip = |logged_event: &LoggedEvent| match &logged_event.event {
+        Event::ApprovalDecided(approval) if is_removed(approval) => {
             LoggedEvent { event: Event::Tombstone, ..logged_event.clone() }
         }
         Event::RoomRemoved { room, .. } => {
@@ -205,18 +211,18 @@ fn as_logged(news: &[LoggedEvent]) -> Vec<LoggedEvent> {
             LoggedEvent { event, ..logged_event.clone() }
         }
         Event::AgentChanged { agent, .. } => {
-            let event = Event::AgentChanged { agent: agent.clone(), circle: Default::default() };
+            let event = Event::AgentChanged { agent: agent.clone(), audience: Default::default() };
             LoggedEvent { event, ..logged_event.clone() }
         }
         Event::UserChanged { user, .. } => {
-            let event = Event::UserChanged { user: user.clone(), circle: Default::default() };
+            let event = Event::UserChanged { user: user.clone(), audience: Default::default() };
             LoggedEvent { event, ..logged_event.clone() }
         }
         Event::AgentRemoved { agent, .. } => {
-            let event = Event::AgentRemoved { agent: agent.clone(), circle: Default::default() };
+            let event = Event::AgentRemoved { agent: agent.clone(), audience: Default::default() };
             LoggedEvent { event, ..logged_event.clone() }
         }
         _ => logged_event.clone(),
     };
-    news.iter().map(forget).collect()
+    published.iter().map(strip).collect()
 }

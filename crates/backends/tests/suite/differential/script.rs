@@ -1,8 +1,8 @@
-//! After the prelude: what reaches every other kind of command and every notable outcome, step by step.
+//! Script after the prelude: commands that cover every remaining kind and every notable outcome.
 
 use super::agents::{GATEWAYS, mailbox_of};
 use super::people::BACKUP_CODES;
-use super::prelude::{Cast, account, model, registration, sign_in, user_of};
+use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
 use parlor_model::command::{
     AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
@@ -19,37 +19,37 @@ use std::time::Duration;
 
 const NEVER: SecretHash = SecretHash([9; 32]);
 
-type Played = Result<(), TestCaseError>;
+type ScriptResult = Result<(), TestCaseError>;
 
-pub async fn play(run: &mut Run, cast: &Cast) -> Played {
-    messages(run, cast).await?;
-    marks(run, cast).await?;
-    files(run, cast).await?;
-    approvals(run, cast).await?;
-    turns(run, cast).await?;
-    mail(run, cast).await?;
-    rooms(run, cast).await?;
-    tasks_and_missions(run, cast).await?;
-    models(run, cast).await?;
-    accounts(run, cast).await?;
-    sign_ins(run, cast).await?;
-    agents(run, cast).await?;
-    removals(run, cast).await?;
+pub async fn execute(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    messages(run, users).await?;
+    annotations(run, users).await?;
+    files(run, users).await?;
+    approvals(run, users).await?;
+    runs(run, users).await?;
+    mail(run, users).await?;
+    rooms(run, users).await?;
+    tasks_and_missions(run, users).await?;
+    models(run, users).await?;
+    accounts(run, users).await?;
+    sign_ins(run, users).await?;
+    agents(run, users).await?;
+    removals(run, users).await?;
     run.must(Caller::OPERATOR, Command::NoteBackup { through: Seq(7) }).await?;
     run.must(Caller::OPERATOR, Command::AppendNoop).await
 }
 
-/// Of Ann, who has Bob and Coder in it.
+/// Ann's room, with Bob and the agent `coder`.
 fn first_room(run: &Run) -> RoomId {
     run.world.rooms[0].clone()
 }
 
-/// Of Bob, who has Cyd and Writer in it.
+/// Bob's room, with Cyd and the agent `writer`.
 fn second_room(run: &Run) -> RoomId {
     run.world.rooms[1].clone()
 }
 
-/// Of Ann, with nobody but Idler in it.
+/// Ann's second room, with only the agent `idler`.
 fn quiet_room(run: &Run) -> RoomId {
     run.world.rooms[2].clone()
 }
@@ -74,16 +74,16 @@ fn post(room: RoomId, text: &str) -> Post {
 }
 
 fn newest(run: &Run) -> MessageId {
-    run.world.messages.last().expect("something was said").clone()
+    run.world.messages.last().expect("a message was posted").clone()
 }
 
-async fn messages(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, first) = (&cast.ann, first_room(run));
-    // Ann's first message, sent once more: by the same key, with the same words and then with others.
+async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, first) = (&users.ann, first_room(run));
+    // Ann's first message again with the same idempotency key: first with the same text, then with another.
     let (sender, command) = run.world.posted[0].clone();
     run.must(sender.clone(), command.clone()).await?;
-    let Command::Post(said) = command else { unreachable!("the first thing said is a post") };
-    run.refused(sender, Command::Post(Post { text: "other words".into(), ..said })).await?;
+    let Command::Post(first_post) = command else { unreachable!("the first posted command is a post") };
+    run.refused(sender, Command::Post(Post { text: "other words".into(), ..first_post })).await?;
 
     let deleted = Command::Post(Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") });
     run.must(ann.clone(), deleted.clone()).await?;
@@ -91,7 +91,7 @@ async fn messages(run: &mut Run, cast: &Cast) -> Played {
     run.must(ann.clone(), Command::Delete { message }).await?;
     run.must(ann.clone(), deleted).await?;
 
-    // Bob answered Ann in the prelude; an answer to his belongs to the thread of hers.
+    // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());
     run.must(ann.clone(), Command::Post(Post { reply_to, ..post(first.clone(), "indeed") })).await?;
     let message = newest(run);
@@ -105,12 +105,12 @@ async fn messages(run: &mut Run, cast: &Cast) -> Played {
     run.must(ann.clone(), rewind).await?;
     let chat = Command::Chat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
     run.must(ann.clone(), chat).await?;
-    run.must(cast.bob.clone(), Command::MarkRead { room: first }).await?;
-    run.must(cast.bob.clone(), Command::MarkAllRead).await
+    run.must(users.bob.clone(), Command::MarkRead { room: first }).await?;
+    run.must(users.bob.clone(), Command::MarkAllRead).await
 }
 
-async fn marks(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, message) = (&cast.ann, run.world.said[0].1.clone());
+async fn annotations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, message) = (&users.ann, run.world.said[0].1.clone());
     let react = |emoji: &str| Command::React { message: message.clone(), emoji: emoji.into() };
     run.must(ann.clone(), react("+1")).await?;
     run.must(ann.clone(), react("'\"")).await?;
@@ -120,26 +120,27 @@ async fn marks(run: &mut Run, cast: &Cast) -> Played {
     run.must(ann.clone(), Command::RemoveBookmark { message }).await
 }
 
-async fn files(run: &mut Run, cast: &Cast) -> Played {
-    let ann = &cast.ann;
+async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let ann = &users.ann;
     let attachments = vec![run.world.uploads[0].as_str().into()];
     run.must(ann.clone(), Command::Post(Post { attachments, ..post(first_room(run), "a cat") })).await?;
-    // Of two pictures of a person, the one that they do not show goes.
+    // Of two avatar uploads, the one that the profile does not show is released.
     for digest in [2, 3] {
         let file = File { name: "me.png".into(), media: MediaType::Png, size: 3 };
         let new = NewUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
         run.must(ann.clone(), Command::Upload(new)).await?;
     }
-    let shown = format!("/uploads/{}", run.world.uploads.last().expect("just sent"));
+    let shown = format!("/uploads/{}", run.world.uploads.last().expect("an upload was just created"));
     let changes =
         ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Some(Some(shown.into())) };
     run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
     run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
 }
 
-/// Of Coder's turn in the first room: the first is allowed for always, the second and the third are open.
-async fn approvals(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, bob) = (&cast.ann, &cast.bob);
+/// Decides the approvals of `coder`'s run in the first room. The prelude made the first one a rule; the
+/// second and the third are open.
+async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, bob) = (&users.ann, &users.bob);
     let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
     let deny = Command::DecideApproval(ApprovalDecision {
         approval: tool,
@@ -155,12 +156,12 @@ async fn approvals(run: &mut Run, cast: &Cast) -> Played {
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
     run.must(ann.clone(), Command::RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
-    let approval = ask(run, "in vain").await?;
+    let approval = ask(run, "expires").await?;
     run.must(Caller::OPERATOR, Command::ExpireApproval { approval }).await
 }
 
 async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> {
-    let asked = Command::AskApproval(NewApproval {
+    let request_approval = Command::AskApproval(NewApproval {
         run: run.world.runs[0].clone(),
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
@@ -170,47 +171,47 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
     });
-    run.must(Caller::OPERATOR, asked).await?;
-    Ok(run.world.approvals.last().expect("just asked").clone())
+    run.must(Caller::OPERATOR, request_approval).await?;
+    Ok(run.world.approvals.last().expect("an approval was just requested").clone())
 }
 
-async fn turns(run: &mut Run, cast: &Cast) -> Played {
+async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (first, running) = (first_room(run), run.world.runs[0].clone());
     let carry_out = Post { mentions: vec!["coder".into()], ..post(first.clone(), "carry it out") };
     let verdict = PlanDecision::Approve(carry_out);
-    run.must(cast.ann.clone(), Command::DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
+    run.must(users.ann.clone(), Command::DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
         .await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
     run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
-    let said = |text: &str| AgentReply {
+    let reply = |text: &str| AgentReply {
         message: None,
         text: text.into(),
         chunks: Vec::new(),
         target: None,
         claimed_depth: 0,
     };
-    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(said("done")) };
+    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
     run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    // What was said to Coder meanwhile: it begins with the first, and takes the second along.
-    let [next, another] = [0, 1].map(|number| waiting(run, &first)[number].clone());
+    // Two runs of `coder` were queued in the meantime: start the first and merge the second into it.
+    let [next, another] = [0, 1].map(|number| queued(run, &first)[number].clone());
     run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
     run.must(Caller::OPERATOR, Command::MergeRun { run: another, into: next.clone() }).await?;
-    // It is given up, and has something to say after all.
+    // The run is interrupted, and its reply arrives late.
     let finished = RunFinish { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
     run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    let late = Command::PostLateReply { agent: coder(), room: first, said: said("late"), run: Some(next) };
+    let late = Command::PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
     run.must(Caller::OPERATOR, late).await
 }
 
-/// Coder's turns in a room that have not begun, the oldest first.
-fn waiting(run: &Run, room: &RoomId) -> Vec<RunId> {
+/// Queued runs of `coder` in a room, oldest first.
+fn queued(run: &Run, room: &RoomId) -> Vec<RunId> {
     let open = run.oracle().read(|store| store.open_runs());
-    let waits = open.into_iter().filter(|open| open.agent == coder() && open.room == *room);
-    waits.filter(|open| open.state == RunState::Queued).map(|open| open.id.clone()).collect()
+    let of_coder = open.into_iter().filter(|open| open.agent == coder() && open.room == *room);
+    of_coder.filter(|open| open.state == RunState::Queued).map(|open| open.id.clone()).collect()
 }
 
-async fn mail(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, bob, root) = (&cast.ann, &cast.bob, &cast.root);
+async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, bob, root) = (&users.ann, &users.bob, &users.root);
     let route = |from: &str, path: &str, external_id: &str| {
         Command::Route(Route {
             from: from.into(),
@@ -234,10 +235,10 @@ async fn mail(run: &mut Run, cast: &Cast) -> Played {
         run.must(bob.clone(), take(&own, lease)).await?;
         run.move_clock(1);
     }
-    let lent = run.world.handed_out.iter().filter(|(mailbox, _)| *mailbox == own);
-    let messages = lent.map(|(_, message)| message.clone()).collect();
+    let leased = run.world.handed_out.iter().filter(|(mailbox, _)| *mailbox == own);
+    let messages = leased.map(|(_, message)| message.clone()).collect();
     run.must(bob.clone(), Command::Acknowledge { mailbox: own, messages }).await?;
-    // Taken on a lease again and again and never acknowledged, it is given up.
+    // Mail that is leased repeatedly and never acknowledged becomes dead.
     let neglected = mailbox_of(writer(), Some("main"));
     for _ in 0..6 {
         run.must(bob.clone(), take(&neglected, lease)).await?;
@@ -252,8 +253,8 @@ async fn mail(run: &mut Run, cast: &Cast) -> Played {
     run.refused(ann.clone(), Command::Unsubscribe { mailbox, pattern: own }).await
 }
 
-async fn rooms(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, bob, first, second) = (&cast.ann, &cast.bob, first_room(run), second_room(run));
+async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, bob, first, second) = (&users.ann, &users.bob, first_room(run), second_room(run));
     let changes = RoomChanges { name: Some("Den".into()), ..RoomChanges::default() };
     run.must(ann.clone(), Command::ChangeRoom { room: first.clone(), changes }).await?;
     let root = Some("/srv/a b".into());
@@ -262,15 +263,15 @@ async fn rooms(run: &mut Run, cast: &Cast) -> Played {
     run.must(bob.clone(), Command::Thaw { room: first.clone() }).await?;
     run.must(bob.clone(), Command::ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin })
         .await?;
-    let member = MemberId::User(user_of(&cast.cyd));
+    let member = MemberId::User(user_of(&users.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
     let change = Command::ChangeMember { room: second.clone(), member: member.clone(), role, description };
     run.must(bob.clone(), change).await?;
     run.must(bob.clone(), Command::RemoveMember { room: second, member }).await
 }
 
-async fn tasks_and_missions(run: &mut Run, cast: &Cast) -> Played {
-    let (bob, second) = (&cast.bob, second_room(run));
+async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (bob, second) = (&users.bob, second_room(run));
     let task = run.world.tasks[1].clone();
     let changes = TaskChanges { title: Some("Tidy up twice".into()), ..TaskChanges::default() };
     run.must(bob.clone(), Command::ChangeTask { task: task.clone(), changes }).await?;
@@ -284,8 +285,8 @@ async fn tasks_and_missions(run: &mut Run, cast: &Cast) -> Played {
     run.must(bob.clone(), Command::EndMission { room: second }).await
 }
 
-async fn models(run: &mut Run, cast: &Cast) -> Played {
-    let (root, ann) = (&cast.root, &cast.ann);
+async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (root, ann) = (&users.root, &users.ann);
     run.must(
         root.clone(),
         Command::CreateRouter(NewRouter { name: "Large".into(), shared: true, model: model() }),
@@ -301,8 +302,8 @@ async fn models(run: &mut Run, cast: &Cast) -> Played {
     run.must(root.clone(), Command::RemoveService { agent }).await
 }
 
-async fn accounts(run: &mut Run, cast: &Cast) -> Played {
-    let root = &cast.root;
+async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let root = &users.root;
     let settings = SettingChanges { name: Some(Some("Den".into())), ..SettingChanges::default() };
     run.must(root.clone(), Command::ChangeSettings(settings)).await?;
     run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
@@ -321,7 +322,7 @@ async fn accounts(run: &mut Run, cast: &Cast) -> Played {
     let pair = |code| Command::Pair { code, name: "laptop".into(), secret };
     run.refused(Caller::ANONYMOUS, pair(NEVER)).await?;
     run.must(Caller::ANONYMOUS, pair(code)).await?;
-    let key = run.world.keys.last().expect("just paired").clone();
+    let key = run.world.keys.last().expect("a key was just created").clone();
     run.must(dora.clone(), Command::RevokeKey { key }).await?;
 
     let change =
@@ -330,13 +331,13 @@ async fn accounts(run: &mut Run, cast: &Cast) -> Played {
     run.must(root.clone(), Command::RemoveUser { user: user_of(&dora) }).await
 }
 
-async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
-    let cyd = user_of(&cast.cyd);
+async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let cyd = user_of(&users.cyd);
     let expires_at = run.world.now.plus(Duration::from_secs(7 * 24 * 3600));
-    let device = |run: &mut Run, proven: &str| {
+    let device = |run: &mut Run, password_hash: &str| {
         Command::SignIn(NewSignIn {
             user: cyd.clone(),
-            verified_password_hash: proven.into(),
+            verified_password_hash: password_hash.into(),
             second: Some(SecondProof::Backup(SecretHash([BACKUP_CODES[0]; 32]))),
             refresh: run.world.new_secret(),
             device: "phone".into(),
@@ -349,16 +350,16 @@ async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
     let right = device(run, "first");
     run.must(Caller::ANONYMOUS, right).await?;
     let (sign_in, token) =
-        (run.world.sign_ins.last().cloned(), *run.world.tokens.last().expect("just given"));
+        (run.world.sign_ins.last().cloned(), *run.world.tokens.last().expect("a token was just issued"));
 
     let (next, after) = (run.world.new_secret(), run.world.new_secret());
     let refresh = |token, next| Command::Refresh { token, next, expires_at, grace: Duration::ZERO };
     run.refused(Caller::ANONYMOUS, refresh(NEVER, after)).await?;
     run.must(Caller::ANONYMOUS, refresh(token, next)).await?;
-    // The first token again: it was stolen, or its successor was.
+    // Reuse of the first refresh token means theft: the hub revokes the token family.
     run.must(Caller::ANONYMOUS, refresh(token, after)).await?;
-    let ended = Command::EndSignIn { sign_in: sign_in.expect("just signed in") };
-    run.refused(cast.cyd.clone(), ended).await?;
+    let ended = Command::EndSignIn { sign_in: sign_in.expect("the sign-in above succeeded") };
+    run.refused(users.cyd.clone(), ended).await?;
 
     let failed = |user| Command::SignInFailed {
         user: Some(user),
@@ -371,8 +372,8 @@ async fn sign_ins(run: &mut Run, cast: &Cast) -> Played {
     run.must(Caller::OPERATOR, Command::DropSecondFactor { user: cyd, verified_password_hash: None }).await
 }
 
-async fn agents(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, bob, gateway) = (&cast.ann, &cast.bob, GatewayId::stored(GATEWAYS[0]));
+async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, bob, gateway) = (&users.ann, &users.bob, GatewayId::stored(GATEWAYS[0]));
     let profile = AgentProfile { description: Some("writes code".into()), ..AgentProfile::default() };
     run.must(ann.clone(), Command::ChangeAgent { id: coder(), profile }).await?;
     let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
@@ -382,11 +383,11 @@ async fn agents(run: &mut Run, cast: &Cast) -> Played {
     run.must(ann.clone(), Command::DisconnectGateway { gateway }).await
 }
 
-async fn removals(run: &mut Run, cast: &Cast) -> Played {
-    let (ann, bob) = (&cast.ann, &cast.bob);
+async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, bob) = (&users.ann, &users.bob);
     run.must(ann.clone(), Command::RemoveAgent { id: AgentId::stored("idler") }).await?;
     run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
     run.must(bob.clone(), Command::RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
-    let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob is a person") };
+    let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
     run.must(bob.clone(), Command::EndSignIn { sign_in: sign_in.clone() }).await
 }

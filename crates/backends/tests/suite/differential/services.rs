@@ -1,4 +1,4 @@
-//! Models that answer as agents from within the hub.
+//! Random commands for services (models that the hub runs as agents).
 
 use super::asks::sealed_key;
 use super::dice::Dice;
@@ -47,7 +47,7 @@ pub fn remove(dice: &mut Dice, world: &mut World) -> Command {
     Command::RemoveService { agent: service(dice, world) }
 }
 
-/// One of them, or once in a while an agent that is none.
+/// A random service, or sometimes an agent that is not a service.
 fn service(dice: &mut Dice, world: &World) -> AgentId {
     let never = AgentId::stored("never");
     if dice.once_in(8) { dice.known(&world.agents, never) } else { dice.known(&world.services, never) }

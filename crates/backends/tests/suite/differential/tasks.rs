@@ -1,4 +1,4 @@
-//! What is asked about tasks.
+//! Random commands for tasks.
 
 use super::agents::agent;
 use super::asks::{NAMES, TEXTS, member, room};

@@ -1,4 +1,4 @@
-//! What the hub asks about turns: they begin, speak and end, some of them more than once.
+//! Random commands for runs and plans, including repeated starts and finishes of the same run.
 
 use super::agents::agent;
 use super::asks::{TEXTS, room};
@@ -16,7 +16,7 @@ fn run(dice: &mut Dice, world: &World) -> RunId {
     dice.known(&world.runs, RunId::stored("never"))
 }
 
-fn said(dice: &mut Dice) -> AgentReply {
+fn reply(dice: &mut Dice) -> AgentReply {
     let chunk = |dice: &mut Dice| Chunk {
         kind: dice.one_of(&[ChunkKind::Text, ChunkKind::ToolUse]),
         content: dice.one_of(&TEXTS).into(),
@@ -53,12 +53,12 @@ pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
         RunOutcome::Cancelled,
         RunOutcome::Interrupted,
     ]);
-    Command::FinishRun(RunFinish { run: run(dice, world), outcome, said: dice.maybe(said) })
+    Command::FinishRun(RunFinish { run: run(dice, world), outcome, said: dice.maybe(reply) })
 }
 
-pub fn say_late(dice: &mut Dice, world: &mut World) -> Command {
+pub fn post_late_reply(dice: &mut Dice, world: &mut World) -> Command {
     let run = dice.maybe(|dice| run(dice, world));
-    Command::PostLateReply { agent: agent(dice, world), room: room(dice, world), said: said(dice), run }
+    Command::PostLateReply { agent: agent(dice, world), room: room(dice, world), said: reply(dice), run }
 }
 
 pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
@@ -67,15 +67,15 @@ pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
     Command::ReportUsage { run: run(dice, world), usage }
 }
 
-pub fn tell_plan(dice: &mut Dice, world: &mut World) -> Command {
+pub fn update_plan(dice: &mut Dice, world: &mut World) -> Command {
     let any = run(dice, world);
-    // Most are of the newest turns, some of which run.
+    // Mostly for the newest run, which may be running.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
     Command::UpdatePlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
 }
 
-pub fn judge_plan(dice: &mut Dice, world: &mut World) -> Command {
+pub fn decide_plan(dice: &mut Dice, world: &mut World) -> Command {
     let any = (room(dice, world), agent(dice, world));
     let members = world.memberships.iter();
     let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();

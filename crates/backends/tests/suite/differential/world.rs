@@ -1,4 +1,4 @@
-//! What the test has heard of: every id that a receipt ever named, also of things gone since.
+//! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
@@ -22,22 +22,22 @@ pub struct World {
     pub rooms: Vec<RoomId>,
     pub memberships: Vec<(RoomId, MemberId)>,
     pub messages: Vec<MessageId>,
-    /// Those in rooms, and where.
+    /// Messages posted in a room, with the room.
     pub said: Vec<(RoomId, MessageId)>,
     pub uploads: Vec<UploadId>,
-    /// How each message came in.
+    /// Caller and command of each posted message, for retries.
     pub posted: Vec<(Caller, Command)>,
     pub agents: Vec<AgentId>,
     pub tasks: Vec<TaskId>,
     pub subscribed: Vec<(Mailbox, Pattern)>,
-    /// What was taken out of mailboxes, on a lease or for good.
+    /// Received mail, leased or delivered.
     pub handed_out: Vec<(Mailbox, MessageId)>,
     pub runs: Vec<RunId>,
     pub approvals: Vec<ApprovalId>,
-    /// With an agent that may be prompted for it.
+    /// Each mission with an agent that may be prompted for it.
     pub missions: Vec<(MissionId, AgentId)>,
     pub rules: Vec<(RoomId, AgentId, Box<str>)>,
-    made: u64,
+    secret_count: u64,
 }
 
 impl World {
@@ -69,7 +69,7 @@ impl World {
             approvals: Vec::new(),
             missions: Vec::new(),
             rules: Vec::new(),
-            made: 0,
+            secret_count: 0,
         }
     }
 
@@ -78,11 +78,11 @@ impl World {
         users.chain(self.agents.iter().cloned().map(MemberId::Agent)).collect()
     }
 
-    /// A secret that nobody had before, as random ones are.
+    /// Returns a secret that was not used before.
     pub fn new_secret(&mut self) -> SecretHash {
-        self.made += 1;
+        self.secret_count += 1;
         let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&self.made.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.secret_count.to_le_bytes());
         SecretHash(bytes)
     }
 
@@ -108,9 +108,9 @@ impl World {
                     self.secrets.push(*secret);
                 }
             }
-            Receipt::Invitation(made) => {
+            Receipt::Invitation(invitation) => {
                 if let Command::CreateInvitation(new) = command {
-                    self.invitations.push((made.id.clone(), new.secret));
+                    self.invitations.push((invitation.id.clone(), new.secret));
                 }
             }
             Receipt::Router(router) => learn(&mut self.routers, &router.id),
@@ -148,7 +148,7 @@ impl World {
             Receipt::Mission(mission) => {
                 let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
                 let members = members.filter_map(|(_, member)| member.agent().cloned());
-                let named = mission.agents.iter().map(|known| known.agent.clone());
+                let named = mission.agents.iter().map(|entry| entry.agent.clone());
                 self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
             Receipt::Task(task) => learn(&mut self.tasks, &task.id),

@@ -7,7 +7,7 @@ fn clock() -> Arc<dyn Clock> {
     Arc::new(crate::local::SystemClock)
 }
 
-fn said(seq: u64, length: usize) -> LoggedEvent {
+fn posted(seq: u64, length: usize) -> LoggedEvent {
     let message = Message {
         id: MessageId::stored(format!("m{seq}")),
         seq: Seq(seq),
@@ -35,11 +35,11 @@ fn said(seq: u64, length: usize) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
-/// Said on a path, with a copy for one mailbox.
+/// A message posted to a path, with a delivery to one mailbox.
 fn mailed(seq: u64) -> LoggedEvent {
-    let Event::MessagePosted { message, .. } = said(seq, 1).event else { unreachable!() };
-    let place = Destination::Path(Path::stored("slack/x"));
-    let message = Arc::new(Message { destination: place, ..Message::clone(&message) });
+    let Event::MessagePosted { message, .. } = posted(seq, 1).event else { unreachable!() };
+    let destination = Destination::Path(Path::stored("slack/x"));
+    let message = Arc::new(Message { destination, ..Message::clone(&message) });
     let copy = Delivery {
         message: message.id.clone(),
         mailbox: Mailbox::of(AgentId::stored("coder")),
@@ -51,50 +51,50 @@ fn mailed(seq: u64) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
-fn viewer(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
+fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
     Subscriber {
-        id: fanout.viewer_id(),
+        id: fanout.next_subscriber_id(),
         user: UserId::stored("ann"),
         principal: Principal::Operator,
-        egress: Arc::new(Plain),
+        egress: Arc::new(FixedEgress),
         outbox: outbox.clone(),
         present: false,
     }
 }
 
-fn kept(fanout: &Fanout) -> Vec<u64> {
-    fanout.state.lock().replay_buffer.iter().map(|kept| kept.logged_event.seq.0).collect()
+fn replayable(fanout: &Fanout) -> Vec<u64> {
+    fanout.state.lock().replay_buffer.iter().map(|replayable| replayable.logged_event.seq.0).collect()
 }
 
 #[test]
-fn what_is_kept_for_those_who_come_back_is_bounded_in_number_and_length() {
+fn the_replay_buffer_is_bounded_in_events_and_bytes() {
     let limits = Limits { recent_events: 3, recent_bytes: 100, ..Limits::default() };
     let fanout = Fanout::new(Epoch(1), Seq(0), &limits, clock());
-    fanout.publish(&[said(1, 1), said(2, 1), said(3, 1), said(4, 1)]);
-    assert_eq!(kept(&fanout), [2, 3, 4]);
-    fanout.publish(&[said(5, 99)]);
-    assert_eq!(kept(&fanout), [4, 5]);
+    fanout.publish(&[posted(1, 1), posted(2, 1), posted(3, 1), posted(4, 1)]);
+    assert_eq!(replayable(&fanout), [2, 3, 4]);
+    fanout.publish(&[posted(5, 99)]);
+    assert_eq!(replayable(&fanout), [4, 5]);
     let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
     let deleted = Event::MessageDeleted { room, message };
     fanout.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
-    assert_eq!((kept(&fanout).len(), fanout.state.lock().recent_bytes), (3, 1));
-    fanout.publish(&[said(7, 1000)]);
-    assert_eq!(kept(&fanout), [], "too long to keep at all");
+    assert_eq!((replayable(&fanout).len(), fanout.state.lock().recent_bytes), (3, 1));
+    fanout.publish(&[posted(7, 1000)]);
+    assert_eq!(replayable(&fanout), [], "longer than the whole buffer");
 }
 
 #[test]
-fn what_is_only_for_mailboxes_takes_no_place_from_what_happened_in_rooms() {
+fn mail_takes_no_space_in_the_replay_buffer() {
     let limits = Limits { recent_events: 2, ..Limits::default() };
     let fanout = Fanout::new(Epoch(1), Seq(0), &limits, clock());
-    fanout.publish(&[mailed(1), said(2, 1), mailed(3), mailed(4), mailed(5)]);
-    assert_eq!((kept(&fanout), fanout.state.lock().replay_floor), (vec![2], Seq(1)));
-    fanout.publish(&[said(6, 1), mailed(7), said(8, 1)]);
-    assert_eq!((kept(&fanout), fanout.state.lock().replay_floor), (vec![6, 8], Seq(3)));
+    fanout.publish(&[mailed(1), posted(2, 1), mailed(3), mailed(4), mailed(5)]);
+    assert_eq!((replayable(&fanout), fanout.state.lock().replay_floor), (vec![2], Seq(1)));
+    fanout.publish(&[posted(6, 1), mailed(7), posted(8, 1)]);
+    assert_eq!((replayable(&fanout), fanout.state.lock().replay_floor), (vec![6, 8], Seq(3)));
 }
 
-struct Plain;
+struct FixedEgress;
 
-impl Egress for Plain {
+impl Egress for FixedEgress {
     fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         Some(Bytes::from_static(b"event"))
     }
@@ -117,11 +117,11 @@ impl Egress for Plain {
 }
 
 #[test]
-fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
+fn a_replay_that_leaves_no_space_for_the_welcome_frame_is_read_from_the_store() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
-    fanout.publish(&[said(1, 1), said(2, 1)]);
+    fanout.publish(&[posted(1, 1), posted(2, 1)]);
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }, Bytes::new()));
-    let subscriber = viewer(&fanout, &outbox);
+    let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
     fanout
         .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
@@ -138,10 +138,10 @@ fn a_replay_that_leaves_no_room_for_its_answer_is_read_from_the_store() {
 }
 
 #[tokio::test]
-async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before_what_follows_it() {
+async fn mail_of_a_batch_is_one_buffer_per_subscriber_and_precedes_later_events() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }, Bytes::new()));
-    let subscriber = viewer(&fanout, &outbox);
+    let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
     fanout
         .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
@@ -149,7 +149,7 @@ async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before
         .unwrap();
     let mailbox = Mailbox::of(AgentId::stored("coder"));
     assert!(fanout.listen(id, mailbox, || Ok(true)).unwrap());
-    let removed = Event::AgentRemoved { agent: AgentId::stored("other"), circle: Arc::default() };
+    let removed = Event::AgentRemoved { agent: AgentId::stored("other"), audience: Arc::default() };
     fanout.publish(&[
         mailed(1),
         mailed(2),
@@ -157,7 +157,7 @@ async fn new_mail_of_a_batch_is_one_buffer_for_each_who_listens_and_comes_before
         mailed(4),
         mailed(5),
     ]);
-    let mut told = Vec::new();
-    outbox.take(&mut told, 9).await;
-    assert_eq!(told, [&b"greeting"[..], b"m1m2", b"m4m5"]);
+    let mut received = Vec::new();
+    outbox.take(&mut received, 9).await;
+    assert_eq!(received, [&b"greeting"[..], b"m1m2", b"m4m5"]);
 }

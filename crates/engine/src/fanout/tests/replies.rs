@@ -1,4 +1,5 @@
-//! Random joins, leaves, pauses and ends: what a viewer reads is what was said while it was there, and no more.
+//! Tests of streaming replies. With random joins, leaves, pauses and run ends, a subscriber receives exactly
+//! the chunks published while it was subscribed.
 
 use super::super::*;
 use parlor_model::{
@@ -7,13 +8,13 @@ use parlor_model::{
 use proptest::prelude::*;
 use std::task::{Context, Waker};
 
-const WIDE: ReplyLimits = ReplyLimits { chunks: 5000, bytes: 10 * 1024 * 1024 };
-const CAPS: OutboxLimits = OutboxLimits { bytes: 1 << 20, buffers: 4096 };
+const LIMITS: ReplyLimits = ReplyLimits { chunks: 5000, bytes: 10 * 1024 * 1024 };
+const OUTBOX: OutboxLimits = OutboxLimits { bytes: 1 << 20, buffers: 4096 };
 
-/// A door that writes a piece as `kind:content;`, and a `!` before what begins anew.
-struct Plain;
+/// An encoder that writes a chunk as `kind:content;`, with a `!` before the start of a reply.
+struct ChunkEgress;
 
-impl Egress for Plain {
+impl Egress for ChunkEgress {
     fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
         None
     }
@@ -37,7 +38,7 @@ impl Egress for Plain {
     }
 }
 
-struct House {
+struct TestFanout {
     fanout: Fanout,
     egress: Arc<dyn Egress>,
 }
@@ -47,16 +48,16 @@ struct Reader {
     outbox: Arc<Outbox>,
 }
 
-impl House {
+impl TestFanout {
     fn new() -> Self {
         let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), super::clock());
-        Self { fanout, egress: Arc::new(Plain) }
+        Self { fanout, egress: Arc::new(ChunkEgress) }
     }
 
-    fn reader(&self, caps: OutboxLimits) -> Reader {
-        let outbox = Arc::new(Outbox::new(caps, Bytes::new()));
+    fn reader(&self, limits: OutboxLimits) -> Reader {
+        let outbox = Arc::new(Outbox::new(limits, Bytes::new()));
         let subscriber = Subscriber {
-            id: self.fanout.viewer_id(),
+            id: self.fanout.next_subscriber_id(),
             user: UserId::stored("ann"),
             principal: Principal::Operator,
             egress: self.egress.clone(),
@@ -78,36 +79,37 @@ impl House {
     }
 
     fn joined(&self) -> Reader {
-        let reader = self.reader(CAPS);
+        let reader = self.reader(OUTBOX);
         self.join(&reader);
         reader
     }
 
-    fn turn(&self, run: &str, state: RunState) {
-        self.fanout.turn(&self::run(run, state));
+    fn set_run_state(&self, run: &str, state: RunState) {
+        self.fanout.apply_run(&self::run(run, state));
     }
 
-    fn speak(&self, run: &str, kind: ChunkKind, content: &str) -> Result<(), ChunkRejected> {
+    fn publish_chunk(&self, run: &str, kind: ChunkKind, content: &str) -> Result<(), ChunkRejected> {
         let chunk = Chunk { kind, content: content.into(), metadata: None };
-        self.fanout.publish_chunk(&RunId::stored(run), &MessageId::stored("m"), "Coder", &chunk, WIDE)
+        self.fanout.publish_chunk(&RunId::stored(run), &MessageId::stored("m"), "Coder", &chunk, LIMITS)
     }
 
-    fn say(&self, content: &str) {
-        self.speak("1", ChunkKind::Text, content).unwrap();
+    fn publish_text(&self, content: &str) {
+        self.publish_chunk("1", ChunkKind::Text, content).unwrap();
     }
 }
 
 impl Reader {
-    /// The next buffers, if any wait.
-    fn take(&self, most: usize) -> Vec<Bytes> {
+    /// The next queued buffers, if any.
+    fn take(&self, limit: usize) -> Vec<Bytes> {
         let mut out = Vec::new();
-        let taking =
-            Box::pin(self.outbox.take(&mut out, most)).as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let taking = Box::pin(self.outbox.take(&mut out, limit))
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
         assert_eq!(taking.is_ready(), !out.is_empty());
         out
     }
 
-    /// Waits for something to read.
+    /// Waits for queued bytes.
     fn wait(&self) -> String {
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -115,7 +117,7 @@ impl Reader {
         String::from_utf8(out.concat()).unwrap()
     }
 
-    /// Everything that waits.
+    /// All queued bytes.
     fn read(&self) -> String {
         let mut all = Vec::new();
         loop {
@@ -153,17 +155,17 @@ pub fn run(id: &str, state: RunState) -> Run {
     }
 }
 
-fn ended() -> RunState {
+fn complete() -> RunState {
     RunState::Ended(RunOutcome::Complete)
 }
 
 #[test]
-fn who_keeps_up_gets_each_piece_as_it_came_in_bytes_that_all_share() {
-    let house = House::new();
-    let (ann, ben) = (house.joined(), house.joined());
-    house.turn("1", RunState::Running);
-    for (piece, expected) in [("one ", "!text:one ;"), ("two", "text:two;")] {
-        house.say(piece);
+fn subscribers_that_keep_up_share_the_encoded_frame_of_each_chunk() {
+    let test = TestFanout::new();
+    let (ann, ben) = (test.joined(), test.joined());
+    test.set_run_state("1", RunState::Running);
+    for (chunk, expected) in [("one ", "!text:one ;"), ("two", "text:two;")] {
+        test.publish_text(chunk);
         let (first, second) = (ann.take(64), ben.take(64));
         assert_eq!((first.len(), &first[0][..]), (1, expected.as_bytes()));
         assert_eq!(first[0].as_ptr(), second[0].as_ptr(), "encoded once");
@@ -171,10 +173,10 @@ fn who_keeps_up_gets_each_piece_as_it_came_in_bytes_that_all_share() {
 }
 
 #[test]
-fn only_neighbours_that_flow_are_merged_and_only_while_they_wait() {
-    let house = House::new();
-    let ann = house.joined();
-    house.turn("1", RunState::Running);
+fn adjacent_mergeable_chunks_are_merged_while_they_are_queued() {
+    let test = TestFanout::new();
+    let ann = test.joined();
+    test.set_run_state("1", RunState::Running);
     use ChunkKind::{Error, Text, Thinking, ToolUse};
     for (kind, content) in [
         (Thinking, "h"),
@@ -185,33 +187,33 @@ fn only_neighbours_that_flow_are_merged_and_only_while_they_wait() {
         (ToolUse, "x"),
         (ToolUse, ""),
     ] {
-        house.speak("1", kind, content).unwrap();
+        test.publish_chunk("1", kind, content).unwrap();
     }
     assert_eq!(ann.read(), "!thinking:hm;text:ab;tool_use:x;tool_use:;");
-    house.speak("1", Error, "e").unwrap();
-    house.say("c");
+    test.publish_chunk("1", Error, "e").unwrap();
+    test.publish_text("c");
     assert_eq!(ann.read(), "error:e;text:c;");
     let with_metadata = Chunk { kind: Text, content: "d".into(), metadata: Some(Payload("{}".into())) };
     for _ in 0..2 {
         let (run, message) = (RunId::stored("1"), MessageId::stored("m"));
-        house.fanout.publish_chunk(&run, &message, "Coder", &with_metadata, WIDE).unwrap();
+        test.fanout.publish_chunk(&run, &message, "Coder", &with_metadata, LIMITS).unwrap();
     }
-    house.say("e");
+    test.publish_text("e");
     assert_eq!(ann.read(), "text:d;text:d;text:e;");
 }
 
 #[test]
-fn a_reader_that_does_not_read_loses_nothing_and_is_not_ended() {
-    let house = House::new();
-    let ann = house.reader(OutboxLimits { bytes: 100, buffers: 4 });
-    house.join(&ann);
-    house.turn("1", RunState::Running);
+fn a_stalled_subscriber_loses_no_chunk_and_is_not_closed() {
+    let test = TestFanout::new();
+    let ann = test.reader(OutboxLimits { bytes: 100, buffers: 4 });
+    test.join(&ann);
+    test.set_run_state("1", RunState::Running);
     let text: String = (0..30_000).map(|number| format!("{number} ")).collect();
-    for piece in text.as_bytes().chunks(7) {
-        house.say(std::str::from_utf8(piece).unwrap());
+    for chunk in text.as_bytes().chunks(7) {
+        test.publish_text(std::str::from_utf8(chunk).unwrap());
     }
     let some: usize = ann.take(64).iter().map(Bytes::len).sum();
-    assert!(some < 100_000, "a long reply comes at the pace of its reading: {some}");
+    assert!(some < 100_000, "a long reply is sent at the rate of the subscriber: {some}");
     let rest = ann.read();
     assert!(text.ends_with(rest.rsplit(':').next().unwrap().trim_end_matches(';')));
     assert_eq!(some + rest.len() - text.len(), "!".len() + 6 * text.len().div_ceil(32 * 1024));
@@ -219,101 +221,105 @@ fn a_reader_that_does_not_read_loses_nothing_and_is_not_ended() {
 }
 
 #[test]
-fn who_is_put_out_of_the_room_hears_nothing_of_what_follows() {
-    let house = House::new();
-    let ann = house.joined();
-    house.turn("1", RunState::Running);
-    house.say("before");
-    house.fanout.leave(ann.id, &room());
-    house.say(" after");
+fn a_removed_subscriber_receives_no_later_chunks() {
+    let test = TestFanout::new();
+    let ann = test.joined();
+    test.set_run_state("1", RunState::Running);
+    test.publish_text("before");
+    test.fanout.leave(ann.id, &room());
+    test.publish_text(" after");
     assert_eq!(ann.read(), "!text:before;");
 }
 
 #[test]
-fn joining_again_goes_on_and_coming_back_begins_anew() {
-    let house = House::new();
-    let ann = house.joined();
-    house.turn("1", RunState::Running);
-    house.say("one");
-    house.join(&ann);
-    house.say(" two");
+fn a_repeated_join_continues_and_a_rejoin_restarts_the_reply() {
+    let test = TestFanout::new();
+    let ann = test.joined();
+    test.set_run_state("1", RunState::Running);
+    test.publish_text("one");
+    test.join(&ann);
+    test.publish_text(" two");
     assert_eq!(ann.read(), "!text:one two;");
-    house.say(" three");
-    house.fanout.leave(ann.id, &room());
-    house.join(&ann);
+    test.publish_text(" three");
+    test.fanout.leave(ann.id, &room());
+    test.join(&ann);
     assert_eq!(ann.read(), "!text:one two three;");
 }
 
 #[test]
-fn what_is_over_is_read_to_its_end_and_goes_on_no_more() {
-    let house = House::new();
-    assert_eq!(house.speak("1", ChunkKind::Text, "x"), Err(ChunkRejected::Over), "it has not begun");
-    house.turn("1", RunState::Running);
-    let (ann, slow) = (house.joined(), house.reader(OutboxLimits { bytes: 8, buffers: 4 }));
-    house.join(&slow);
-    house.say("one ");
-    house.say("two");
-    let kept = house.fanout.finish(&RunId::stored("1"), None).unwrap();
+fn an_ended_reply_is_delivered_completely_and_rejects_chunks() {
+    let test = TestFanout::new();
+    assert_eq!(
+        test.publish_chunk("1", ChunkKind::Text, "x"),
+        Err(ChunkRejected::Over),
+        "the run has not started"
+    );
+    test.set_run_state("1", RunState::Running);
+    let (ann, slow) = (test.joined(), test.reader(OutboxLimits { bytes: 8, buffers: 4 }));
+    test.join(&slow);
+    test.publish_text("one ");
+    test.publish_text("two");
+    let kept = test.fanout.finish(&RunId::stored("1"), None).unwrap();
     assert_eq!((&*kept.0, kept.1.len()), ("one two", 1));
-    house.turn("1", ended());
-    assert_eq!(house.speak("1", ChunkKind::Text, "x"), Err(ChunkRejected::Over));
-    assert_eq!(house.fanout.finish(&RunId::stored("1"), None), None);
+    test.set_run_state("1", complete());
+    assert_eq!(test.publish_chunk("1", ChunkKind::Text, "x"), Err(ChunkRejected::Over));
+    assert_eq!(test.fanout.finish(&RunId::stored("1"), None), None);
     assert_eq!(ann.read(), "!text:one two;");
-    assert_eq!(slow.read(), "", "the message that follows has all of it");
-    assert_eq!(house.joined().read(), "");
+    assert_eq!(slow.read(), "", "the message that follows contains the whole reply");
+    assert_eq!(test.joined().read(), "");
 }
 
 #[test]
-fn an_agent_or_a_room_that_is_gone_says_nothing_more() {
-    let gone = [
-        Event::AgentRemoved { agent: AgentId::stored("coder"), circle: Arc::default() },
+fn replies_of_a_removed_agent_or_room_are_dropped() {
+    let removals = [
+        Event::AgentRemoved { agent: AgentId::stored("coder"), audience: Arc::default() },
         Event::RoomRemoved { room: room(), people: Arc::new([]) },
     ];
-    for event in gone {
-        let house = House::new();
-        house.turn("1", RunState::Running);
-        house.say("one");
-        house.fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
-        assert_eq!(house.speak("1", ChunkKind::Text, "two"), Err(ChunkRejected::Over));
-        assert_eq!(house.joined().read(), "");
+    for event in removals {
+        let test = TestFanout::new();
+        test.set_run_state("1", RunState::Running);
+        test.publish_text("one");
+        test.fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
+        assert_eq!(test.publish_chunk("1", ChunkKind::Text, "two"), Err(ChunkRejected::Over));
+        assert_eq!(test.joined().read(), "");
     }
 }
 
 #[test]
-fn what_is_too_long_is_not_said() {
-    let house = House::new();
-    let ann = house.joined();
-    house.turn("1", RunState::Running);
+fn a_chunk_beyond_the_reply_limits_is_rejected() {
+    let test = TestFanout::new();
+    let ann = test.joined();
+    test.set_run_state("1", RunState::Running);
     let chunk = Chunk { kind: ChunkKind::Text, content: "long".into(), metadata: None };
     let bounds = ReplyLimits { chunks: 1, bytes: 3 };
     let (run, message) = (RunId::stored("1"), MessageId::stored("m"));
-    let said = house.fanout.publish_chunk(&run, &message, "Coder", &chunk, bounds);
-    assert_eq!((said, ann.read().as_str()), (Err(ChunkRejected::TooLong), ""));
+    let published = test.fanout.publish_chunk(&run, &message, "Coder", &chunk, bounds);
+    assert_eq!((published, ann.read().as_str()), (Err(ChunkRejected::TooLong), ""));
 }
 
 #[test]
-fn whoever_joins_while_an_agent_speaks_has_the_whole_text_in_the_end() {
+fn a_late_joiner_receives_the_whole_reply() {
     const PIECES: usize = 4000;
-    let house = House::new();
-    house.turn("1", RunState::Running);
+    let test = TestFanout::new();
+    test.set_run_state("1", RunState::Running);
     let expected: String = (0..PIECES).map(|number| format!("{number},")).collect();
     let last = format!(",{},", PIECES - 1);
     std::thread::scope(|scope| {
         let mut readers = Vec::new();
         for number in 0..PIECES {
             if number % 250 == 0 {
-                let (house, last) = (&house, &last);
+                let (test, last) = (&test, &last);
                 readers.push(scope.spawn(move || {
-                    let reader = house.reader(CAPS);
-                    house.join(&reader);
-                    let mut heard = String::new();
-                    while !heard.ends_with(last) {
-                        heard.push_str(&spoken(&reader.wait()));
+                    let reader = test.reader(OUTBOX);
+                    test.join(&reader);
+                    let mut received = String::new();
+                    while !received.ends_with(last) {
+                        received.push_str(&texts(&reader.wait()));
                     }
-                    heard
+                    received
                 }));
             }
-            house.say(&format!("{number},"));
+            test.publish_text(&format!("{number},"));
         }
         for reader in readers {
             assert_eq!(reader.join().unwrap(), expected);
@@ -321,10 +327,10 @@ fn whoever_joins_while_an_agent_speaks_has_the_whole_text_in_the_end() {
     });
 }
 
-/// The texts of what was read, which never begins anew.
-fn spoken(read: &str) -> String {
+/// The concatenated texts of the frames, in which the reply starts only once.
+fn texts(read: &str) -> String {
     read.split_terminator(';')
-        .map(|piece| piece.trim_start_matches('!').trim_start_matches("text:"))
+        .map(|chunk| chunk.trim_start_matches('!').trim_start_matches("text:"))
         .collect()
 }
 
@@ -333,7 +339,7 @@ enum Step {
     Say { run: usize, kind: ChunkKind, length: usize },
     Join(usize),
     Leave(usize),
-    Take { reader: usize, most: usize },
+    Take { reader: usize, limit: usize },
     End(usize),
 }
 
@@ -343,16 +349,16 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (0..2usize, kind, 1..4usize).prop_map(|(run, kind, length)| Step::Say { run, kind, length }),
         4 => (0..3usize).prop_map(Step::Join),
         2 => (0..3usize).prop_map(Step::Leave),
-        6 => (0..3usize, 1..3usize).prop_map(|(reader, most)| Step::Take { reader, most }),
+        6 => (0..3usize, 1..3usize).prop_map(|(reader, limit)| Step::Take { reader, limit }),
         1 => (0..2usize).prop_map(Step::End),
     ]
 }
 
-/// Pieces as one has them, neighbours that flow together as one.
+/// Received chunks, with adjacent ones of the same mergeable kind joined.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Pieces(Vec<(String, String)>);
+struct ReceivedChunks(Vec<(String, String)>);
 
-impl Pieces {
+impl ReceivedChunks {
     fn add(&mut self, first: bool, kind: &str, content: &str) {
         if first {
             self.0.clear();
@@ -368,12 +374,12 @@ impl Pieces {
     }
 }
 
-/// Sorts what was read by the reply it belongs to, which shows in the letters.
-fn hear(heard: &mut [Pieces], read: &str) {
-    for piece in read.split_terminator(';') {
-        let (begin, content) = piece.split_once(':').unwrap();
+/// Assigns the chunks to their replies by letter case: lower case is run 0, upper case run 1.
+fn collect(received: &mut [ReceivedChunks], read: &str) {
+    for chunk in read.split_terminator(';') {
+        let (begin, content) = chunk.split_once(':').unwrap();
         let of = usize::from(content.starts_with(|letter: char| letter.is_ascii_uppercase()));
-        heard[of].add(begin.starts_with('!'), begin.trim_start_matches('!'), content);
+        received[of].add(begin.starts_with('!'), begin.trim_start_matches('!'), content);
     }
 }
 
@@ -381,64 +387,64 @@ proptest! {
     #![proptest_config(parlor_seed::proptest_config())]
 
     #[test]
-    fn what_is_heard_is_what_was_said_while_one_was_there(steps in prop::collection::vec(step(), 0..150)) {
-        let house = House::new();
-        let readers: Vec<Reader> = (0..3).map(|_| house.reader(CAPS)).collect();
-        let (mut here, mut over) = ([false; 3], [false; 2]);
-        let mut said = vec![Pieces::default(); 2];
-        let mut heard = vec![said.clone(); 3];
-        let mut expected = heard.clone();
-        // Who had left when a reply ended may have less of it.
-        let mut gone = [[false; 2]; 3];
+    fn subscribers_receive_the_chunks_published_while_subscribed(steps in prop::collection::vec(step(), 0..150)) {
+        let test = TestFanout::new();
+        let readers: Vec<Reader> = (0..3).map(|_| test.reader(OUTBOX)).collect();
+        let (mut subscribed, mut ended) = ([false; 3], [false; 2]);
+        let mut published = vec![ReceivedChunks::default(); 2];
+        let mut received = vec![published.clone(); 3];
+        let mut expected = received.clone();
+        // A subscriber that had left when a reply ended may have received only a prefix.
+        let mut left_early = [[false; 2]; 3];
         let mut letters = ('a'..='z').cycle();
         for run in ["0", "1"] {
-            house.turn(run, RunState::Running);
+            test.set_run_state(run, RunState::Running);
         }
         for step in steps {
             match step {
                 Step::Say { run, kind, length } => {
                     let content: String = letters.by_ref().take(length).collect();
                     let content = if run == 0 { content } else { content.to_uppercase() };
-                    let result = house.speak(&run.to_string(), kind, &content);
-                    prop_assert_eq!(result.is_err(), over[run]);
-                    if !over[run] {
-                        said[run].add(false, kind.as_str(), &content);
-                        for reader in (0..3).filter(|reader| here[*reader]) {
-                            expected[reader][run] = said[run].clone();
+                    let result = test.publish_chunk(&run.to_string(), kind, &content);
+                    prop_assert_eq!(result.is_err(), ended[run]);
+                    if !ended[run] {
+                        published[run].add(false, kind.as_str(), &content);
+                        for reader in (0..3).filter(|reader| subscribed[*reader]) {
+                            expected[reader][run] = published[run].clone();
                         }
                     }
                 }
                 Step::Join(reader) => {
-                    house.join(&readers[reader]);
-                    here[reader] = true;
-                    for run in (0..2).filter(|run| !over[*run]) {
-                        expected[reader][run] = said[run].clone();
+                    test.join(&readers[reader]);
+                    subscribed[reader] = true;
+                    for run in (0..2).filter(|run| !ended[*run]) {
+                        expected[reader][run] = published[run].clone();
                     }
                 }
                 Step::Leave(reader) => {
-                    house.fanout.leave(readers[reader].id, &room());
-                    here[reader] = false;
+                    test.fanout.leave(readers[reader].id, &room());
+                    subscribed[reader] = false;
                 }
-                Step::Take { reader, most } => {
-                    let bytes = readers[reader].take(most).concat();
-                    hear(&mut heard[reader], std::str::from_utf8(&bytes).unwrap());
+                Step::Take { reader, limit } => {
+                    let bytes = readers[reader].take(limit).concat();
+                    collect(&mut received[reader], std::str::from_utf8(&bytes).unwrap());
                 }
                 Step::End(run) => {
-                    house.turn(&run.to_string(), ended());
-                    for reader in (0..3).filter(|reader| !here[*reader] && !over[run]) {
-                        gone[reader][run] = true;
+                    test.set_run_state(&run.to_string(), complete());
+                    for reader in (0..3).filter(|reader| !subscribed[*reader] && !ended[run]) {
+                        left_early[reader][run] = true;
                     }
-                    over[run] = true;
+                    ended[run] = true;
                 }
             }
         }
         for reader in 0..3 {
-            hear(&mut heard[reader], &readers[reader].read());
+            collect(&mut received[reader], &readers[reader].read());
             for run in 0..2 {
-                if gone[reader][run] {
-                    prop_assert!(expected[reader][run].text().starts_with(&heard[reader][run].text()));
+                if left_early[reader][run] {
+                    prop_assert!(expected[reader][run].text().starts_with(&received[reader][run].text()));
                 } else {
-                    prop_assert_eq!(&heard[reader][run], &expected[reader][run]);
+                    prop_assert_eq!(&received[reader][run], &expected[reader][run]);
                 }
             }
         }

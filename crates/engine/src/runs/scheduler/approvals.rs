@@ -1,43 +1,45 @@
-//! Agents that ask: in which turn they do, and who hears the answer.
+//! Approvals in the scheduler: the run that an approval belongs to, and the delivery of decisions to
+//! gateways.
 
 use super::{Host, Scheduler};
 use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// In which turn an agent asks something.
+/// The run in which an agent requests an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunForApproval {
     In(RunId),
-    /// In one that was stopped.
+    /// The run was stopped: the request is withdrawn.
     Stopped,
-    /// In none.
+    /// The agent has no active run in the room.
     NoRun,
 }
 
 impl Scheduler {
-    /// The turn in which an agent asks something in a room: it is alive, whatever was thought of it.
-    pub fn asks(&mut self, agent: &AgentId, room: &RoomId) -> RunForApproval {
+    /// Finds the run in which an agent requests an approval in a room. The request proves that the agent is
+    /// alive, so it ends the grace period of that run.
+    pub fn run_for_approval(&mut self, agent: &AgentId, room: &RoomId) -> RunForApproval {
         let runs = self.runs_of.get(agent).into_iter().flatten();
-        let mut asks = RunForApproval::NoRun;
+        let mut found = RunForApproval::NoRun;
         for run in runs {
             let Some(live) = self.running.get_mut(run).filter(|live| live.room == *room) else { continue };
             if live.ending.is_none() {
                 live.lost_since = None;
                 return RunForApproval::In(run.clone());
             }
-            asks = RunForApproval::Stopped;
+            found = RunForApproval::Stopped;
         }
         let stopped = self.stopped.contains_key(&(agent.clone(), room.clone()));
-        if stopped { RunForApproval::Stopped } else { asks }
+        if stopped { RunForApproval::Stopped } else { found }
     }
 
-    /// A question that was open when nobody was here to answer: its time is over.
+    /// Expires an approval immediately. Used at start-up for approvals that were open when the hub stopped.
     pub fn close_question(&mut self, approval: &Approval, now: Instant) {
-        self.pending_approvals.asked(approval, Duration::ZERO, now);
+        self.pending_approvals.add(approval, Duration::ZERO, now);
     }
 
-    pub fn forget_question(&mut self, approval: &ApprovalId) {
+    pub fn forget_approval(&mut self, approval: &ApprovalId) {
         self.pending_approvals.forget(approval);
     }
 
@@ -49,34 +51,35 @@ impl Scheduler {
         self.pending_approvals.overdue(now)
     }
 
-    /// Only the gateway that asked, while it hosts the agent, hears the answer.
-    pub(super) fn hand_answers_out(&mut self) {
-        let Self { pending_approvals, seats, links, answers, .. } = self;
+    /// Queues decisions for sending. A decision goes only to the gateway that requested the approval, and
+    /// only while that gateway hosts the agent.
+    pub(super) fn queue_decisions(&mut self) {
+        let Self { pending_approvals, online_agents, links, decisions_to_send, .. } = self;
         let host = |approval: &Approval| {
-            let link = seats.get(&approval.agent)?.link;
-            links.get(&link).filter(|found| found.gateway == approval.gateway).map(|_| link)
+            let connection = online_agents.get(&approval.agent)?.connection;
+            links.get(&connection).filter(|found| found.gateway == approval.gateway).map(|_| connection)
         };
         for approval in pending_approvals.take_deliverable(|approval| host(approval).is_some()) {
-            answers.extend(host(&approval).map(|link| (link, approval)));
+            decisions_to_send.extend(host(&approval).map(|connection| (connection, approval)));
         }
     }
 
-    pub fn take_answers(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
-        let mut told = Vec::new();
-        for (link, approval) in std::mem::take(&mut self.answers) {
-            match self.host(link) {
-                Some(host) => told.push((host, approval)),
-                // It went just now, and may be back.
+    pub fn take_decisions(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
+        let mut decisions = Vec::new();
+        for (connection, approval) in std::mem::take(&mut self.decisions_to_send) {
+            match self.host(connection) {
+                Some(host) => decisions.push((host, approval)),
+                // The connection was just lost: keep the decision for when the gateway reconnects.
                 None => self.pending_approvals.decided(&approval),
             }
         }
-        told
+        decisions
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{agent, desk, link, over, room};
+    use super::super::tests::{agent, connection, over, room, scheduler_with};
     use super::*;
     use parlor_model::ApprovalKind;
     use parlor_model::{Decision, Event, GatewayId, InputDigest, Payload, RunState, Time};
@@ -103,42 +106,42 @@ mod tests {
     }
 
     #[test]
-    fn only_the_gateway_that_asked_hears_the_answer_also_when_it_was_away() {
-        let (mut scheduler, first) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        let heard = |scheduler: &mut Scheduler| -> Vec<String> {
-            scheduler.take_answers().iter().map(|(_, approval)| approval.request.to_string()).collect()
+    fn a_decision_is_sent_only_to_the_requesting_gateway_even_after_a_reconnect() {
+        let (mut scheduler, first) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
+        let delivered = |scheduler: &mut Scheduler| -> Vec<String> {
+            scheduler.take_decisions().iter().map(|(_, approval)| approval.request.to_string()).collect()
         };
         scheduler.apply_event(&answered("here"), Instant::now());
-        assert_eq!(heard(&mut scheduler), ["here"]);
-        assert_eq!(heard(&mut scheduler), [""; 0], "once");
+        assert_eq!(delivered(&mut scheduler), ["here"]);
+        assert_eq!(delivered(&mut scheduler), [""; 0], "delivered once");
         scheduler.disconnect_gateway(first, Instant::now());
         scheduler.apply_event(&answered("away"), Instant::now());
-        let other = link(&mut scheduler, "h", false);
+        let other = connection(&mut scheduler, "h", false);
         scheduler.agent_online(&agent(), other, "Coder", Instant::now());
-        assert_eq!(heard(&mut scheduler), [""; 0], "another gateway has it now");
-        let back = link(&mut scheduler, "g", false);
+        assert_eq!(delivered(&mut scheduler), [""; 0], "another gateway hosts the agent");
+        let back = connection(&mut scheduler, "g", false);
         scheduler.agent_online(&agent(), back, "Coder", Instant::now());
         scheduler.disconnect_gateway(back, Instant::now());
-        assert_eq!(heard(&mut scheduler), [""; 0], "it went before it could be told");
-        let back = link(&mut scheduler, "g", false);
+        assert_eq!(delivered(&mut scheduler), [""; 0], "disconnected before the delivery");
+        let back = connection(&mut scheduler, "g", false);
         scheduler.agent_online(&agent(), back, "Coder", Instant::now());
-        assert_eq!(heard(&mut scheduler), ["away"]);
+        assert_eq!(delivered(&mut scheduler), ["away"]);
     }
 
     #[test]
-    fn an_agent_asks_in_its_turn_and_not_after_a_stop() {
-        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
-        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::In(RunId::stored("1")));
-        assert_eq!(scheduler.asks(&agent(), &room("b")), RunForApproval::NoRun);
+    fn an_approval_belongs_to_the_active_run_and_is_not_requested_after_a_stop() {
+        let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
+        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::In(RunId::stored("1")));
+        assert_eq!(scheduler.run_for_approval(&agent(), &room("b")), RunForApproval::NoRun);
         scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
-        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::Stopped);
+        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::Stopped);
         scheduler.apply_event(&over("1"), Instant::now());
         assert_eq!(
-            scheduler.asks(&agent(), &room("a")),
+            scheduler.run_for_approval(&agent(), &room("a")),
             RunForApproval::Stopped,
-            "its host has not said that it is over"
+            "the stop is not confirmed yet"
         );
         scheduler.stopped(&agent(), Some(&room("a")));
-        assert_eq!(scheduler.asks(&agent(), &room("a")), RunForApproval::NoRun);
+        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::NoRun);
     }
 }

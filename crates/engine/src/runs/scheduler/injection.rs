@@ -1,7 +1,8 @@
-//! What people say to an agent while it is at work: offered to its running turn, where the agent can take it.
+//! Injection: offers messages for a busy agent to its active run, if the agent supports it.
 //!
-//! Owns: a host is offered each of these once, in order. It leaves the queue when the store has it as part of that
-//! turn; whatever is not taken is run next.
+//! Owns: each message is offered once per registration of the agent, in order. A queued run leaves the queue
+//! when the store has merged it into the active run; a message that the agent does not accept starts its own
+//! run afterwards.
 
 use super::super::host::Host;
 use super::Scheduler;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct Injections {
-    /// Agents that take more while they are at work.
-    able: HashSet<AgentId>,
+    /// Agents that declared the `inject` capability.
+    injectable: HashSet<AgentId>,
     offered: HashSet<RunId>,
 }
 
@@ -22,55 +23,57 @@ impl Injections {
     }
 }
 
-/// Something that was said to an agent, for the turn that it is in.
+/// A message to inject into the active run of an agent.
 pub struct InjectionOffer {
     pub host: Arc<dyn Host>,
     pub agent: AgentId,
     pub room: RoomId,
-    /// The turn that runs.
+    /// The active run.
     pub run: RunId,
-    /// The one that waits.
+    /// The queued run of the message, which is merged into `run` when the agent accepts the message.
     pub added: RunId,
     pub message: MessageId,
 }
 
-/// What another agent asks has a chain of its own, and whether an agent should answer at all what was said to nobody is
-/// not known yet.
+/// Whether a queued run may be injected into an active one. A run requested by another agent keeps its own
+/// lineage, and for a run by answer policy triage has not decided yet whether the agent should answer.
 pub(super) fn may_join(run: &Run) -> bool {
     run.trigger.is_some() && run.asked_by.is_none() && run.addressed == AddressedBy::Directly
 }
 
-/// Whether a text is a command to the agent of this name, behind those whom it mentions. Within a turn it would be text.
+/// Whether a text is a slash command for the agent with this name, after any mentions. A command has to start
+/// its own run, because an injected message is plain text to the agent.
 fn is_command(text: &str, name: &str) -> bool {
     let text = text.trim_start();
     let named = text.strip_prefix('@').and_then(|text| text.strip_prefix(name));
     let mut words = named.unwrap_or(text).split_whitespace().skip_while(|word| word.starts_with('@'));
     let word = words.next().and_then(|word| word.strip_prefix('/')).unwrap_or_default();
-    // A path is none.
+    // A path such as `/etc/passwd` is not a command.
     word.starts_with(|first: char| first.is_ascii_alphabetic()) && !word.contains('/')
 }
 
 impl Scheduler {
-    /// An agent that is there takes more while it is at work, or does not. Whoever comes anew was offered nothing.
-    pub fn set_injectable(&mut self, agent: &AgentId, able: bool) {
-        if able {
-            self.adding.able.insert(agent.clone());
+    /// Sets whether an online agent accepts injections. An agent that registers again has lost earlier
+    /// offers, so its queued messages are offered again.
+    pub fn set_injectable(&mut self, agent: &AgentId, injectable: bool) {
+        if injectable {
+            self.injections.injectable.insert(agent.clone());
         } else {
-            self.adding.able.remove(agent);
+            self.injections.injectable.remove(agent);
         }
         for waiting in self.queued.get(agent).into_iter().flatten() {
-            self.adding.offered.remove(&waiting.run);
+            self.injections.offered.remove(&waiting.run);
         }
     }
 
-    /// What can be offered now; each is given once.
-    pub fn offers(&mut self) -> Vec<InjectionOffer> {
+    /// Returns the messages that can be offered now; each is returned once.
+    pub fn take_injection_offers(&mut self) -> Vec<InjectionOffer> {
         let mut offers = Vec::new();
-        for agent in &self.adding.able {
-            let Some(seat) = self.seats.get(agent) else { continue };
-            let Some(link) = self.links.get(&seat.link) else { continue };
-            // Only hosts of ours know turns by name.
-            let queue = self.queued.get(agent).filter(|_| link.by_room);
+        for agent in &self.injections.injectable {
+            let Some(online) = self.online_agents.get(agent) else { continue };
+            let Some(connection) = self.links.get(&online.connection) else { continue };
+            // Only Parlor gateways address runs by id.
+            let queue = self.queued.get(agent).filter(|_| connection.by_room);
             let mut passed_over: HashSet<&RoomId> = HashSet::new();
             for waiting in queue.into_iter().flatten() {
                 let runs = self.runs_of.get(agent).into_iter().flatten();
@@ -79,14 +82,14 @@ impl Scheduler {
                     live.is_some_and(|live| live.ending.is_none() && live.lost_since.is_none())
                 });
                 let (Some(run), Some(message)) = (here.next(), &waiting.message) else { continue };
-                // What was said later does not overtake what has to wait.
-                let joins = waiting.may_join && !is_command(&waiting.preview, &seat.name);
+                // A later message does not overtake an earlier one that cannot be injected.
+                let joins = waiting.may_join && !is_command(&waiting.preview, &online.name);
                 if !joins || passed_over.contains(&waiting.room) {
                     passed_over.insert(&waiting.room);
                 } else if !self.starting.contains(&waiting.run)
-                    && self.adding.offered.insert(waiting.run.clone())
+                    && self.injections.offered.insert(waiting.run.clone())
                 {
-                    let (host, agent, room) = (link.host.clone(), agent.clone(), waiting.room.clone());
+                    let (host, agent, room) = (connection.host.clone(), agent.clone(), waiting.room.clone());
                     let (run, added, message) = (run.clone(), waiting.run.clone(), message.clone());
                     offers.push(InjectionOffer { host, agent, room, run, added, message });
                 }
@@ -95,26 +98,28 @@ impl Scheduler {
         offers
     }
 
-    /// Whether an offer still stands: what it is made to goes on, and nobody took back what was said.
-    pub fn stands(&self, offer: &InjectionOffer) -> bool {
-        let waits = self.queued.get(&offer.agent).into_iter().flatten().any(|one| one.run == offer.added);
-        waits && self.is_active(&offer.run)
+    /// Whether an offer is still valid: the active run is not ending and the message is still queued.
+    pub fn is_offer_valid(&self, offer: &InjectionOffer) -> bool {
+        let is_queued =
+            self.queued.get(&offer.agent).into_iter().flatten().any(|queued| queued.run == offer.added);
+        is_queued && self.is_active(&offer.run)
     }
 
-    /// Turns of an agent that go on as far as is known here, for a host that may never have heard of them.
-    pub fn unheard(&self, agent: &AgentId) -> Vec<RunId> {
+    /// Returns the active runs of an agent that are in their grace period, so that they can be sent again to
+    /// a Parlor gateway which may never have received them.
+    pub fn lost_runs(&self, agent: &AgentId) -> Vec<RunId> {
         let lost = |run: &&RunId| {
             let live = self.running.get(*run).filter(|live| live.ending.is_none());
             live.is_some_and(|live| live.lost_since.is_some())
         };
-        if !self.is_hosted_by_us(agent) {
+        if !self.is_on_parlor_gateway(agent) {
             return Vec::new();
         }
         self.runs_of.get(agent).into_iter().flatten().filter(lost).cloned().collect()
     }
 
-    /// Its host is told of it now, and says what becomes of it.
-    pub fn heard_of(&mut self, run: &RunId) {
+    /// Ends the grace period of a run that is being sent to its gateway again.
+    pub fn mark_dispatched(&mut self, run: &RunId) {
         if let Some(live) = self.running.get_mut(run) {
             live.lost_since = None;
         }
@@ -123,21 +128,25 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{a_run, agent, desk, over};
+    use super::super::tests::{a_run, agent, over, scheduler_with};
     use super::*;
     use parlor_model::{Event, RunState};
     use std::time::Instant;
 
-    fn said(id: &str, room: &str) -> Run {
+    fn queued(id: &str, room: &str) -> Run {
         Run { trigger: Some(MessageId::stored(format!("m{id}"))), ..a_run(id, room, RunState::Queued) }
     }
 
-    fn learn(scheduler: &mut Scheduler, run: Run) {
+    fn apply(scheduler: &mut Scheduler, run: Run) {
         scheduler.apply_event(&Event::RunChanged(Arc::new(run)), Instant::now());
     }
 
     fn offered(scheduler: &mut Scheduler) -> Vec<(String, String)> {
-        scheduler.offers().iter().map(|offer| (offer.added.to_string(), offer.run.to_string())).collect()
+        scheduler
+            .take_injection_offers()
+            .iter()
+            .map(|offer| (offer.added.to_string(), offer.run.to_string()))
+            .collect()
     }
 
     fn pair(added: &str, run: &str) -> (String, String) {
@@ -145,44 +154,44 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_a_busy_agent_is_offered_once_in_order_and_again_to_who_comes_anew() {
-        let (mut scheduler, link) =
-            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        learn(&mut scheduler, said("3", "a"));
-        assert_eq!(offered(&mut scheduler), [], "it has not said that it takes more");
+    fn messages_for_a_busy_agent_are_offered_once_in_order_and_again_after_a_reconnect() {
+        let (mut scheduler, connection) =
+            scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+        apply(&mut scheduler, queued("3", "a"));
+        assert_eq!(offered(&mut scheduler), [], "the agent did not declare the capability");
         scheduler.set_injectable(&agent(), true);
-        learn(&mut scheduler, said("4", "a"));
+        apply(&mut scheduler, queued("4", "a"));
         assert_eq!(offered(&mut scheduler), [pair("3", "1"), pair("4", "1")]);
-        assert_eq!(offered(&mut scheduler), [], "once");
-        scheduler.disconnect_gateway(link, Instant::now());
-        let again = super::super::tests::link(&mut scheduler, "g", true);
+        assert_eq!(offered(&mut scheduler), [], "offered once");
+        scheduler.disconnect_gateway(connection, Instant::now());
+        let again = super::super::tests::connection(&mut scheduler, "g", true);
         scheduler.agent_online(&agent(), again, "Coder", Instant::now());
         scheduler.set_injectable(&agent(), true);
-        assert_eq!(offered(&mut scheduler), [], "whether it goes on is not known yet");
+        assert_eq!(offered(&mut scheduler), [], "the active run may be lost");
         scheduler.mark_alive(&agent(), None);
         assert_eq!(offered(&mut scheduler), [pair("3", "1"), pair("4", "1")]);
     }
 
     #[test]
-    fn what_cannot_join_is_not_overtaken_and_nothing_joins_what_ends() {
+    fn a_run_that_cannot_be_injected_is_not_overtaken_and_an_ending_run_accepts_none() {
         let (mut scheduler, _) =
-            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+            scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
         scheduler.set_injectable(&agent(), true);
-        learn(&mut scheduler, Run { asked_by: Some(AgentId::stored("another")), ..said("3", "a") });
-        learn(&mut scheduler, said("4", "a"));
-        learn(&mut scheduler, said("5", "b"));
-        learn(&mut scheduler, said("6", "c"));
+        apply(&mut scheduler, Run { asked_by: Some(AgentId::stored("another")), ..queued("3", "a") });
+        apply(&mut scheduler, queued("4", "a"));
+        apply(&mut scheduler, queued("5", "b"));
+        apply(&mut scheduler, queued("6", "c"));
         assert_eq!(offered(&mut scheduler), [pair("5", "2")]);
-        learn(&mut scheduler, said("7", "b"));
+        apply(&mut scheduler, queued("7", "b"));
         scheduler.cancel_runs(&super::super::tests::room("b"), None, Instant::now());
         assert_eq!(offered(&mut scheduler), []);
-        learn(&mut scheduler, said("8", "a"));
+        apply(&mut scheduler, queued("8", "a"));
         scheduler.apply_event(&over("1"), Instant::now());
-        assert_eq!(offered(&mut scheduler), [], "it is its turn, or will be");
+        assert_eq!(offered(&mut scheduler), [], "the queued runs start on their own");
     }
 
     #[test]
-    fn a_command_is_known_behind_mentions_and_a_path_is_none() {
+    fn a_command_is_recognised_after_mentions_and_a_path_is_not_a_command() {
         let texts = ["/compact", "@coder /compact now", "  @a @b /plan tea", "@Code Reviewer /compact"];
         for text in texts {
             assert!(is_command(text, "Code Reviewer"), "{text}");
@@ -193,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_host_is_offered_nothing() {
-        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Running)]);
+    fn a_third_party_gateway_gets_no_injection_offers() {
+        let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
         scheduler.set_injectable(&agent(), true);
-        learn(&mut scheduler, said("2", "a"));
+        apply(&mut scheduler, queued("2", "a"));
         assert_eq!(offered(&mut scheduler), []);
     }
 }

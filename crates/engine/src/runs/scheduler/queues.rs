@@ -1,6 +1,7 @@
-//! What waits for agents that are busy or away, as people see it.
+//! Backlogs of agents that are busy or offline, as published to users.
 //!
-//! Owns: each change of what waits for an agent in a room is told once, as the whole list.
+//! Owns: each change of an agent's backlog in a room is published once, as the complete list with a new
+//! revision.
 
 use super::{QueuedRun, Scheduler};
 use parlor_model::{AgentId, Message, MessageId, QueuedMessage, RoomId, RunId, Seq, Signal};
@@ -8,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Something that waits for an agent in a room.
+/// A queued run of an agent in a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueEntry {
     pub agent: AgentId,
@@ -16,18 +17,20 @@ pub struct QueueEntry {
     pub item: QueuedMessage,
 }
 
-/// How much is shown of a message that waits, in characters.
-const PREVIEW: usize = 100;
+/// Maximum length of the message preview of a queued run, in characters.
+const PREVIEW_CHARS: usize = 100;
 
 #[derive(Default)]
 pub(super) struct Queues {
-    /// Agents for which something may have changed.
+    /// Agents whose backlog may have changed since the last `take_queues`.
     touched: BTreeSet<AgentId>,
-    shown: HashMap<(AgentId, RoomId), PublishedQueue>,
-    /// What was said last: whom it addresses comes right behind it.
-    said: Option<(MessageId, Arc<str>)>,
-    /// A start counts on from where it stands in the log: before it there were fewer changes than events.
-    begun_at: u64,
+    published: HashMap<(AgentId, RoomId), PublishedQueue>,
+    /// Id and text of the newest message. The events of the runs that it triggers follow it directly in the
+    /// log, so this is the text for their previews.
+    last_message: Option<(MessageId, Arc<str>)>,
+    /// First revision number of every backlog: the log position at start-up. Revisions stay monotonic over
+    /// restarts, because before the restart there were fewer backlog changes than events.
+    first_rev: u64,
 }
 
 struct PublishedQueue {
@@ -41,25 +44,25 @@ impl Queues {
     }
 
     pub fn posted(&mut self, message: &Message) {
-        self.said = Some((message.id.clone(), message.text.clone()));
+        self.last_message = Some((message.id.clone(), message.text.clone()));
     }
 
     pub fn preview(&self, message: Option<&MessageId>) -> Box<str> {
-        let said = self.said.as_ref().filter(|(id, _)| Some(id) == message);
-        said.map(|(_, text)| beginning(text)).unwrap_or_default()
+        let message = self.last_message.as_ref().filter(|(id, _)| Some(id) == message);
+        message.map(|(_, text)| preview_of(text)).unwrap_or_default()
     }
 
-    pub fn gone(&mut self, meant: impl Fn(&AgentId, &RoomId) -> bool) {
-        self.shown.retain(|(agent, room), _| !meant(agent, room));
+    pub fn forget_published(&mut self, matches: impl Fn(&AgentId, &RoomId) -> bool) {
+        self.published.retain(|(agent, room), _| !matches(agent, room));
     }
 }
 
-fn beginning(text: &str) -> Box<str> {
-    text.chars().take(PREVIEW).collect::<String>().into()
+fn preview_of(text: &str) -> Box<str> {
+    text.chars().take(PREVIEW_CHARS).collect::<String>().into()
 }
 
 impl QueuedRun {
-    fn shown(&self) -> QueuedMessage {
+    fn to_message(&self) -> QueuedMessage {
         let Self { run, message, preview, at, .. } = self;
         QueuedMessage { run: run.clone(), message: message.clone(), preview: preview.clone(), at: *at }
     }
@@ -67,90 +70,93 @@ impl QueuedRun {
 
 impl Scheduler {
     pub fn count_queues_from(&mut self, seq: Seq) {
-        self.queues.begun_at = seq.0;
+        self.queues.first_rev = seq.0;
     }
 
-    /// What changed for people who see what waits, each list whole.
+    /// Returns a signal with the complete list for every backlog that changed since the last call.
     pub fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
-        let mut told = Vec::new();
+        let mut signals = Vec::new();
         for agent in std::mem::take(&mut self.queues.touched) {
-            let mut lists = self.waiting_for(&agent, now);
-            let before = self.queues.shown.keys().filter(|(of, _)| *of == agent);
+            let mut lists = self.backlog_of(&agent, now);
+            let before = self.queues.published.keys().filter(|(of, _)| *of == agent);
             for (_, room) in before.cloned().collect::<Vec<_>>() {
                 lists.entry(room).or_default();
             }
             for (room, items) in lists {
-                let begun_at = self.queues.begun_at;
-                let nothing = || PublishedQueue { items: Arc::new([]), rev: begun_at };
-                let shown = self.queues.shown.entry((agent.clone(), room.clone())).or_insert_with(nothing);
-                if *shown.items == *items {
+                let first_rev = self.queues.first_rev;
+                let empty = || PublishedQueue { items: Arc::new([]), rev: first_rev };
+                let published =
+                    self.queues.published.entry((agent.clone(), room.clone())).or_insert_with(empty);
+                if *published.items == *items {
                     continue;
                 }
-                (shown.items, shown.rev) = (items.into(), shown.rev + 1);
-                let (items, rev) = (shown.items.clone(), shown.rev);
-                told.push((room.clone(), Signal::Queue { room, agent: agent.clone(), items, rev }));
+                (published.items, published.rev) = (items.into(), published.rev + 1);
+                let (items, rev) = (published.items.clone(), published.rev);
+                signals.push((room.clone(), Signal::Queue { room, agent: agent.clone(), items, rev }));
             }
         }
-        told
+        signals
     }
 
-    /// What waits in these rooms, as it was told last.
+    /// Returns the non-empty backlogs of these rooms as published last.
     pub fn queues_in(&self, rooms: &[RoomId]) -> Vec<Signal> {
-        let waiting = self.queues.shown.iter().filter(|(_, shown)| !shown.items.is_empty());
+        let waiting = self.queues.published.iter().filter(|(_, published)| !published.items.is_empty());
         let here = waiting.filter(|((_, room), _)| rooms.contains(room));
-        here.map(|((agent, room), shown)| {
-            let (room, agent, items) = (room.clone(), agent.clone(), shown.items.clone());
-            Signal::Queue { room, agent, items, rev: shown.rev }
+        here.map(|((agent, room), published)| {
+            let (room, agent, items) = (room.clone(), agent.clone(), published.items.clone());
+            Signal::Queue { room, agent, items, rev: published.rev }
         })
         .collect()
     }
 
-    /// Everything that waits in these rooms, in order for each agent.
-    pub fn all_waiting(&self, rooms: &[RoomId]) -> Vec<QueueEntry> {
-        let all = self.queued.iter().flat_map(|(agent, queue)| queue.iter().map(move |one| (agent, one)));
+    /// Returns all queued runs in these rooms, oldest first for each agent.
+    pub fn queue_entries(&self, rooms: &[RoomId]) -> Vec<QueueEntry> {
+        let all =
+            self.queued.iter().flat_map(|(agent, queue)| queue.iter().map(move |queued| (agent, queued)));
         let here = all.filter(|(_, waiting)| rooms.contains(&waiting.room));
         let item = |(agent, waiting): (&AgentId, &QueuedRun)| QueueEntry {
             agent: agent.clone(),
             room: waiting.room.clone(),
-            item: waiting.shown(),
+            item: waiting.to_message(),
         };
         here.map(item).collect()
     }
 
-    /// Forgets what waits in a room, for this agent or of this name, and says what that was.
+    /// Removes the queued runs of a room from the queue, filtered by agent or run id, and returns their ids.
     pub fn withdraw(&mut self, room: &RoomId, agent: Option<&AgentId>, run: Option<&RunId>) -> Vec<RunId> {
-        let meant = |waits: &QueueEntry| {
-            agent.is_none_or(|agent| *agent == waits.agent) && run.is_none_or(|run| *run == waits.item.run)
+        let matches = |entry: &QueueEntry| {
+            agent.is_none_or(|agent| *agent == entry.agent) && run.is_none_or(|run| *run == entry.item.run)
         };
         let taken: Vec<QueueEntry> =
-            self.all_waiting(std::slice::from_ref(room)).into_iter().filter(meant).collect();
-        for waits in &taken {
-            self.forget(&waits.item.run, &waits.agent);
+            self.queue_entries(std::slice::from_ref(room)).into_iter().filter(matches).collect();
+        for entry in &taken {
+            self.forget(&entry.item.run, &entry.agent);
         }
-        taken.into_iter().map(|waits| waits.item.run).collect()
+        taken.into_iter().map(|entry| entry.item.run).collect()
     }
 
-    /// Whether a turn has to wait: its agent is away, or does something else.
+    /// Whether a queued run has to wait because its agent is offline or busy.
     pub fn must_wait(&self, run: &RunId, agent: &AgentId, now: Instant) -> bool {
-        let waits = self.queued.get(agent).is_some_and(|queue| queue.iter().any(|one| one.run == *run));
-        waits && !self.free(agent, now).iter().any(|free| free.run == *run)
+        let is_queued =
+            self.queued.get(agent).is_some_and(|queue| queue.iter().any(|queued| queued.run == *run));
+        is_queued && !self.free(agent, now).iter().any(|free| free.run == *run)
     }
 
     pub(super) fn update_preview(&mut self, message: &MessageId, text: &str) {
         for (agent, queue) in &mut self.queued {
             for waiting in queue.iter_mut().filter(|waiting| waiting.message.as_ref() == Some(message)) {
-                waiting.preview = beginning(text);
+                waiting.preview = preview_of(text);
                 self.queues.touched.insert(agent.clone());
             }
         }
     }
 
-    fn waiting_for(&self, agent: &AgentId, now: Instant) -> HashMap<RoomId, Vec<QueuedMessage>> {
+    fn backlog_of(&self, agent: &AgentId, now: Instant) -> HashMap<RoomId, Vec<QueuedMessage>> {
         let free: Vec<&RunId> = self.free(agent, now).iter().map(|waiting| &waiting.run).collect();
         let mut lists: HashMap<RoomId, Vec<QueuedMessage>> = HashMap::new();
         let queue = self.queued.get(agent).into_iter().flatten();
         for waiting in queue.filter(|waiting| !free.contains(&&waiting.run)) {
-            lists.entry(waiting.room.clone()).or_default().push(waiting.shown());
+            lists.entry(waiting.room.clone()).or_default().push(waiting.to_message());
         }
         lists
     }
@@ -158,12 +164,12 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{agent, desk, over, room, run};
+    use super::super::tests::{agent, over, room, run, scheduler_with};
     use super::*;
     use parlor_model::RunState;
 
-    /// The runs that wait in each list that is told, with its revision.
-    fn told(scheduler: &mut Scheduler) -> Vec<(Vec<String>, u64)> {
+    /// Run ids of each published backlog, with its revision.
+    fn published(scheduler: &mut Scheduler) -> Vec<(Vec<String>, u64)> {
         let signals = scheduler.take_queues(Instant::now()).into_iter();
         let list = |(_, signal)| match signal {
             Signal::Queue { items, rev, .. } => {
@@ -175,26 +181,27 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_is_free_for_does_not_wait() {
-        let (mut scheduler, _) = desk(Some(false), &[("1", "a", RunState::Queued)]);
-        assert_eq!(told(&mut scheduler), []);
+    fn a_run_that_can_start_is_not_in_the_backlog() {
+        let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Queued)]);
+        assert_eq!(published(&mut scheduler), []);
         scheduler.apply_event(&run("1", "a", RunState::Running), Instant::now());
         scheduler.apply_event(&run("2", "a", RunState::Queued), Instant::now());
         assert!(scheduler.must_wait(&RunId::stored("2"), &agent(), Instant::now()));
-        assert_eq!(told(&mut scheduler), [(vec!["2".into()], 1)]);
-        assert_eq!(told(&mut scheduler), [], "once");
+        assert_eq!(published(&mut scheduler), [(vec!["2".into()], 1)]);
+        assert_eq!(published(&mut scheduler), [], "published once");
         assert_eq!(scheduler.queues_in(&[room("a")]).len(), 1);
         scheduler.apply_event(&over("1"), Instant::now());
-        assert_eq!(told(&mut scheduler), [(vec![], 2)], "it is its turn");
+        assert_eq!(published(&mut scheduler), [(vec![], 2)], "the run can start");
         assert_eq!(scheduler.queues_in(&[room("a")]), []);
     }
 
     #[test]
-    fn what_is_for_an_agent_that_is_away_waits() {
-        let (mut scheduler, link) = desk(None, &[("1", "a", RunState::Queued), ("2", "a", RunState::Queued)]);
+    fn runs_of_an_offline_agent_are_in_the_backlog() {
+        let (mut scheduler, connection) =
+            scheduler_with(None, &[("1", "a", RunState::Queued), ("2", "a", RunState::Queued)]);
         scheduler.count_queues_from(Seq(7));
-        assert_eq!(told(&mut scheduler), [(vec!["1".into(), "2".into()], 8)]);
-        scheduler.agent_online(&agent(), link, "Coder", Instant::now());
-        assert_eq!(told(&mut scheduler), [(vec!["2".into()], 9)]);
+        assert_eq!(published(&mut scheduler), [(vec!["1".into(), "2".into()], 8)]);
+        scheduler.agent_online(&agent(), connection, "Coder", Instant::now());
+        assert_eq!(published(&mut scheduler), [(vec!["2".into()], 9)]);
     }
 }

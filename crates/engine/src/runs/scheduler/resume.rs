@@ -1,28 +1,29 @@
-//! Hosts that name the turn they speak in: those are told when its end is kept, and can come back to it.
+//! Runs addressed by id: Parlor gateways name the run of each reply, can resume runs after a reconnect, and
+//! are notified when the end of a run is committed.
 
 use super::{GatewayConnectionId, ReplyBinding, Scheduler};
 use parlor_model::{AgentId, MessageId, RoomId, Run, RunId, RunOutcome, RunState};
 
-/// A turn whose end is kept, and who is to know.
+/// A committed end of a run, with the gateway connection to notify.
 pub struct EndedRun {
-    pub link: GatewayConnectionId,
+    pub connection: GatewayConnectionId,
     pub agent: AgentId,
     pub room: RoomId,
     pub run: RunId,
     pub outcome: RunOutcome,
 }
 
-/// What becomes of a turn that its host comes back to.
+/// State of a run that a reconnected gateway wants to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResumeStatus {
-    GoesOn,
-    /// Its end is on the way to the store; the host is told when it is there.
+    Active,
+    /// The end of the run is being committed; the gateway is notified when it is.
     Ending,
     Unknown,
 }
 
 impl Scheduler {
-    /// As [`Scheduler::bind`], for a host that says in which turn.
+    /// Like [`Scheduler::bind`], for a gateway that names the run.
     pub fn bind_named(
         &mut self,
         agent: &AgentId,
@@ -32,10 +33,10 @@ impl Scheduler {
     ) -> ReplyBinding {
         let own = self.runs_of.get(agent).is_some_and(|runs| runs.contains(run));
         let Some(live) = self.running.get_mut(run).filter(|live| own && live.room == *room) else {
-            return ReplyBinding::Gone;
+            return ReplyBinding::UnknownRun;
         };
         if live.ending.is_some() {
-            return ReplyBinding::Over;
+            return ReplyBinding::Ended;
         }
         live.lost_since = None;
         let first = live.reply.is_none();
@@ -49,35 +50,43 @@ impl Scheduler {
             Some(live) if live.ending.is_some() => ResumeStatus::Ending,
             Some(live) => {
                 live.lost_since = None;
-                ResumeStatus::GoesOn
+                ResumeStatus::Active
             }
             None => ResumeStatus::Unknown,
         }
     }
 
-    pub(super) fn note_over(&mut self, run: &Run) {
+    pub(super) fn note_ended_run(&mut self, run: &Run) {
         let RunState::Ended(outcome) = &run.state else { return };
-        let Some(link) = self.seats.get(&run.agent).map(|seat| seat.link) else { return };
-        let names_turns = self.links.get(&link).is_some_and(|link| link.by_room);
-        if names_turns && self.running.contains_key(&run.id) {
+        let Some(connection) = self.online_agents.get(&run.agent).map(|online| online.connection) else {
+            return;
+        };
+        let names_runs = self.links.get(&connection).is_some_and(|connection| connection.by_room);
+        if names_runs && self.running.contains_key(&run.id) {
             let (agent, room) = (run.agent.clone(), run.room.clone());
-            self.over.push(EndedRun { link, agent, room, run: run.id.clone(), outcome: outcome.clone() });
+            self.ended_runs.push(EndedRun {
+                connection,
+                agent,
+                room,
+                run: run.id.clone(),
+                outcome: outcome.clone(),
+            });
         }
     }
 
-    pub fn take_over(&mut self) -> Vec<EndedRun> {
-        std::mem::take(&mut self.over)
+    pub fn take_ended_runs(&mut self) -> Vec<EndedRun> {
+        std::mem::take(&mut self.ended_runs)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::PendingEnd;
-    use super::super::tests::{agent, desk, over, room};
+    use super::super::tests::{agent, over, room, scheduler_with};
     use super::*;
     use std::time::{Duration, Instant};
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const GRACE_PERIOD: Duration = Duration::from_secs(60);
 
     fn run(id: &str) -> RunId {
         RunId::stored(id)
@@ -88,48 +97,48 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_in_a_turn_of_that_name_is_said_in_no_other() {
+    fn a_reply_with_a_run_id_is_bound_to_no_other_run() {
         let (mut scheduler, _) =
-            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+            scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
         let mut bind = |at: &str, id: &str| scheduler.bind_named(&agent(), &room(at), &reply("r"), &run(id));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), true));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), false));
-        assert_eq!(bind("a", "2"), ReplyBinding::Gone, "it is elsewhere");
-        assert_eq!(bind("a", "3"), ReplyBinding::Gone);
+        assert_eq!(bind("a", "2"), ReplyBinding::UnknownRun, "the run is in another room");
+        assert_eq!(bind("a", "3"), ReplyBinding::UnknownRun);
         assert_eq!(
             scheduler.bind_named(&AgentId::stored("x"), &room("b"), &reply("r"), &run("2")),
-            ReplyBinding::Gone
+            ReplyBinding::UnknownRun
         );
         scheduler.end(&run("1"), PendingEnd::plain(RunOutcome::Complete));
-        assert_eq!(scheduler.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Over);
+        assert_eq!(scheduler.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Ended);
     }
 
     #[test]
-    fn a_host_that_comes_back_goes_on_with_what_it_names_and_nothing_else() {
-        let (mut scheduler, link) =
-            desk(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
+    fn a_reconnected_gateway_resumes_only_the_runs_it_names() {
+        let (mut scheduler, connection) =
+            scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
         let now = Instant::now();
-        scheduler.disconnect_gateway(link, now);
-        let again = super::super::tests::link(&mut scheduler, "g", true);
+        scheduler.disconnect_gateway(connection, now);
+        let again = super::super::tests::connection(&mut scheduler, "g", true);
         scheduler.agent_online(&agent(), again, "Coder", now);
-        assert_eq!(scheduler.resume(&agent(), &run("1")), ResumeStatus::GoesOn);
+        assert_eq!(scheduler.resume(&agent(), &run("1")), ResumeStatus::Active);
         assert_eq!(scheduler.resume(&agent(), &run("9")), ResumeStatus::Unknown);
         assert_eq!(scheduler.resume(&AgentId::stored("x"), &run("1")), ResumeStatus::Unknown);
         scheduler.mark_alive(&agent(), Some(&room("a")));
-        let due = scheduler.take_runs_to_finish(PATIENCE, now + PATIENCE);
+        let due = scheduler.take_runs_to_finish(GRACE_PERIOD, now + GRACE_PERIOD);
         let ended: Vec<&str> = due.iter().map(|due| due.run.as_str()).collect();
-        assert_eq!(ended, ["2"], "nobody came back for it");
+        assert_eq!(ended, ["2"], "it was not resumed");
         assert_eq!(scheduler.resume(&agent(), &run("2")), ResumeStatus::Ending);
     }
 
     #[test]
-    fn the_end_of_a_turn_is_told_once_and_only_to_hosts_that_name_turns() {
-        for (by_room, told) in [(true, 1), (false, 0)] {
-            let (mut scheduler, _) = desk(Some(by_room), &[("1", "a", RunState::Running)]);
+    fn the_end_of_a_run_is_reported_once_and_only_to_parlor_gateways() {
+        for (by_room, expected) in [(true, 1), (false, 0)] {
+            let (mut scheduler, _) = scheduler_with(Some(by_room), &[("1", "a", RunState::Running)]);
             let ended = over("1");
             scheduler.apply_event(&ended, Instant::now());
             scheduler.apply_event(&ended, Instant::now());
-            assert_eq!(scheduler.take_over().len(), told);
+            assert_eq!(scheduler.take_ended_runs().len(), expected);
         }
     }
 }

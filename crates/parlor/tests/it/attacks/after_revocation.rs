@@ -1,4 +1,7 @@
-//! Who was kicked, signed out, removed or revoked gets nothing that came after; foreign rooms do not exist.
+//! Loss of access: a removed member, a signed-out or deleted user and a revoked API key receive no later
+//! event.
+//!
+//! Also tests that a room of which the caller is no member is indistinguishable from an unknown room.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
@@ -9,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked, make_key, until_closed};
 
-/// The admin's two rooms, with this person in both.
-async fn two_rooms(scene: &Scene, person: &RestClient) -> (String, String) {
-    let first = scene.admin.make_room("first", &[person]).await.unwrap();
-    let second = scene.admin.make_room("second", &[person]).await.unwrap();
+/// Creates two rooms of the admin with this user as a member.
+async fn two_rooms(scene: &Scene, user: &RestClient) -> (String, String) {
+    let first = scene.admin.make_room("first", &[user]).await.unwrap();
+    let second = scene.admin.make_room("second", &[user]).await.unwrap();
     (first, second)
 }
 
-/// Everything on a socket up to the message with this text.
+/// Reads frames up to and including the message with this text.
 async fn up_to(socket: &mut Socket, text: &str) -> Vec<Value> {
     let mut frames = Vec::new();
     loop {
@@ -34,7 +37,7 @@ fn mentions(frames: &[Value], text: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kicked_member_hears_nothing_more_of_the_room_and_cannot_resume_it() {
+async fn a_removed_member_receives_no_more_events_of_the_room_and_cannot_resume_it() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (room, other) = two_rooms(&scene, &ada).await;
@@ -67,11 +70,11 @@ async fn a_kicked_member_hears_nothing_more_of_the_room_and_cannot_resume_it() {
     assert_eq!(client.frame(TEST_TIMEOUT).await.unwrap()["code"], "NOT_A_MEMBER");
     let mut again = Client::connect(&ada).await.unwrap();
     assert!(again.join_since(&room, &position).await.is_err());
-    foreign_room(&scene, &ada, &room, secret["id"].as_str().unwrap()).await;
+    assert_room_is_hidden(&scene, &ada, &room, secret["id"].as_str().unwrap()).await;
 }
 
-/// Over REST a room that somebody is not in looks like none at all.
-async fn foreign_room(scene: &Scene, outsider: &RestClient, room: &str, message: &str) {
+/// Asserts that REST answers alike for this room, of which `outsider` is no member, and for an unknown room.
+async fn assert_room_is_hidden(scene: &Scene, outsider: &RestClient, room: &str, message: &str) {
     let unknown = "0190aaaabbbbccccddddeeeeffff0000";
     let own = outsider.make_room("their own", &[]).await.unwrap();
     for (method, path, body) in [
@@ -110,7 +113,7 @@ async fn foreign_room(scene: &Scene, outsider: &RestClient, room: &str, message:
         (Method::PUT, "/api/rooms/ROOM/clear", json!(null)),
         (Method::PUT, "/api/rooms/ROOM/notification-pref", json!({ "pref": "none" })),
     ] {
-        let ask = async |room: &str, message: &str| {
+        let send = async |room: &str, message: &str| {
             let path = path.replace("ROOM", room).replace("MESSAGE", message);
             let path = path.replace("ME", outsider.user_id()).replace("ADMIN", scene.admin.user_id());
             let request = outsider.request(method.clone(), &path);
@@ -118,27 +121,31 @@ async fn foreign_room(scene: &Scene, outsider: &RestClient, room: &str, message:
             let request = if body == "null" { request } else { request.body(body) };
             parlor_testkit::rest::RestResponse::of(request).await.unwrap()
         };
-        let foreign = ask(room, message).await;
-        assert_refused(&foreign, 404);
-        let nowhere = ask(unknown, unknown).await;
-        assert_eq!((nowhere.status, nowhere.body), (foreign.status, foreign.body), "{method} {path}");
+        let foreign_answer = send(room, message).await;
+        assert_refused(&foreign_answer, 404);
+        let unknown_answer = send(unknown, unknown).await;
+        assert_eq!(
+            (unknown_answer.status, unknown_answer.body),
+            (foreign_answer.status, foreign_answer.body),
+            "{method} {path}"
+        );
     }
-    assert!(outsider.history(&own).await.unwrap().is_empty(), "nothing was passed on");
+    assert!(outsider.history(&own).await.unwrap().is_empty(), "no message was forwarded");
     for path in ["/api/rooms", "/api/messages/recent", "/api/bookmarks"] {
-        let shown = outsider.get(path).await.unwrap().body.to_string();
-        assert!(!shown.contains(room) && !shown.contains(message), "{path}: {shown}");
+        let listed = outsider.get(path).await.unwrap().body.to_string();
+        assert!(!listed.contains(room) && !listed.contains(message), "{path}: {listed}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rooms_recent_and_search_never_show_what_is_foreign() {
+async fn room_list_recent_messages_and_search_hide_foreign_rooms() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = ada.make_room("ada's own", &[]).await.unwrap();
     let message = ada.post_message(&room, "between me and myself").await.unwrap();
     let message = message["id"].as_str().unwrap();
     for outsider in [&bob, &scene.admin] {
-        foreign_room(&scene, outsider, &room, message).await;
+        assert_room_is_hidden(&scene, outsider, &room, message).await;
     }
     let found = bob.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
     assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
@@ -152,7 +159,7 @@ async fn rooms_recent_and_search_never_show_what_is_foreign() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_removed_finds_nothing_more_by_the_marks_they_left() {
+async fn a_removed_member_cannot_read_messages_through_their_own_annotations() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
@@ -185,18 +192,18 @@ async fn who_was_removed_finds_nothing_more_by_the_marks_they_left() {
         assert_refused(&answer, 404);
         assert!(!answer.body.to_string().contains("canary"), "{answer:?}");
     }
-    // Not even her own pin and reaction can be taken back from outside, nor her bookmark made again.
+    // A former member can neither remove her pin nor create a bookmark; her reaction stays.
     assert_refused(&ada.delete(&format!("/api/messages/{id}/pin")).await.unwrap(), 404);
     let again = ada.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap();
     assert_refused(&again, 404);
     let history = scene.admin.history(&room).await.unwrap();
     assert_eq!(history[0]["reactions"][0]["usernames"], json!(["ada"]));
-    // The bookmark itself is hers to forget.
+    // A former member can still delete her bookmark.
     assert_eq!(ada.delete(&format!("/api/bookmarks/{id}")).await.unwrap().body, json!({ "ok": true }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_logged_out_session_loses_its_sockets_and_its_token_and_no_other_session_does() {
+async fn signing_out_revokes_the_sockets_and_the_token_of_that_sign_in_only() {
     let scene = Scene::start().await;
     let phone = scene.person("ada").await;
     let laptop = scene.hub.sign_in("ada", PASSWORD).await.unwrap();
@@ -222,7 +229,7 @@ async fn a_logged_out_session_loses_its_sockets_and_its_token_and_no_other_sessi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_revoked_socket_was_sent_holds_nothing_from_after_it() {
+async fn a_revoked_socket_receives_no_event_from_after_the_revocation() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (room, _) = two_rooms(&scene, &ada).await;
@@ -239,7 +246,7 @@ async fn what_a_revoked_socket_was_sent_holds_nothing_from_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_user_is_out_everywhere_at_once() {
+async fn a_deleted_user_loses_sockets_tokens_keys_and_agents_at_once() {
     let scene = Scene::start().await;
     let ada = scene.hearer("ada", &["slack/**"]).await;
     let (room, _) = two_rooms(&scene, &ada).await;
@@ -255,7 +262,7 @@ async fn a_removed_user_is_out_everywhere_at_once() {
     scene.admin.post_message(&room, "after she was gone").await.unwrap();
     let mut bridge = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     let routed = bridge.route("bridge", "slack/x", json!({ "text": "after she was gone" })).await.unwrap();
-    assert_eq!(routed["deliveredTo"], json!([]), "her agents went with her");
+    assert_eq!(routed["deliveredTo"], json!([]), "the agents of a deleted user are deleted");
 
     let (frames, code) = until_closed(&mut client).await;
     assert_eq!(code, 1008);
@@ -294,7 +301,7 @@ async fn a_revoked_key_closes_its_own_sockets_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_every_session() {
+async fn a_new_password_revokes_every_sign_in() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let mut client = Client::connect(&ada).await.unwrap();
@@ -312,7 +319,7 @@ async fn a_new_password_ends_every_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_room_is_gone_for_those_who_listened() {
+async fn a_deleted_room_is_reported_to_subscribers_and_cannot_be_joined_again() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (room, other) = two_rooms(&scene, &ada).await;
@@ -326,5 +333,5 @@ async fn a_deleted_room_is_gone_for_those_who_listened() {
     assert!(frames.iter().any(|frame| frame["type"] == "server:room_removed"), "{frames:?}");
     client.send(&json!({ "type": "client:join_room", "roomId": room, "since": position })).await.unwrap();
     assert_eq!(client.frame(TEST_TIMEOUT).await.unwrap()["code"], "ROOM_NOT_FOUND");
-    foreign_room(&scene, &ada, &room, message["id"].as_str().unwrap()).await;
+    assert_room_is_hidden(&scene, &ada, &room, message["id"].as_str().unwrap()).await;
 }

@@ -1,4 +1,6 @@
-//! Bodies and frames made to hurt the reader: deep, doubled, huge, half characters, compressed.
+//! Hostile request bodies and frames.
+//!
+//! Deep nesting, repeated keys, excessive size, lone surrogates and compression.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
@@ -14,7 +16,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rest_refuses_what_is_no_plain_json_and_goes_on() {
+async fn rest_refuses_malformed_json_bodies_without_effect() {
     let scene = Scene::start().await;
     let many = format!(r#"{{"name":"x","more":[{}0]}}"#, "0,".repeat(2000));
     for body in [
@@ -44,15 +46,18 @@ async fn rest_refuses_what_is_no_plain_json_and_goes_on() {
         assert_refused(&answer, 400);
     }
     let rooms = scene.admin.get("/api/rooms").await.unwrap().data().unwrap();
-    assert_eq!(rooms, json!([]), "none of it made a room");
+    assert_eq!(rooms, json!([]), "no refused body created a room");
     let digits = "9".repeat(5000);
     let body = format!(r#"{{"name":"x","more":[{digits},-{digits},0.{digits}]}}"#);
     let answer = send_text(&scene.admin, Method::POST, "/api/rooms", body).await;
-    assert!(answer.status == 201 || answer.status == 400, "an answer, whatever it is: {answer:?}");
+    assert!(
+        answer.status == 201 || answer.status == 400,
+        "huge numbers are accepted or refused, never a fault: {answer:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rest_reads_no_more_than_its_limit_however_the_length_is_told() {
+async fn rest_refuses_oversized_bodies_with_and_without_content_length() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let path = format!("/api/rooms/{room}/messages");
@@ -62,7 +67,7 @@ async fn rest_reads_no_more_than_its_limit_however_the_length_is_told() {
     assert_refused(&answer, 413);
     assert_eq!(answer.body["code"], "MESSAGE_TOO_LARGE");
 
-    // In chunks the length is not known before it is read.
+    // With chunked encoding the hub does not know the length before it reads the body.
     let token = scene.admin.token();
     let mut request = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\
@@ -76,7 +81,7 @@ async fn rest_reads_no_more_than_its_limit_however_the_length_is_told() {
     }
     let answer = bare_allowing_reset(scene.url(), &request).await;
     assert!(matches!(answer, None | Some(413)), "{answer:?}");
-    // Two lengths are a way to smuggle a second request past a proxy.
+    // Two different `Content-Length` headers could smuggle a second request past a proxy.
     let smuggled = format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Length: 5\r\n\
          Content-Length: 6\r\nConnection: close\r\n\r\nhello"
@@ -85,25 +90,27 @@ async fn rest_reads_no_more_than_its_limit_however_the_length_is_told() {
     assert_eq!(scene.admin.history(&room).await.unwrap().len(), 0);
 }
 
-/// The status, or nothing when the hub hung up while it was still being written to.
+/// Sends a raw request; returns its status, or `None` if the hub closed the connection before the request was
+/// complete.
 async fn bare_allowing_reset(url: &str, request: &[u8]) -> Option<u16> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = crate::scene::connect(url).await;
     let written = stream.write_all(request).await;
     let mut answer = Vec::new();
-    let read =
-        tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer)).await.expect("an end in time");
+    let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut answer))
+        .await
+        .expect("the hub closes the connection before the timeout");
     if answer.is_empty() {
-        assert!(written.is_err() || read.is_err(), "an empty answer");
+        assert!(written.is_err() || read.is_err(), "the hub closed a healthy connection without a response");
         return None;
     }
     String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_decompressed() {
+async fn compressed_bodies_and_frames_are_refused() {
     let scene = Scene::start().await;
-    // `{"name":"x"}` by gzip and by deflate.
+    // `{"name":"x"}`, compressed with gzip and with deflate.
     let gzip: &[u8] = &[
         0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 0xab, 0x56, 0xca, 0x4b, 0xcc, 0x4d, 0x55, 0xb2, 0x52, 0xaa, 0x50,
         0xaa, 0x05, 0, 0x69, 0xb3, 0x81, 0x9e, 12, 0, 0, 0,
@@ -119,9 +126,9 @@ async fn nothing_is_decompressed() {
     let plain = scene.admin.request(Method::POST, "/api/rooms").header("content-encoding", "identity");
     assert_eq!(RestResponse::of(plain.body(r#"{"name":"x"}"#)).await.unwrap().status, 201);
 
-    for door in ["/ws/client", "/ws/broker"] {
+    for path in ["/ws/client", "/ws/broker"] {
         let request = format!(
-            "GET {door} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
              Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n"
         );
@@ -132,32 +139,35 @@ async fn nothing_is_decompressed() {
         let head = String::from_utf8_lossy(&head[..read]).to_ascii_lowercase();
         assert!(head.starts_with("http/1.1 101"), "{head}");
         assert!(!head.contains("sec-websocket-extensions"), "{head}");
-        // A frame that claims to be compressed all the same.
+        // A frame with the compression bit (RSV1) set although compression was not negotiated.
         let mut frame = masked_frame(TEXT, b"\xaa\x56\x00");
         frame[0] |= 0x40;
         tokio::io::AsyncWriteExt::write_all(&mut stream, &frame).await.unwrap();
         let mut rest = Vec::new();
         let end = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest);
-        tokio::time::timeout(TEST_TIMEOUT, end).await.expect("closed in time").unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, end)
+            .await
+            .expect("the hub closes the socket before the timeout")
+            .unwrap();
         assert!(rest.windows(2).any(|pair| pair == 1002_u16.to_be_bytes()), "{rest:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_refuses_such_frames_and_stays() {
+async fn a_socket_refuses_hostile_frames_and_stays_open() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
     let send =
         |content: &str| format!(r#"{{"type":"client:send_message","roomId":"{room}","content":{content}}}"#);
     let deep = format!(r#"{{"type":"client:ping","ts":1,"x":{}}}"#, nested(15));
-    let crowd = format!(r#"{{"type":"client:ping","ts":1,"x":[{}0]}}"#, "0,".repeat(1000));
+    let wide = format!(r#"{{"type":"client:ping","ts":1,"x":[{}0]}}"#, "0,".repeat(1000));
     let doubled =
         format!(r#"{{"type":"client:send_message","roomId":"{room}","content":"a","content":"b"}}"#);
     for (frame, code) in [
         (deep, "JSON_TOO_DEEP"),
         (nested(30_000), "JSON_TOO_DEEP"),
-        (crowd, "JSON_TOO_DEEP"),
+        (wide, "JSON_TOO_DEEP"),
         (doubled, "INVALID_MESSAGE"),
         (send(r#""\ud800""#), "INVALID_JSON"),
         (send("1e999"), "INVALID_JSON"),
@@ -185,10 +195,10 @@ async fn a_socket_refuses_such_frames_and_stays() {
     broker.create_agent("still-here", &[]).await.unwrap();
 }
 
-/// Whoever asks for much and does not read it must not make the hub hold it all.
+/// Bounds the memory that a client can occupy by requesting large responses without reading them.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_answer_is_larger_than_a_few_megabytes() {
-    const MOST: usize = 2 * 1024 * 1024;
+async fn no_response_is_larger_than_two_megabytes() {
+    const MAX_BYTES: usize = 2 * 1024 * 1024;
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let text = "x".repeat(100_000);
@@ -200,10 +210,10 @@ async fn no_answer_is_larger_than_a_few_megabytes() {
     }
     for path in [format!("/api/messages/rooms/{room}?limit=200"), format!("/api/messages/{id}/history")] {
         let answer = scene.admin.get(&path).await.unwrap().data().unwrap().to_string();
-        assert!((text.len()..MOST).contains(&answer.len()), "{} bytes from {path}", answer.len());
+        assert!((text.len()..MAX_BYTES).contains(&answer.len()), "{} bytes from {path}", answer.len());
     }
     let recent = scene.admin.get("/api/messages/recent").await.unwrap().data().unwrap();
     assert_eq!(recent[&room]["content"], text[..1000]);
-    assert_eq!(scene.admin.history(&room).await.unwrap().len(), 26, "page by page it is all there");
+    assert_eq!(scene.admin.history(&room).await.unwrap().len(), 26, "paging returns every message");
     scene.ends_well().await;
 }

@@ -1,4 +1,4 @@
-//! Too many, too slow: half requests, half handshakes, floods of sign-ins and sockets.
+//! Denial of service: incomplete requests and handshakes, and floods of sign-ins, sockets and subscriptions.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use tokio::task::JoinSet;
 
 use crate::scene::{PASSWORD, Scene, assert_refused, connect};
 
-/// Reads until the hub hangs up; how long that took, and what it said.
-async fn hung_up(mut stream: TcpStream) -> (Duration, String) {
-    let began = Instant::now();
-    let mut said = Vec::new();
-    let end = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut said)).await;
-    end.expect("the hub hangs up").ok();
-    (began.elapsed(), String::from_utf8_lossy(&said).into_owned())
+/// Reads until the hub closes the connection; returns the elapsed time and the response.
+async fn read_until_closed(mut stream: TcpStream) -> (Duration, String) {
+    let start = Instant::now();
+    let mut response = Vec::new();
+    let end = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut response)).await;
+    end.expect("the hub closes the connection before the timeout").ok();
+    (start.elapsed(), String::from_utf8_lossy(&response).into_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_never_end_are_cut_while_others_are_served() {
+async fn incomplete_requests_time_out_while_others_are_served() {
     let scene = Scene::start().await;
     let beginnings = [
         "",
@@ -37,36 +37,39 @@ async fn requests_that_never_end_are_cut_while_others_are_served() {
     for beginning in beginnings {
         let mut stream = connect(scene.url()).await;
         stream.write_all(beginning.as_bytes()).await.unwrap();
-        waiting.spawn(async move { (beginning, hung_up(stream).await) });
+        waiting.spawn(async move { (beginning, read_until_closed(stream).await) });
     }
     assert_eq!(scene.admin.health().await.unwrap(), 200);
-    while let Some(cut) = waiting.join_next().await {
-        let (beginning, (after, said)) = cut.unwrap();
+    while let Some(closed) = waiting.join_next().await {
+        let (beginning, (after, response)) = closed.unwrap();
         assert!(after < Duration::from_secs(15), "{beginning:?} after {after:?}");
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 408"), "{beginning:?} got {said:?}");
+        assert!(
+            response.is_empty() || response.starts_with("HTTP/1.1 408"),
+            "{beginning:?} got {response:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_trickles_in_is_cut_too() {
+async fn a_body_sent_byte_by_byte_times_out() {
     let scene = Scene::start().await;
     let mut stream = connect(scene.url()).await;
     let head = "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n{";
     stream.write_all(head.as_bytes()).await.unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     let mut byte = [0; 1];
-    // A byte now and then does not start the clock again.
+    // Each received byte must not restart the timeout of the body.
     loop {
         let _ = stream.write_all(b" ").await;
         match tokio::time::timeout(Duration::from_millis(200), stream.read(&mut byte)).await {
-            Err(_) => assert!(began.elapsed() < Duration::from_secs(15), "it is still being read"),
+            Err(_) => assert!(start.elapsed() < Duration::from_secs(15), "the hub still reads the body"),
             Ok(_) => break,
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
+async fn unauthenticated_sockets_are_closed_and_limited_per_address() {
     let scene = Scene::start_with(|command| {
         command
             .env("PARLOR_LIMITS", "on")
@@ -74,40 +77,45 @@ async fn sockets_that_never_sign_in_are_closed_and_bounded_for_each_address() {
             .env("PARLOR_AUTH_TIMEOUT", "2")
     })
     .await;
-    let mut strangers = Vec::new();
-    for door in ["/ws/client", "/ws/broker", "/ws/client", "/ws/broker", "/ws/client"] {
-        strangers.push(Socket::open(scene.url(), door, &[]).await.unwrap());
+    let mut sockets = Vec::new();
+    for path in ["/ws/client", "/ws/broker", "/ws/client", "/ws/broker", "/ws/client"] {
+        sockets.push(Socket::open(scene.url(), path, &[]).await.unwrap());
     }
-    for door in ["/ws/client", "/ws/broker"] {
-        let refused = Socket::open(scene.url(), door, &[]).await.err().expect("one too many");
+    for path in ["/ws/client", "/ws/broker"] {
+        let refused = Socket::open(scene.url(), path, &[])
+            .await
+            .err()
+            .expect("the sixth unauthenticated socket is refused");
         assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
     }
-    // Whoever signs in no longer counts as a stranger.
-    strangers[0].send(&json!({ "type": "client:auth", "token": scene.admin.token() })).await.unwrap();
-    strangers[0].wait_for_type("server:auth_result").await.unwrap();
-    let late = Socket::open(scene.url(), "/ws/client", &[]).await.expect("a place became free");
-    strangers.push(late);
-    for stranger in &mut strangers[1..] {
-        assert_eq!(stranger.closed(TEST_TIMEOUT).await.unwrap(), 4001);
+    // A socket that authenticates no longer counts as unauthenticated.
+    sockets[0].send(&json!({ "type": "client:auth", "token": scene.admin.token() })).await.unwrap();
+    sockets[0].wait_for_type("server:auth_result").await.unwrap();
+    let late =
+        Socket::open(scene.url(), "/ws/client", &[]).await.expect("the authenticated socket freed a slot");
+    sockets.push(late);
+    for socket in &mut sockets[1..] {
+        assert_eq!(socket.closed(TEST_TIMEOUT).await.unwrap(), 4001);
     }
-    // A place is free when its connection is gone, which a peer that does not close delays by two seconds.
-    let began = Instant::now();
+    // A slot is freed when its connection ends; a peer that does not answer the close delays that by two
+    // seconds.
+    let start = Instant::now();
     while let Err(refused) = Socket::open(scene.url(), "/ws/client", &[]).await {
         assert_eq!(refused.downcast::<NotUpgraded>().unwrap().0, 429);
-        assert!(began.elapsed() < TEST_TIMEOUT, "the places are still taken");
+        assert!(start.elapsed() < TEST_TIMEOUT, "closed sockets still occupy their slots");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    strangers[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
-    strangers[0].wait_for_type("server:pong").await.unwrap();
+    sockets[0].send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
+    sockets[0].wait_for_type("server:pong").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_429_of_a_refused_upgrade_says_when_to_come_back() {
+async fn the_429_of_a_refused_upgrade_has_retry_after() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_MAX_UNAUTHENTICATED_PER_ADDRESS", "1")
     })
     .await;
-    let _stranger = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
+    let _unauthenticated = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
     let request = "GET /ws/client HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     let mut stream = connect(scene.url()).await;
@@ -119,14 +127,14 @@ async fn the_429_of_a_refused_upgrade_says_when_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sign_ins_from_one_address_are_throttled_with_retry_after() {
+async fn sign_ins_from_one_address_are_rate_limited_with_retry_after() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "6")
     })
     .await;
     let outsider = RestClient::outsider(scene.url());
     let attempt = || outsider.post("/api/auth/login", json!({ "username": "nobody", "password": PASSWORD }));
-    // The admin's own sign-in was the first of the six.
+    // The sign-in of the admin at the start was the first of the six allowed.
     for _ in 0..5 {
         assert_refused(&attempt().await.unwrap(), 401);
     }
@@ -135,7 +143,8 @@ async fn sign_ins_from_one_address_are_throttled_with_retry_after() {
     assert_eq!(refused.body["code"], "RATE_LIMITED");
     let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=60).contains(&seconds), "{seconds}");
-    // Saying to come from elsewhere does not help, nor does the other way to a password.
+    // Forwarding headers do not change the limited address, and all endpoints that check a password share the
+    // limit.
     let forwarded = outsider
         .request(reqwest::Method::POST, "/api/auth/login")
         .header("x-forwarded-for", "203.0.113.9")
@@ -146,12 +155,12 @@ async fn sign_ins_from_one_address_are_throttled_with_retry_after() {
     assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 429);
     let body = json!({ "currentPassword": "Wrong-guess-1", "newPassword": PASSWORD });
     assert_refused(&scene.admin.put("/api/users/me/password", body).await.unwrap(), 429);
-    // Whoever is signed in goes on.
+    // Requests with a valid token are not limited.
     assert_eq!(scene.admin.get("/api/users/me").await.unwrap().status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refreshes_from_one_address_are_throttled_too() {
+async fn token_refreshes_from_one_address_are_rate_limited() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "3")
     })
@@ -167,7 +176,7 @@ async fn refreshes_from_one_address_are_throttled_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake() {
+async fn password_checks_wait_in_a_bounded_queue_while_the_hub_stays_responsive() {
     let scene = Scene::start_with(|command| command.env("PARLOR_PASSWORD_HASHING_JOBS", "1")).await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -181,12 +190,12 @@ async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake()
     let first = flood.join_next().await.unwrap().unwrap();
     client.say_and_wait(&room, "in the midst of it", "c1").await.unwrap();
     assert_eq!(scene.admin.health().await.unwrap(), 200);
-    let (mut tried, mut turned_away) = (0, 0);
+    let (mut checked, mut refused) = (0, 0);
     let mut count = |answer: parlor_testkit::rest::RestResponse| match answer.status.as_u16() {
-        401 => tried += 1,
+        401 => checked += 1,
         429 => {
             assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
-            turned_away += 1;
+            refused += 1;
         }
         _ => panic!("{answer:?}"),
     };
@@ -194,13 +203,13 @@ async fn a_flood_of_passwords_waits_in_a_bounded_queue_and_the_hub_stays_awake()
     while let Some(answer) = flood.join_next().await {
         count(answer.unwrap());
     }
-    assert!(tried > 0 && turned_away > 0, "{tried} tried, {turned_away} turned away");
+    assert!(checked > 0 && refused > 0, "{checked} checked, {refused} refused");
     let again = outsider.post("/api/auth/login", json!({ "username": "x", "password": "y" })).await.unwrap();
     assert_refused(&again, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guessing_tokens_on_a_socket_ends_after_five() {
+async fn a_socket_is_closed_after_five_invalid_tokens() {
     let scene = Scene::start().await;
     let mut socket = Socket::open(scene.url(), "/ws/client", &[]).await.unwrap();
     for _ in 0..5 {
@@ -211,22 +220,22 @@ async fn guessing_tokens_on_a_socket_ends_after_five() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_person_cannot_fill_the_routing_index() {
-    const MOST: usize = 1000;
+async fn a_user_cannot_fill_the_routing_index() {
+    const MAX_AGENTS: usize = 1000;
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let mut broker = Broker::connect(scene.url(), ada.token()).await.unwrap();
     let create = |n: usize| json!({ "type": "agent.create", "id": format!("a{n}"), "config": { "subscriptions": ["room/**"] } });
-    for n in 0..MOST {
+    for n in 0..MAX_AGENTS {
         broker.feed(&create(n)).await.unwrap();
     }
     broker.flush().await.unwrap();
-    for _ in 0..MOST {
+    for _ in 0..MAX_AGENTS {
         broker.wait_for_type("agent.create.ok").await.unwrap();
     }
-    let told = broker.ask(create(MOST)).await.unwrap();
-    assert_eq!(told["type"], "agent.create.error", "{told}");
-    // They leave with their owner, all at once, and others may have as many.
+    let refused = broker.ask(create(MAX_AGENTS)).await.unwrap();
+    assert_eq!(refused["type"], "agent.create.error", "{refused}");
+    // Deleting the owner deletes all their agents at once, and the limit of other users is not affected.
     scene.admin.delete(&format!("/api/users/{}", ada.user_id())).await.unwrap();
     let mut other = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     other.create_agent("a0", &[]).await.unwrap();
@@ -234,7 +243,7 @@ async fn one_person_cannot_fill_the_routing_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_at_codes_and_invitations_are_throttled_with_the_sign_ins() {
+async fn guessed_codes_and_invitations_share_the_rate_limit_of_sign_ins() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_LOGIN_RATE_LIMIT_MAX", "5")
     })
@@ -245,7 +254,7 @@ async fn guesses_at_codes_and_invitations_are_throttled_with_the_sign_ins() {
         let body = json!({ "token": "pli_guess", "username": "mallory", "password": PASSWORD });
         outsider.post("/api/auth/register", body)
     };
-    // The admin's own sign-in was the first of the five.
+    // The sign-in of the admin at the start was the first of the five allowed.
     for _ in 0..2 {
         assert_refused(&code().await.unwrap(), 401);
         assert_refused(&join().await.unwrap(), 404);
@@ -261,7 +270,7 @@ async fn guesses_at_codes_and_invitations_are_throttled_with_the_sign_ins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_wrong_names_leaves_one_row_and_a_writer_that_answers() {
+async fn failed_sign_ins_with_unknown_names_share_one_audit_row_and_do_not_block_writes() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -274,11 +283,12 @@ async fn a_flood_of_wrong_names_leaves_one_row_and_a_writer_that_answers() {
     }
     client.say_and_wait(&room, "in the midst of it", "c1").await.unwrap();
     let statuses = flood.join_all().await;
-    let tried = statuses.iter().filter(|status| **status == 401).count() as u64;
-    assert!(tried > 0 && statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
-    // A failure is answered before it is stored, and stored before what comes after it.
+    let failed = statuses.iter().filter(|status| **status == 401).count() as u64;
+    assert!(failed > 0 && statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
+    // A failed sign-in is stored after its response, but before any later command: this message waits for all
+    // of them.
     client.say_and_wait(&room, "after it", "c2").await.unwrap();
     let page = scene.admin.get("/api/audit?action=sign_in_failed").await.unwrap().data().unwrap();
     let rows = page["items"].as_array().unwrap();
-    assert_eq!((rows.len(), rows[0]["count"].as_u64()), (1, Some(tried)), "{rows:?}");
+    assert_eq!((rows.len(), rows[0]["count"].as_u64()), (1, Some(failed)), "{rows:?}");
 }

@@ -1,4 +1,6 @@
-//! Ids that climb, split, end a line or a string, through every door: refused, and never a fault.
+//! Hostile ids through every protocol: refused, never an internal error.
+//!
+//! Path traversal, separators, line breaks, NUL and SQL.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::broker::Broker;
@@ -38,7 +40,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_path_they_are_400_or_404_in_json() {
+async fn hostile_ids_in_a_path_yield_a_client_error_in_json() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let long = "x".repeat(65);
@@ -74,7 +76,7 @@ async fn in_a_path_they_are_400_or_404_in_json() {
             let answer = bare(scene.url(), request.as_bytes()).await;
             assert!(matches!(answer.status, 400 | 404 | 405), "{method} {path}: {answer:?}");
             let body: serde_json::Value = serde_json::from_str(&answer.body)
-                .unwrap_or_else(|_| panic!("{method} {path} is not answered in JSON: {answer:?}"));
+                .unwrap_or_else(|_| panic!("{method} {path} has a response that is not JSON: {answer:?}"));
             assert_eq!(body["ok"], false, "{method} {path}: {body}");
             assert!(!answer.head.to_ascii_lowercase().contains("set-cookie"), "{answer:?}");
         }
@@ -82,13 +84,13 @@ async fn in_a_path_they_are_400_or_404_in_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_body_they_name_the_field_or_nothing_at_all() {
+async fn hostile_ids_in_a_body_are_refused() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     for id in HOSTILE {
         let members = format!("/api/rooms/{room}/members");
         for kind in ["user", "agent"] {
-            // What is a fine id for an agent is merely unknown.
+            // `a/b` is a valid agent id, but no such agent exists.
             let body = json!({ "memberId": id, "memberType": kind });
             let answer = scene.admin.post(&members, body).await.unwrap();
             assert_refused(&answer, if kind == "agent" && id == "a/b" { 404 } else { 400 });
@@ -111,7 +113,7 @@ async fn in_a_body_they_name_the_field_or_nothing_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_the_client_socket_they_are_rooms_that_do_not_exist() {
+async fn hostile_ids_on_the_client_socket_are_refused_as_unknown_rooms_or_invalid_messages() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
@@ -133,7 +135,7 @@ async fn on_the_client_socket_they_are_rooms_that_do_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_the_broker_they_are_no_agents() {
+async fn hostile_agent_ids_are_refused_by_the_broker() {
     let scene = Scene::start().await;
     let mut broker = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     for id in HOSTILE.into_iter().filter(|id| *id != "a/b") {
@@ -155,7 +157,7 @@ async fn on_the_broker_they_are_no_agents() {
         broker.create_agent(id, &[]).await.unwrap();
         assert_eq!(broker.receive(id).await.unwrap().len(), 0, "{id}");
     }
-    // Agents whose ids would meet in a glued or escaped name stay apart.
+    // Agent ids that could collide after joining or escaping have separate mailboxes.
     for id in ["x/y", "x--y", "x-/y", "x_y"] {
         broker.create_agent(id, &[]).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Other people's web pages: opening sockets, using the cookie, pointing a name of their own at the hub.
+//! Attacks by foreign web pages: cross-origin sockets, use of the cookie, DNS rebinding.
 
 use parlor_testkit::rest::{RestClient, RestResponse};
 use parlor_testkit::socket::{NotUpgraded, Socket};
@@ -7,17 +7,17 @@ use serde_json::json;
 
 use crate::scene::{PASSWORD, Scene, assert_refused, bare};
 
-const DOORS: [&str; 2] = ["/ws/client", "/ws/broker"];
+const SOCKET_PATHS: [&str; 2] = ["/ws/client", "/ws/broker"];
 
-async fn upgrade(url: &str, door: &str, headers: &[(&'static str, &str)]) -> Result<(), u16> {
-    match Socket::open(url, door, headers).await {
+async fn upgrade(url: &str, path: &str, headers: &[(&'static str, &str)]) -> Result<(), u16> {
+    match Socket::open(url, path, headers).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(error.downcast::<NotUpgraded>().expect("an HTTP answer").0),
+        Err(error) => Err(error.downcast::<NotUpgraded>().expect("a refused upgrade has an HTTP status").0),
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_page_gets_403_instead_of_a_socket() {
+async fn a_socket_upgrade_from_a_foreign_origin_is_refused_with_403() {
     let scene = Scene::start().await;
     let port = scene.url().rsplit(':').next().unwrap();
     let foreign = [
@@ -35,55 +35,59 @@ async fn a_foreign_page_gets_403_instead_of_a_socket() {
         format!("ftp://127.0.0.1:{port}"),
         format!("http://localhost:{port}"),
     ];
-    for door in DOORS {
+    for path in SOCKET_PATHS {
         for origin in &foreign {
-            assert_eq!(upgrade(scene.url(), door, &[("origin", origin)]).await, Err(403), "{door} {origin}");
+            assert_eq!(upgrade(scene.url(), path, &[("origin", origin)]).await, Err(403), "{path} {origin}");
         }
-        assert_eq!(upgrade(scene.url(), door, &[("origin", scene.url())]).await, Ok(()), "{door}");
-        assert_eq!(upgrade(scene.url(), door, &[]).await, Ok(()), "{door}: programs send no origin");
+        assert_eq!(upgrade(scene.url(), path, &[("origin", scene.url())]).await, Ok(()), "{path}");
+        assert_eq!(
+            upgrade(scene.url(), path, &[]).await,
+            Ok(()),
+            "{path}: clients that are no browser send no origin"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_pointed_at_the_hub_gets_403_although_origin_and_host_agree() {
+async fn an_unknown_host_is_refused_with_403_even_if_the_origin_matches_it() {
     let scene = Scene::start().await;
     let port = scene.url().rsplit(':').next().unwrap();
-    for door in DOORS {
+    for path in SOCKET_PATHS {
         for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
             let host = format!("{host}:{port}");
             let origin = format!("http://{host}");
             let headers: [&[(&'static str, &str)]; 2] =
                 [&[("host", &host), ("origin", &origin)], &[("host", &host)]];
             for headers in headers {
-                assert_eq!(upgrade(scene.url(), door, headers).await, Err(403), "{door} {headers:?}");
+                assert_eq!(upgrade(scene.url(), path, headers).await, Err(403), "{path} {headers:?}");
             }
         }
         let (host, origin) = (format!("localhost:{port}"), format!("http://localhost:{port}"));
         let ours = [("host", host.as_str()), ("origin", origin.as_str())];
-        assert_eq!(upgrade(scene.url(), door, &ours).await, Ok(()), "{door}");
+        assert_eq!(upgrade(scene.url(), path, &ours).await, Ok(()), "{path}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_without_a_host_is_not_upgraded() {
     let scene = Scene::start().await;
-    for door in DOORS {
+    for path in SOCKET_PATHS {
         let request = format!(
-            "GET {door} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+            "GET {path} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
              Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
-        let refused = bare(scene.url(), closing(&request).as_bytes()).await;
+        let refused = bare(scene.url(), with_connection_close(&request).as_bytes()).await;
         assert!(matches!(refused.status, 400 | 403), "{refused:?}");
     }
 }
 
-/// Two `Connection` headers: one for the upgrade, one so that the answer ends.
-fn closing(request: &str) -> String {
+/// Adds a second `Connection` header, `close`, so that the hub closes the connection after its response.
+fn with_connection_close(request: &str) -> String {
     request.replacen("\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_and_origins_in_the_settings_are_let_in_and_no_others() {
+async fn only_configured_hosts_and_origins_are_accepted() {
     let scene = Scene::start_with(|command| {
         command
             .env("PARLOR_ALLOWED_ORIGINS", "https://chat.example.org")
@@ -91,27 +95,27 @@ async fn names_and_origins_in_the_settings_are_let_in_and_no_others() {
     })
     .await;
     let host = ("host", "hub.example.org");
-    for door in DOORS {
+    for path in SOCKET_PATHS {
         let ours = [host, ("origin", "https://chat.example.org")];
-        assert_eq!(upgrade(scene.url(), door, &ours).await, Ok(()));
+        assert_eq!(upgrade(scene.url(), path, &ours).await, Ok(()));
         let own = [host, ("origin", "https://hub.example.org")];
-        assert_eq!(upgrade(scene.url(), door, &own).await, Ok(()));
+        assert_eq!(upgrade(scene.url(), path, &own).await, Ok(()));
         let other = [host, ("origin", "https://chat.example.org.evil.example")];
-        assert_eq!(upgrade(scene.url(), door, &other).await, Err(403));
+        assert_eq!(upgrade(scene.url(), path, &other).await, Err(403));
         let plain = [host, ("origin", "http://chat.example.org")];
-        assert_eq!(upgrade(scene.url(), door, &plain).await, Err(403), "another scheme is another origin");
+        assert_eq!(upgrade(scene.url(), path, &plain).await, Err(403), "another scheme is another origin");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_is_of_no_use_to_a_foreign_page() {
+async fn requests_with_the_cookie_from_a_foreign_origin_or_host_are_refused() {
     let scene = Scene::start().await;
     scene.person("ada").await;
     let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "ada", "password": PASSWORD });
-    let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
-    let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
-    let ada = outsider.with_token(signed.body["data"]["accessToken"].as_str().unwrap());
+    let signed_in = outsider.post("/api/auth/login", sign_in).await.unwrap();
+    let cookie = signed_in.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let ada = outsider.with_token(signed_in.body["data"]["accessToken"].as_str().unwrap());
     let foreign: [(&str, &str); 3] =
         [("origin", "http://evil.example"), ("origin", "null"), ("host", "evil.example")];
     for path in ["/api/auth/refresh", "/api/auth/logout"] {
@@ -122,19 +126,19 @@ async fn the_cookie_is_of_no_use_to_a_foreign_page() {
             assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
         }
     }
-    // Neither ended anything: the token is still the newest of its family.
+    // The refused requests neither rotated nor revoked the refresh token.
     let own = ada.request(Method::POST, "/api/auth/refresh").header("cookie", &cookie);
     let renewed = RestResponse::of(own.header("origin", scene.url())).await.unwrap();
     assert_eq!(renewed.status, 200, "{renewed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
+async fn the_refresh_cookie_authenticates_neither_rest_nor_sockets() {
     let scene = Scene::start().await;
     let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
-    let signed = outsider.post("/api/auth/login", sign_in).await.unwrap();
-    let cookie = signed.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let signed_in = outsider.post("/api/auth/login", sign_in).await.unwrap();
+    let cookie = signed_in.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let me = outsider.request(Method::GET, "/api/users/me").header("cookie", &cookie);
     assert_refused(&RestResponse::of(me).await.unwrap(), 401);
     let mut socket = Socket::open(scene.url(), "/ws/client", &[("cookie", &cookie)]).await.unwrap();
@@ -143,7 +147,7 @@ async fn the_cookie_alone_opens_no_socket_and_no_other_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_page_signs_nobody_in() {
+async fn sign_in_and_setup_from_a_foreign_origin_are_refused() {
     let scene = Scene::start().await;
     let outsider = RestClient::outsider(scene.url());
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });

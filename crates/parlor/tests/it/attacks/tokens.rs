@@ -1,5 +1,6 @@
-//! Forged and misused tokens. The attacker here even knows the key that signs them: what is not an access
-//! token of this hub, in its one form, is still none.
+//! Forged and misused tokens, signed with the hub's own key.
+//!
+//! The hub accepts only access tokens in the exact form that it issues.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -12,13 +13,13 @@ use sha2::{Sha256, Sha512};
 use crate::scene::{Scene, assert_refused, make_key};
 use crate::sign_in::second_factor::{challenge, turn_on};
 
-/// Signs whatever it is given with the hub's own key.
-struct Forge {
+/// Signs any header and claims with the hub's own key.
+struct Forger {
     key: Vec<u8>,
     claims: Value,
 }
 
-impl Forge {
+impl Forger {
     fn new(scene: &Scene) -> Self {
         let key = std::fs::read(scene.data().join("token.key")).unwrap();
         let claims = scene.admin.token().split('.').nth(1).unwrap();
@@ -59,8 +60,8 @@ impl Forge {
 
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-/// Refused as a bearer token and as the first frame on both sockets.
-async fn assert_useless(scene: &Scene, name: &str, token: &str) {
+/// Asserts that the token is refused as a bearer token and in the authentication frame of both sockets.
+async fn assert_no_access(scene: &Scene, name: &str, token: &str) {
     let caller = RestClient::outsider(scene.url()).with_token(token);
     if reqwest::header::HeaderValue::from_str(token).is_ok() {
         let answer = caller.get("/api/users/me").await.unwrap();
@@ -78,11 +79,11 @@ async fn assert_useless(scene: &Scene, name: &str, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_other_algorithm_and_no_key_id_is_taken() {
+async fn tokens_with_another_algorithm_or_extra_header_fields_are_refused() {
     let scene = Scene::start().await;
-    let forge = Forge::new(&scene);
-    let me = scene.admin.with_token(&forge.sign(HEADER, &forge.claims));
-    assert_eq!(me.get("/api/users/me").await.unwrap().status, 200, "the forge works");
+    let forger = Forger::new(&scene);
+    let me = scene.admin.with_token(&forger.sign(HEADER, &forger.claims));
+    assert_eq!(me.get("/api/users/me").await.unwrap().status, 200, "the forged signature is valid");
     for header in [
         r#"{"alg":"none","typ":"JWT"}"#,
         r#"{"alg":"None","typ":"JWT"}"#,
@@ -98,49 +99,49 @@ async fn no_other_algorithm_and_no_key_id_is_taken() {
         r#"{"typ":"JWT"}"#,
         "{}",
     ] {
-        assert_useless(&scene, header, &forge.sign(header, &forge.claims)).await;
+        assert_no_access(&scene, header, &forger.sign(header, &forger.claims)).await;
     }
     let unsigned = format!(
         "{}.{}.",
         BASE64.encode(r#"{"alg":"none","typ":"JWT"}"#),
-        BASE64.encode(forge.claims.to_string())
+        BASE64.encode(forger.claims.to_string())
     );
-    assert_useless(&scene, "unsigned", &unsigned).await;
+    assert_no_access(&scene, "unsigned", &unsigned).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_that_are_not_an_access_token_of_a_living_sign_in_are_refused() {
+async fn claims_of_expired_foreign_or_unknown_sign_ins_are_refused() {
     let scene = Scene::start().await;
-    let forge = Forge::new(&scene);
-    let now = forge.claims["iat"].as_i64().unwrap();
+    let forger = Forger::new(&scene);
+    let now = forger.claims["iat"].as_i64().unwrap();
     for (name, claims) in [
-        ("expired an hour ago", forge.with("exp", json!(now - 3600))),
-        ("never expires", forge.without("exp")),
-        ("expires in words", forge.with("exp", json!("9999999999"))),
-        ("another audience", forge.with("aud", json!("elsewhere"))),
-        ("many audiences", forge.with("aud", json!(["parlor", "elsewhere"]))),
-        ("no audience", forge.without("aud")),
-        ("another issuer", forge.with("iss", json!("elsewhere"))),
-        ("a refresh token by type", forge.with("type", json!("refresh"))),
-        ("no type", forge.without("type")),
-        ("an unknown sign-in", forge.with("sid", json!("0190aaaa"))),
-        ("no sign-in", forge.without("sid")),
-        ("an unknown person", forge.with("sub", json!("0190aaaa"))),
-        ("an impossible person", forge.with("sub", json!("../admin"))),
-        ("nothing", json!({})),
-        ("no object", json!("admin")),
+        ("expired an hour ago", forger.with("exp", json!(now - 3600))),
+        ("never expires", forger.without("exp")),
+        ("expiry as a string", forger.with("exp", json!("9999999999"))),
+        ("another audience", forger.with("aud", json!("elsewhere"))),
+        ("many audiences", forger.with("aud", json!(["parlor", "elsewhere"]))),
+        ("no audience", forger.without("aud")),
+        ("another issuer", forger.with("iss", json!("elsewhere"))),
+        ("a refresh token by type", forger.with("type", json!("refresh"))),
+        ("no type", forger.without("type")),
+        ("an unknown sign-in", forger.with("sid", json!("0190aaaa"))),
+        ("no sign-in", forger.without("sid")),
+        ("an unknown user", forger.with("sub", json!("0190aaaa"))),
+        ("a malformed user id", forger.with("sub", json!("../admin"))),
+        ("no claims", json!({})),
+        ("claims are not an object", json!("admin")),
     ] {
-        assert_useless(&scene, name, &forge.sign(HEADER, &claims)).await;
+        assert_no_access(&scene, name, &forger.sign(HEADER, &claims)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_of_one_person_does_not_speak_for_another() {
+async fn a_sign_in_does_not_authenticate_another_user() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
-    let forge = Forge::new(&scene);
-    let mixed = forge.with("sub", json!(ada.user_id()));
-    assert_useless(&scene, "ada by the admin's sign-in", &forge.sign(HEADER, &mixed)).await;
+    let forger = Forger::new(&scene);
+    let mixed = forger.with("sub", json!(ada.user_id()));
+    assert_no_access(&scene, "ada by the admin's sign-in", &forger.sign(HEADER, &mixed)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,39 +151,39 @@ async fn a_token_that_was_tampered_with_is_refused() {
     let token = ada.token();
     let (signed, signature) = token.rsplit_once('.').unwrap();
     let (header, claims) = signed.split_once('.').unwrap();
-    let raised = String::from_utf8(BASE64.decode(claims).unwrap()).unwrap();
-    let raised = raised.replace(ada.user_id(), scene.admin.user_id());
+    let forged = String::from_utf8(BASE64.decode(claims).unwrap()).unwrap();
+    let forged = forged.replace(ada.user_id(), scene.admin.user_id());
     let flipped = if signature.starts_with('A') { 'B' } else { 'A' };
     for (name, token) in [
-        ("claims replaced", format!("{header}.{}.{signature}", BASE64.encode(raised))),
+        ("claims replaced", format!("{header}.{}.{signature}", BASE64.encode(forged))),
         ("signature flipped", format!("{signed}.{flipped}{}", &signature[1..])),
         ("signature cut", format!("{signed}.{}", &signature[..20])),
         ("signature missing", format!("{signed}.")),
-        ("a part more", format!("{token}.{signature}")),
-        ("a part less", signed.to_owned()),
+        ("an extra part", format!("{token}.{signature}")),
+        ("no signature part", signed.to_owned()),
         ("padded", format!("{token}=")),
         ("another's signature", format!("{signed}.{}", scene.admin.token().rsplit_once('.').unwrap().1)),
         ("empty", String::new()),
         ("dots", "..".to_owned()),
         ("huge", "a".repeat(50_000)),
     ] {
-        assert_useless(&scene, name, &token).await;
+        assert_no_access(&scene, name, &token).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_secrets_of_the_hub_are_no_access_tokens() {
+async fn other_secrets_are_not_accepted_as_access_tokens() {
     let scene = Scene::start().await;
     let sign_in = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
     let outsider = RestClient::outsider(scene.url());
     let data = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
-    assert_useless(&scene, "a refresh token", data["refreshToken"].as_str().unwrap()).await;
+    assert_no_access(&scene, "a refresh token", data["refreshToken"].as_str().unwrap()).await;
     let (key_id, key) = make_key(&scene.admin, &["read"]).await;
-    assert_useless(&scene, "the id of a key", &key_id).await;
-    assert_useless(&scene, "a key cut short", &key[..key.len() - 1]).await;
-    assert_useless(&scene, "a key in capitals", &key.to_uppercase()).await;
-    assert_useless(&scene, "the name of the admin", "admin").await;
-    // And the other way round: neither an access token nor a key refreshes anything.
+    assert_no_access(&scene, "the id of a key", &key_id).await;
+    assert_no_access(&scene, "a key cut short", &key[..key.len() - 1]).await;
+    assert_no_access(&scene, "a key in capitals", &key.to_uppercase()).await;
+    assert_no_access(&scene, "the name of the admin", "admin").await;
+    // Conversely, neither an access token nor an API key is accepted as a refresh token.
     for token in [scene.admin.token(), key.as_str()] {
         let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
         assert_refused(&answer, 401);
@@ -190,7 +191,7 @@ async fn other_secrets_of_the_hub_are_no_access_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_token_is_no_access_token() {
+async fn a_setup_token_is_not_accepted_as_access_or_refresh_token() {
     let data = tempfile::tempdir().unwrap();
     let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
     let mut hub = command.env_remove("PARLOR_ADMIN_PASSWORD").start().await.unwrap();
@@ -199,11 +200,11 @@ async fn a_setup_token_is_no_access_token() {
     assert_refused(&caller.get("/api/users/me").await.unwrap(), 401);
     let answer = caller.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
     assert_refused(&answer, 401);
-    assert_eq!(caller.get("/setup").await.unwrap().status, 200, "the link is still good");
+    assert_eq!(caller.get("/setup").await.unwrap().status, 200, "the setup link is still valid");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_and_an_invitation_are_good_for_what_they_are_for_alone() {
+async fn challenges_and_invitations_are_accepted_only_for_their_own_purpose() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (device, codes) = turn_on(&ada).await;
@@ -213,17 +214,17 @@ async fn a_challenge_and_an_invitation_are_good_for_what_they_are_for_alone() {
     let (_, key) = make_key(&ada, &["read"]).await;
     let outsider = RestClient::outsider(scene.url());
     let login = json!({ "username": "admin", "password": parlor_testkit::hub::PASSWORD });
-    let signed = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
-    let refresh = signed["refreshToken"].as_str().unwrap();
+    let signed_in = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
+    let refresh = signed_in["refreshToken"].as_str().unwrap();
     for (name, token) in [("a challenge", &*challenge), ("an invitation", invitation)] {
-        assert_useless(&scene, name, token).await;
+        assert_no_access(&scene, name, token).await;
         let answer = outsider.post("/api/auth/refresh", json!({ "refreshToken": token })).await.unwrap();
         assert_refused(&answer, 401);
         let cookie = outsider.request(reqwest::Method::POST, "/api/auth/refresh");
         let cookie = cookie.header("cookie", format!("parlor_rt={token}")).header("origin", scene.url());
         assert_eq!(cookie.send().await.unwrap().status(), 401, "{name}");
     }
-    // The other way round, with codes that are good.
+    // Conversely, other tokens are refused in place of a challenge, even with valid codes.
     for token in [ada.token(), scene.admin.token(), refresh, &key, invitation, ""] {
         for code in [&device.code(1), &codes[0]] {
             let body = json!({ "totpToken": token, "code": code });
@@ -236,31 +237,35 @@ async fn a_challenge_and_an_invitation_are_good_for_what_they_are_for_alone() {
         assert_refused(&outsider.post("/api/setup", body).await.unwrap(), 404);
     }
     let body = json!({ "totpToken": challenge, "code": codes[0] });
-    assert_eq!(outsider.post("/api/auth/verify-totp", body).await.unwrap().status, 200, "nothing was spent");
+    assert_eq!(
+        outsider.post("/api/auth/verify-totp", body).await.unwrap().status,
+        200,
+        "the refused attempts used up neither the challenge nor the code"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_challenge_does_not_stand_for_a_password() {
+async fn a_forged_challenge_does_not_replace_the_password() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (device, codes) = turn_on(&ada).await;
-    let good = challenge(&scene, "ada").await;
-    let forge = Forge::new(&scene);
-    let claims = good.split('.').nth(1).unwrap();
+    let genuine = challenge(&scene, "ada").await;
+    let forger = Forger::new(&scene);
+    let claims = genuine.split('.').nth(1).unwrap();
     let claims: Value = serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
     let with = |name: &str, value: Value| {
         let mut claims = claims.clone();
         claims[name] = value;
-        forge.sign(HEADER, &claims)
+        forger.sign(HEADER, &claims)
     };
-    let (signed, _) = good.rsplit_once('.').unwrap();
+    let (signed, _) = genuine.rsplit_once('.').unwrap();
     for (name, token) in [
         ("no signature", format!("{signed}.")),
-        ("an access token's kind", with("type", json!("access"))),
-        ("another's name", with("sub", json!(scene.admin.user_id()))),
-        ("no such person", with("sub", json!("nobody"))),
-        ("another password", with("sid", json!("x"))),
-        ("run out", with("exp", json!(1))),
+        ("the type of an access token", with("type", json!("access"))),
+        ("another user", with("sub", json!(scene.admin.user_id()))),
+        ("an unknown user", with("sub", json!("nobody"))),
+        ("another password version", with("sid", json!("x"))),
+        ("expired", with("exp", json!(1))),
         ("another audience", with("aud", json!("elsewhere"))),
     ] {
         for code in [&device.code(1), &codes[0]] {

@@ -1,4 +1,5 @@
-//! Files made to run in our origin, to be taken for something else, or to hurt whoever receives them.
+//! Hostile uploads: files that would execute in the hub's origin, disguised types, malformed forms, disk
+//! exhaustion.
 
 use parlor_testkit::rest::{RestClient, RestResponse, form};
 use reqwest::Method;
@@ -10,12 +11,12 @@ use crate::scene::{Scene, assert_refused, bare};
 
 pub const SCRIPT: &str = "<script>document.title='taken over';fetch('/taken-over')</script>";
 
-async fn upload(person: &RestClient, name: &str, content: &[u8]) -> RestResponse {
-    person.upload(name, content).await.unwrap()
+async fn upload(user: &RestClient, name: &str, content: &[u8]) -> RestResponse {
+    user.upload(name, content).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_would_run_and_what_nobody_knows_is_not_taken() {
+async fn executable_and_unknown_file_types_are_refused() {
     let scene = Scene::start().await;
     let html = format!("<!DOCTYPE html><html>{SCRIPT}</html>");
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>";
@@ -40,12 +41,12 @@ async fn what_would_run_and_what_nobody_knows_is_not_taken() {
         let answer = upload(&scene.admin, name, content).await;
         assert_refused(&answer, 415);
     }
-    assert_eq!(kept(scene.data()), [] as [std::path::PathBuf; 0], "nothing of it is kept");
+    assert_eq!(kept(scene.data()), [] as [std::path::PathBuf; 0], "no refused file is stored");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_two_things_is_served_as_the_harmless_one() {
+async fn a_polyglot_file_is_served_as_its_harmless_type() {
     let scene = Scene::start().await;
     for (name, content, kind, inline) in [
         ("a.js", format!("GIF89a/*{SCRIPT}*/=1;alert(1)"), "image/gif", true),
@@ -59,8 +60,8 @@ async fn a_file_that_is_two_things_is_served_as_the_harmless_one() {
         let (status, headers, served) = fetched(scene.admin.request(Method::GET, url(&file))).await;
         assert_eq!((status, served.as_slice()), (200, content.as_bytes()), "{name}");
         assert_eq!(headers["content-type"], kind, "{name}");
-        let how = headers["content-disposition"].to_str().unwrap();
-        assert_eq!(how.starts_with("inline;"), inline, "{name}: {how}");
+        let disposition = headers["content-disposition"].to_str().unwrap();
+        assert_eq!(disposition.starts_with("inline;"), inline, "{name}: {disposition}");
         for (header, value) in [
             ("x-content-type-options", "nosniff"),
             ("content-security-policy", "sandbox; default-src 'none'"),
@@ -79,7 +80,7 @@ async fn a_file_that_is_two_things_is_served_as_the_harmless_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_leads_nowhere_and_breaks_no_header() {
+async fn file_names_are_sanitised_and_cannot_break_headers_or_paths() {
     let scene = Scene::start().await;
     for (name, expected) in [
         ("../../../../tmp/escaped.txt", "escaped.txt"),
@@ -94,7 +95,7 @@ async fn a_name_leads_nowhere_and_breaks_no_header() {
     ] {
         let answer = upload(&scene.admin, name, b"words").await;
         if answer.status == 400 {
-            // A control character is no part of any header: the whole form is refused.
+            // Headers cannot contain control characters: the hub refuses the whole form.
             assert!(name.chars().any(char::is_control), "{name:?}: {answer:?}");
             continue;
         }
@@ -118,12 +119,16 @@ async fn a_name_leads_nowhere_and_breaks_no_header() {
         let answer = bare(scene.url(), request.as_bytes()).await;
         assert_eq!(answer.status, 404, "{path}: {answer:?}");
     }
-    assert_eq!(kept(scene.data()).len(), 1, "one content, under no name of a sender");
+    assert_eq!(
+        kept(scene.data()).len(),
+        1,
+        "equal contents are stored once, under a name that no client chose"
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_somebody_elses_or_used_already_is_put_on_no_message() {
+async fn foreign_or_already_used_uploads_cannot_be_attached() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = ada.make_room("kitchen", &[&bob]).await.unwrap();
@@ -148,31 +153,39 @@ async fn what_is_somebody_elses_or_used_already_is_put_on_no_message() {
         let body = json!({ "content": "look", "attachmentIds": ids });
         assert_refused(&bob.post(&path, body).await.unwrap(), 400);
     }
-    assert_eq!(bob.history(&room).await.unwrap().len(), 1, "nothing was stored");
+    assert_eq!(bob.history(&room).await.unwrap().len(), 1, "no refused message was stored");
     assert_eq!(status(&bob, url(&adas)).await, 404);
     let shared = share(&bob, &room, &[&mine, &bobs]).await;
-    assert_eq!(shared["attachments"].as_array().unwrap().len(), 2, "none of it was lost: {shared}");
-    let nothing_said = json!({ "content": "  ", "attachmentIds": [adas["id"]] });
-    assert_eq!(ada.post(&path, nothing_said).await.unwrap().status, 201, "a picture says enough");
+    assert_eq!(
+        shared["attachments"].as_array().unwrap().len(),
+        2,
+        "refused messages left the attachments unused: {shared}"
+    );
+    let blank_text = json!({ "content": "  ", "attachmentIds": [adas["id"]] });
+    assert_eq!(
+        ada.post(&path, blank_text).await.unwrap().status,
+        201,
+        "a message with an attachment needs no text"
+    );
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_who_put_one_upload_on_a_message_at_once_get_one_message() {
+async fn concurrent_messages_with_the_same_upload_yield_one_message() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let file = sent(&scene.admin, "cat.png", PNG).await;
     let body = json!({ "content": "look", "attachmentIds": [file["id"]] });
     let path = format!("/api/rooms/{room}/messages");
-    let (one, other) = tokio::join!(scene.admin.post(&path, body.clone()), scene.admin.post(&path, body));
-    let mut statuses = [one.unwrap().status.as_u16(), other.unwrap().status.as_u16()];
+    let (first, second) = tokio::join!(scene.admin.post(&path, body.clone()), scene.admin.post(&path, body));
+    let mut statuses = [first.unwrap().status.as_u16(), second.unwrap().status.as_u16()];
     statuses.sort();
     assert_eq!(statuses, [201, 400]);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_than_the_limit_is_kept_and_whoever_sends_more_is_told() {
+async fn uploads_above_the_size_limit_are_refused_and_not_stored() {
     let scene = Scene::start().await;
     let limit = 10 * 1024 * 1024;
     let file = |size: usize| [PNG, &vec![7; size - PNG.len()]].concat();
@@ -185,7 +198,7 @@ async fn no_more_than_the_limit_is_kept_and_whoever_sends_more_is_told() {
     }
     assert_eq!(kept(scene.data()).len(), 1);
 
-    // Endless, and in chunks, so that its length is never told.
+    // An endless body with chunked encoding, whose length is never declared.
     let mut stream = begin(&scene.admin).await;
     let mut written = Ok(());
     let chunk = [&b"10000\r\n"[..], &[7; 0x10000], b"\r\n"].concat();
@@ -194,23 +207,23 @@ async fn no_more_than_the_limit_is_kept_and_whoever_sends_more_is_told() {
         written = stream.write_all(&chunk).await;
         sent += chunk.len();
     }
-    assert!(written.is_err(), "read on for {sent} bytes");
+    assert!(written.is_err(), "the hub still reads after {sent} bytes");
     assert_eq!(kept(scene.data()).len(), 1);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_form_is_refused_and_leaves_nothing() {
+async fn malformed_forms_are_refused_and_store_nothing() {
     let scene = Scene::start().await;
     let whole = form(&[("file", "a.txt", b"words")]);
     let text = String::from_utf8(whole.clone()).unwrap();
     let two = form(&[("file", "a.txt", b"words"), ("file", "b.txt", b"words")]);
-    let besides = form(&[("file", "a.txt", b"words"), ("more", "", b"words")]);
+    let extra_field = form(&[("file", "a.txt", b"words"), ("more", "", b"words")]);
     let huge_header = text.replace("filename=\"", &format!("filename=\"{}", "x".repeat(300_000)));
     let many_headers =
         text.replace("\r\n\r\nwords", &format!("{}\r\n\r\nwords", "\r\nx-more: 1".repeat(100)));
-    for (what, body) in [
-        ("nothing", Vec::new()),
+    for (case, body) in [
+        ("an empty body", Vec::new()),
         ("no boundary", b"words".to_vec()),
         ("no boundary at all", vec![b'-'; 300_000]),
         ("no end", whole[..whole.len() - 6].to_vec()),
@@ -218,13 +231,13 @@ async fn a_broken_form_is_refused_and_leaves_nothing() {
         ("no file", form(&[])),
         ("another name", form(&[("upload", "a.txt", b"words")])),
         ("two files", two),
-        ("more besides", besides),
+        ("an extra field", extra_field),
         ("a huge header", huge_header.into_bytes()),
         ("many headers", many_headers.into_bytes()),
         ("a broken header", text.replace("content-disposition:", "content\0disposition").into_bytes()),
     ] {
         let answer = scene.admin.send_form("/api/upload", body).await.unwrap();
-        assert!(matches!(answer.status.as_u16(), 400 | 413), "{what}: {answer:?}");
+        assert!(matches!(answer.status.as_u16(), 400 | 413), "{case}: {answer:?}");
         assert_refused(&answer, answer.status.as_u16());
     }
     for kind in [
@@ -238,17 +251,17 @@ async fn a_broken_form_is_refused_and_leaves_nothing() {
         let answer = RestResponse::of(request.body(whole.clone())).await.unwrap();
         assert!(matches!(answer.status.as_u16(), 400 | 415), "{kind}: {answer:?}");
     }
-    let packed = scene.admin.request(Method::POST, "/api/upload").header("content-encoding", "gzip");
-    assert_refused(&RestResponse::of(packed.body(whole)).await.unwrap(), 415);
+    let compressed = scene.admin.request(Method::POST, "/api/upload").header("content-encoding", "gzip");
+    assert_refused(&RestResponse::of(compressed.body(whole)).await.unwrap(), 415);
 
-    // Cut off in the middle: the file that was coming in is gone before anything else is answered.
+    // An upload that is aborted leaves no file behind.
     ended(begin(&scene.admin).await).await;
     assert_eq!(kept(scene.data()), [] as [std::path::PathBuf; 0]);
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_fills_the_disk_with_what_is_on_no_message_nor_with_many_files_at_once() {
+async fn unattached_and_concurrent_uploads_are_limited_per_user() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     for n in 0..50 {
@@ -256,7 +269,7 @@ async fn nobody_fills_the_disk_with_what_is_on_no_message_nor_with_many_files_at
     }
     let refused = upload(&ada, "a.txt", b"one more").await;
     assert_refused(&refused, 429);
-    assert_eq!(kept(scene.data()).len(), 50, "the one that was refused is not kept");
+    assert_eq!(kept(scene.data()).len(), 50, "the refused file is not stored");
     sent(&scene.person("bob").await, "a.txt", b"another person's").await;
 
     let mut open = Vec::new();
@@ -272,7 +285,7 @@ async fn nobody_fills_the_disk_with_what_is_on_no_message_nor_with_many_files_at
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_removed_reads_no_file_any_more_and_no_secret_of_an_address_is_logged() {
+async fn a_signed_out_user_reads_no_files_and_tokens_in_urls_are_not_logged() {
     let scene = Scene::with(&[("PARLOR_LOG_LEVEL", "trace")]).await;
     let bob = scene.person("bob").await;
     let room = scene.admin.make_room("kitchen", &[&bob]).await.unwrap();

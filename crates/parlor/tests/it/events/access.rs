@@ -1,4 +1,4 @@
-//! Who may read the stream, and what of it.
+//! Access control of the event stream: authentication, filters, and events that a user may not see.
 
 use super::{filtered, live, resumed, texts};
 use crate::gateway::scenes::Room;
@@ -17,14 +17,14 @@ async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
     assert_refused(&outsider.get("/api/events").await.unwrap(), 401);
     assert_refused(&outsider.get("/api/events?ticket=plt_wrong").await.unwrap(), 401);
     assert_refused(&outsider.post("/api/events/ticket", json!({})).await.unwrap(), 401);
-    let given = scene.admin.post("/api/events/ticket", json!({})).await.unwrap();
-    assert_eq!(given.status, 200, "{given:?}");
-    assert_eq!(given.body["expires_in"], 30);
-    let query = format!("?ticket={}", given.body["ticket"].as_str().unwrap());
+    let issued = scene.admin.post("/api/events/ticket", json!({})).await.unwrap();
+    assert_eq!(issued.status, 200, "{issued:?}");
+    assert_eq!(issued.body["expires_in"], 30);
+    let query = format!("?ticket={}", issued.body["ticket"].as_str().unwrap());
     EventReader::open(&outsider, &query, None).await.unwrap();
     assert_refused(&outsider.get(&format!("/api/events{query}")).await.unwrap(), 401);
-    let (_, deaf) = make_key(&scene.admin, &["write"]).await;
-    assert_refused(&scene.admin.with_token(&deaf).get("/api/events").await.unwrap(), 403);
+    let (_, write_only_key) = make_key(&scene.admin, &["write"]).await;
+    assert_refused(&scene.admin.with_token(&write_only_key).get("/api/events").await.unwrap(), 403);
     for (query, status) in [
         ("?since=yesterday", 400),
         ("?session_id=nowhere", 404),
@@ -36,57 +36,58 @@ async fn a_token_or_a_ticket_opens_the_stream_and_a_ticket_only_once() {
     scene.ends_well().await;
 }
 
-/// Says something in a room and does everything else that is told of there.
-async fn stir(person: &RestClient, room: &str, canary: &str) {
-    let message = person.post_message(room, canary).await.unwrap();
+/// Posts a message in a room and triggers every other event that a user can cause there; all contain
+/// `canary`.
+async fn trigger_user_events(user: &RestClient, room: &str, canary: &str) {
+    let message = user.post_message(room, canary).await.unwrap();
     let id = message["id"].as_str().unwrap();
     let ok = |answer: parlor_testkit::rest::RestResponse| assert!(answer.status.is_success(), "{answer:?}");
-    ok(person.put(&format!("/api/messages/{id}"), json!({ "content": format!("{canary}!") })).await.unwrap());
-    ok(person.post(&format!("/api/messages/{id}/reactions"), json!({ "emoji": "👍" })).await.unwrap());
-    ok(person.post(&format!("/api/messages/{id}/pin"), json!({})).await.unwrap());
-    ok(person.delete(&format!("/api/messages/{id}/pin")).await.unwrap());
-    ok(person.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap());
-    ok(person.post(&format!("/api/messages/rooms/{room}/read"), json!({})).await.unwrap());
-    ok(person.post(&format!("/api/tasks/rooms/{room}"), json!({ "title": canary })).await.unwrap());
-    ok(person.put(&format!("/api/rooms/{room}"), json!({ "name": canary })).await.unwrap());
-    let mut client = following(person, room).await;
+    ok(user.put(&format!("/api/messages/{id}"), json!({ "content": format!("{canary}!") })).await.unwrap());
+    ok(user.post(&format!("/api/messages/{id}/reactions"), json!({ "emoji": "👍" })).await.unwrap());
+    ok(user.post(&format!("/api/messages/{id}/pin"), json!({})).await.unwrap());
+    ok(user.delete(&format!("/api/messages/{id}/pin")).await.unwrap());
+    ok(user.post("/api/bookmarks", json!({ "messageId": id })).await.unwrap());
+    ok(user.post(&format!("/api/messages/rooms/{room}/read"), json!({})).await.unwrap());
+    ok(user.post(&format!("/api/tasks/rooms/{room}"), json!({ "title": canary })).await.unwrap());
+    ok(user.put(&format!("/api/rooms/{room}"), json!({ "name": canary })).await.unwrap());
+    let mut client = following(user, room).await;
     client.send(&json!({ "type": "client:typing", "roomId": room })).await.unwrap();
     client.say_and_wait(room, &format!("{canary} again"), canary).await.unwrap();
-    ok(person.delete(&format!("/api/messages/{id}")).await.unwrap());
+    ok(user.delete(&format!("/api/messages/{id}")).await.unwrap());
 }
 
-/// A22: for everything that people do in a room.
+/// A22, for events that users cause in a room.
 #[tokio::test(flavor = "multi_thread")]
-async fn a22_nobody_reads_of_a_room_they_are_not_in_nor_after_they_were_removed() {
+async fn a22_events_of_a_room_reach_no_other_users_and_no_removed_members() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let secret = alice.make_room("CANARY-room", &[]).await.unwrap();
     let shared = alice.make_room("kitchen", &[&bob]).await.unwrap();
     let mut at_bob = live(&bob).await;
-    stir(&alice, &secret, "CANARY-1").await;
+    trigger_user_events(&alice, &secret, "CANARY-1").await;
     alice.post_message(&shared, "before").await.unwrap();
-    let mut heard = at_bob.until(|message| message["text"] == "before").await.unwrap();
+    let mut events = at_bob.until(|message| message["text"] == "before").await.unwrap();
     alice.delete(&format!("/api/rooms/{shared}/members/{}", bob.user_id())).await.unwrap();
-    let lost = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
-    heard.extend(at_bob.until(lost).await.unwrap());
+    let removed = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
+    events.extend(at_bob.until(removed).await.unwrap());
     let position = at_bob.position.clone().unwrap();
-    stir(&alice, &shared, "CANARY-2").await;
+    trigger_user_events(&alice, &shared, "CANARY-2").await;
     let own = bob.make_room("own", &[]).await.unwrap();
     bob.post_message(&own, "the end").await.unwrap();
     let end = |message: &Value| message["text"] == "the end";
-    heard.extend(at_bob.until(end).await.unwrap());
-    let again = resumed(&bob, &position).await.until(end).await.unwrap();
-    for (what, heard) in [("live", heard), ("resumed", again)] {
-        let found = heard.iter().find(|message| message.to_string().contains("CANARY"));
-        assert!(found.is_none(), "{what}: {found:?}");
-        assert_eq!(texts(&heard).last(), Some(&"the end"), "a room that is new is heard at once");
+    events.extend(at_bob.until(end).await.unwrap());
+    let replayed = resumed(&bob, &position).await.until(end).await.unwrap();
+    for (mode, events) in [("live", events), ("resumed", replayed)] {
+        let found = events.iter().find(|message| message.to_string().contains("CANARY"));
+        assert!(found.is_none(), "{mode}: {found:?}");
+        assert_eq!(texts(&events).last(), Some(&"the end"), "events of a newly created room are delivered");
     }
     scene.ends_well().await;
 }
 
-/// A22: after a sign-out, too.
+/// A22, after a sign-out and after the revocation of an API key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a22_who_is_signed_out_hears_nothing_more() {
+async fn a22_a_signed_out_user_receives_no_more_events() {
     let scene = Scene::start().await;
     let alice = scene.person("alice").await;
     let room = alice.make_room("kitchen", &[&scene.admin]).await.unwrap();
@@ -94,41 +95,41 @@ async fn a22_who_is_signed_out_hears_nothing_more() {
     let mut by_key = live(&alice.with_token(&key)).await;
     let mut at_alice = live(&alice).await;
     alice.delete(&format!("/api/keys/{id}")).await.unwrap();
-    while let Some(message) = by_key.next(TEST_TIMEOUT).await.expect("the stream ends in time") {
+    while let Some(message) = by_key.next(TEST_TIMEOUT).await.expect("the stream ends before the timeout") {
         assert_ne!(message["kind"], "message");
     }
     alice.post("/api/auth/logout", json!({})).await.unwrap();
     scene.admin.post_message(&room, "CANARY").await.unwrap();
-    while let Some(message) = at_alice.next(TEST_TIMEOUT).await.expect("the stream ends in time") {
+    while let Some(message) = at_alice.next(TEST_TIMEOUT).await.expect("the stream ends before the timeout") {
         assert_ne!(message["kind"], "message");
     }
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filter_leaves_out_what_is_not_wanted() {
+async fn a_filter_by_room_excludes_events_of_other_rooms() {
     let scene = Scene::start().await;
-    let one = scene.admin.make_room("one", &[]).await.unwrap();
-    let two = scene.admin.make_room("two", &[]).await.unwrap();
+    let first = scene.admin.make_room("one", &[]).await.unwrap();
+    let second = scene.admin.make_room("two", &[]).await.unwrap();
     let position = live(&scene.admin).await.position.clone().unwrap();
-    let mut only = filtered(&scene.admin, &format!("?session_id={two}"), Some(&position)).await;
-    scene.admin.post_message(&one, "not this").await.unwrap();
+    let mut stream = filtered(&scene.admin, &format!("?session_id={second}"), Some(&position)).await;
+    scene.admin.post_message(&first, "not this").await.unwrap();
     scene.admin.make_room("three", &[]).await.unwrap();
-    scene.admin.post_message(&two, "this").await.unwrap();
-    let heard = only.until(|message| message["kind"] == "message").await.unwrap();
-    assert!(heard.iter().all(|message| message["session_id"] == *two), "{heard:?}");
-    assert_eq!(texts(&heard), ["this"]);
+    scene.admin.post_message(&second, "this").await.unwrap();
+    let events = stream.until(|message| message["kind"] == "message").await.unwrap();
+    assert!(events.iter().all(|message| message["session_id"] == *second), "{events:?}");
+    assert_eq!(texts(&events), ["this"]);
     scene.ends_well().await;
 }
 
-/// A turn in which everything that an agent can tell has this word in it.
-async fn act(room: &mut Room, gateway: &mut Gateway, canary: &str) {
+/// Executes a run that publishes every kind of event of an agent; all contain `canary`.
+async fn trigger_run_events(room: &mut Room, gateway: &mut Gateway, canary: &str) {
     room.say(&format!("@coder {canary}")).await;
-    let turn = gateway.turn().await.unwrap();
-    let of = |kind: &str, mut frame: Value| {
+    let run = gateway.turn().await.unwrap();
+    let frame_of = |kind: &str, mut frame: Value| {
         frame["type"] = kind.into();
         frame["agentId"] = "coder".into();
-        frame["roomId"] = turn["roomId"].clone();
+        frame["roomId"] = run["roomId"].clone();
         frame
     };
     let option = |label: &str| json!({ "label": label });
@@ -147,35 +148,35 @@ async fn act(room: &mut Room, gateway: &mut Gateway, canary: &str) {
         json!({ "kind": "model_fallback", "preferredModel": canary, "actualModel": "b", "reason": "r" }),
         json!({ "kind": "task", "title": canary }),
     ] {
-        gateway.send(&of("gateway:run_event", json!({ "event": event }))).await.unwrap();
+        gateway.send(&frame_of("gateway:run_event", json!({ "event": event }))).await.unwrap();
     }
-    gateway.send(&of("gateway:terminal_data", json!({ "data": canary }))).await.unwrap();
+    gateway.send(&frame_of("gateway:terminal_data", json!({ "data": canary }))).await.unwrap();
     let permission = json!({ "requestId": format!("p-{canary}"), "toolName": canary, "toolInput": {} });
-    gateway.send(&of("gateway:permission_request", permission)).await.unwrap();
+    gateway.send(&frame_of("gateway:permission_request", permission)).await.unwrap();
     let reply = format!("r-{canary}");
-    gateway.chunk(&turn, &reply, "thinking", canary).await.unwrap();
-    gateway.chunk(&turn, &reply, "tool_use", canary).await.unwrap();
-    gateway.chunk(&turn, &reply, "text", canary).await.unwrap();
+    gateway.chunk(&run, &reply, "thinking", canary).await.unwrap();
+    gateway.chunk(&run, &reply, "tool_use", canary).await.unwrap();
+    gateway.chunk(&run, &reply, "text", canary).await.unwrap();
     gateway.settled().await.unwrap();
-    // What waits behind it is told too.
+    // A queued run publishes queue events.
     room.say(&format!("@coder {canary} again")).await;
-    gateway.complete(&turn, &reply, canary).await.unwrap();
+    gateway.complete(&run, &reply, canary).await.unwrap();
     let next = gateway.turn().await.unwrap();
     gateway.complete(&next, &format!("{reply}-2"), canary).await.unwrap();
     gateway.settled().await.unwrap();
 }
 
-/// A22: for everything that agents tell of their turns.
+/// A22, for events of runs.
 #[tokio::test(flavor = "multi_thread")]
-async fn a22_nobody_reads_of_turns_in_a_room_they_are_not_in_nor_after_they_were_removed() {
+async fn a22_events_of_runs_reach_no_other_users_and_no_removed_members() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let eve = room.scene.person("eve").await;
     let (mut at_eve, mut at_bob) = (live(&eve).await, live(&room.bob).await);
-    act(&mut room, &mut gateway, "CANARY-1").await;
-    let heard = at_bob.until(|message| message["kind"] == "turn_complete").await.unwrap();
+    trigger_run_events(&mut room, &mut gateway, "CANARY-1").await;
+    let events = at_bob.until(|message| message["kind"] == "turn_complete").await.unwrap();
     let kinds: BTreeSet<(&str, Option<&str>)> =
-        heard.iter().map(|m| (m["kind"].as_str().unwrap(), m["phase"].as_str())).collect();
+        events.iter().map(|m| (m["kind"].as_str().unwrap(), m["phase"].as_str())).collect();
     for kind in [
         ("activity", Some("doing")),
         ("run", Some("plan_update")),
@@ -196,19 +197,19 @@ async fn a22_nobody_reads_of_turns_in_a_room_they_are_not_in_nor_after_they_were
         ("run", Some("outcome")),
         ("turn_complete", None),
     ] {
-        assert!(kinds.contains(&kind), "who is in the room heard of {kind:?}: {kinds:?}");
+        assert!(kinds.contains(&kind), "a member receives {kind:?}: {kinds:?}");
     }
     room.alice.delete(&format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id())).await.unwrap();
-    let lost = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
-    at_bob.wait_for(lost).await.unwrap();
-    act(&mut room, &mut gateway, "CANARY-2").await;
-    for (person, stream) in [(&eve, &mut at_eve), (&room.bob, &mut at_bob)] {
-        let own = person.make_room("own", &[]).await.unwrap();
-        person.post_message(&own, "the end").await.unwrap();
-        let heard = stream.until(|message| message["text"] == "the end").await.unwrap();
+    let removed = |message: &Value| message["kind"] == "room" && message["phase"] == "removed";
+    at_bob.wait_for(removed).await.unwrap();
+    trigger_run_events(&mut room, &mut gateway, "CANARY-2").await;
+    for (user, stream) in [(&eve, &mut at_eve), (&room.bob, &mut at_bob)] {
+        let own = user.make_room("own", &[]).await.unwrap();
+        user.post_message(&own, "the end").await.unwrap();
+        let events = stream.until(|message| message["text"] == "the end").await.unwrap();
         let foreign =
             |message: &&Value| message.to_string().contains("CANARY") || message["session_id"] == *room.room;
-        assert_eq!(heard.iter().find(foreign), None);
+        assert_eq!(events.iter().find(foreign), None);
     }
     room.scene.ends_well().await;
 }

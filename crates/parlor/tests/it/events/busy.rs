@@ -1,8 +1,8 @@
-//! What is said to an agent that is at work: it has it once, whatever happens to the hub on the way.
+//! Messages to a busy agent: injected or queued, and prompted once, also when the hub crashes.
 
 use super::live;
 use crate::gateway::scenes::Room;
-use crate::process::agents::Hosted;
+use crate::process::agents::TestGateway;
 use crate::scene::Scene;
 use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::{Gateway, auth};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-/// A host of ours with an agent that takes more while it is at work.
-async fn attentive(room: &Room) -> Gateway {
+/// Connects a Parlor gateway whose agent `coder` accepts injections (capability `inject`).
+async fn connect_injectable_agent(room: &Room) -> Gateway {
     let mut gateway = Gateway::open(room.scene.url()).await.unwrap();
     let mut hello = auth(room.alice.token(), "g1");
     hello["parlor"] = json!(true);
@@ -27,35 +27,35 @@ async fn attentive(room: &Room) -> Gateway {
     gateway
 }
 
-async fn chat(person: &RestClient, room: &str, agent: &str, message: &str) -> Value {
+async fn chat(user: &RestClient, room: &str, agent: &str, message: &str) -> Value {
     let body = json!({ "agent_id": agent, "message": message, "session_id": room });
-    let answer = person.post("/api/chat", body).await.unwrap();
+    let answer = user.post("/api/chat", body).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
 }
 
 async fn outcome(stream: &mut EventReader, run: &Value) -> Value {
-    let over = |message: &Value| message["phase"] == "outcome" && message["data"]["run_id"] == *run;
-    stream.wait_for(over).await.unwrap()["data"]["outcome"].clone()
+    let ended = |message: &Value| message["phase"] == "outcome" && message["data"]["run_id"] == *run;
+    stream.wait_for(ended).await.unwrap()["data"]["outcome"].clone()
 }
 
-async fn end(gateway: &mut Gateway, turn: &Value, reply: &str) {
-    let frame = json!({ "type": "gateway:message_complete", "roomId": turn["roomId"], "agentId": turn["agentId"],
-        "messageId": reply, "runId": turn["runId"], "fullContent": reply });
+async fn complete_run(gateway: &mut Gateway, run: &Value, reply: &str) {
+    let frame = json!({ "type": "gateway:message_complete", "roomId": run["roomId"], "agentId": run["agentId"],
+        "messageId": reply, "runId": run["runId"], "fullContent": reply });
     gateway.send(&frame).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once() {
+async fn a_message_to_a_busy_agent_is_injected_into_the_active_run_or_becomes_the_next() {
     let room = Room::start().await;
-    let mut gateway = attentive(&room).await;
+    let mut gateway = connect_injectable_agent(&room).await;
     let mut stream = live(&room.alice).await;
     let first = chat(&room.alice, &room.room, "coder", "first").await;
-    let turn = gateway.turn().await.unwrap();
+    let run_frame = gateway.turn().await.unwrap();
     let second = chat(&room.alice, &room.room, "coder", "second").await;
     assert_eq!(second["status"], "queued", "{second}");
     let offer = gateway.wait_for_type("server:add_to_run").await.unwrap();
-    for (field, is) in [
+    for (field, expected) in [
         ("runId", &first["run_id"]),
         ("addedRunId", &second["run_id"]),
         ("roomId", &json!(room.room)),
@@ -64,54 +64,65 @@ async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once()
         ("senderName", &json!("alice")),
         ("senderType", &json!("user")),
     ] {
-        assert_eq!((field, &offer[field]), (field, is), "{offer}");
+        assert_eq!((field, &offer[field]), (field, expected), "{offer}");
     }
-    // It waits until the agent has it.
-    let waits = |message: &Value| message["data"]["items"][0]["id"] == second["run_id"];
-    stream.wait_for(|message| message["kind"] == "queue" && waits(message)).await.unwrap();
-    // What is not its own, or not at all, cannot be taken.
-    let mut taken = json!({ "type": "gateway:run_added", "agentId": "coder", "roomId": room.room,
+    // The second run stays queued until the gateway confirms the injection.
+    let is_second = |message: &Value| message["data"]["items"][0]["id"] == second["run_id"];
+    stream.wait_for(|message| message["kind"] == "queue" && is_second(message)).await.unwrap();
+    // The gateway cannot confirm an injection into an unknown run.
+    let mut confirmation = json!({ "type": "gateway:run_added", "agentId": "coder", "roomId": room.room,
         "runId": "nothing", "addedRunId": second["run_id"] });
-    gateway.send(&taken).await.unwrap();
+    gateway.send(&confirmation).await.unwrap();
     gateway.wait_for_type("server:error").await.unwrap();
-    taken["runId"] = first["run_id"].clone();
-    gateway.send(&taken).await.unwrap();
-    gateway.send(&taken).await.unwrap();
-    let over =
+    confirmation["runId"] = first["run_id"].clone();
+    gateway.send(&confirmation).await.unwrap();
+    gateway.send(&confirmation).await.unwrap();
+    let completed =
         |message: &Value| message["kind"] == "turn_complete" && message["data"]["run_id"] == second["run_id"];
-    let told = stream.until(over).await.unwrap();
-    assert_eq!(told.last().unwrap()["data"]["parent_id"], first["run_id"], "it is part of that turn now");
+    let events = stream.until(completed).await.unwrap();
+    assert_eq!(
+        events.last().unwrap()["data"]["parent_id"],
+        first["run_id"],
+        "the injected run is a child of the active run"
+    );
     let path = format!("/api/agent-children?run_id={}", first["run_id"].as_str().unwrap());
-    assert_eq!(room.alice.get(&path).await.unwrap().body, json!([]), "and no turn that it set off");
-    let ended = told.iter().find(|message| message["phase"] == "outcome").unwrap();
-    assert_eq!(ended["data"]["outcome"], json!({ "type": "none", "status": "completed", "handled": true }));
+    assert_eq!(
+        room.alice.get(&path).await.unwrap().body,
+        json!([]),
+        "an injected run is not listed among the runs that the active run started"
+    );
+    let outcome_event = events.iter().find(|message| message["phase"] == "outcome").unwrap();
+    assert_eq!(
+        outcome_event["data"]["outcome"],
+        json!({ "type": "none", "status": "completed", "handled": true })
+    );
     let drained = |message: &Value| message["kind"] == "queue" && message["data"]["items"] == json!([]);
-    if !told.iter().any(drained) {
+    if !events.iter().any(drained) {
         stream.wait_for(drained).await.unwrap();
     }
 
-    // What is not taken while the turn runs is the next one.
+    // A message whose injection is not confirmed before the run ends becomes the next run.
     let third = chat(&room.alice, &room.room, "coder", "third").await;
     let offer = gateway.wait_for_type("server:add_to_run").await.unwrap();
     assert_eq!(offer["addedRunId"], third["run_id"]);
-    end(&mut gateway, &turn, "both").await;
+    complete_run(&mut gateway, &run_frame, "both").await;
     let next = gateway.turn().await.unwrap();
-    assert_eq!(next["runId"], third["run_id"], "and nothing in between: {next}");
-    end(&mut gateway, &next, "third").await;
+    assert_eq!(next["runId"], third["run_id"], "no other run starts in between: {next}");
+    complete_run(&mut gateway, &next, "third").await;
     assert_eq!(outcome(&mut stream, &third["run_id"]).await["status"], "completed");
 
-    // What another agent says has a chain of its own, and is never mixed in.
+    // A message of another agent belongs to its own chain and is never injected.
     let fourth = chat(&room.alice, &room.room, "coder", "fourth").await;
-    let turn = gateway.turn().await.unwrap();
+    let run_frame = gateway.turn().await.unwrap();
     let mut other = Gateway::connect(&room.alice, "g2").await.unwrap();
     other.register("writer", "writer").await.unwrap();
     room.add("writer").await;
     chat(&room.alice, &room.room, "writer", "ask coder").await;
-    let asked = other.turn().await.unwrap();
-    other.complete(&asked, "r-w", "@coder what now?").await.unwrap();
+    let writer_run = other.turn().await.unwrap();
+    other.complete(&writer_run, "r-w", "@coder what now?").await.unwrap();
     let queued = |message: &Value| message["kind"] == "queue" && message["data"]["items"][0].is_object();
     stream.wait_for(queued).await.unwrap();
-    end(&mut gateway, &turn, "fourth").await;
+    complete_run(&mut gateway, &run_frame, "fourth").await;
     assert_eq!(outcome(&mut stream, &fourth["run_id"]).await["status"], "completed");
     let frames = gateway.wait_for(TEST_TIMEOUT, |frame| {
         assert_ne!(frame["type"], "server:add_to_run", "{frame}");
@@ -122,41 +133,42 @@ async fn what_is_said_meanwhile_goes_into_the_running_turn_or_is_run_next_once()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_to_an_agent_at_work_is_run_next_and_not_overtaken() {
+async fn a_slash_command_to_a_busy_agent_is_queued_in_order_and_never_injected() {
     let room = Room::start().await;
-    let mut gateway = attentive(&room).await;
+    let mut gateway = connect_injectable_agent(&room).await;
     chat(&room.alice, &room.room, "coder", "first").await;
-    let turn = gateway.turn().await.unwrap();
+    let run_frame = gateway.turn().await.unwrap();
     let command = chat(&room.alice, &room.room, "coder", "/compact now").await;
     let after = chat(&room.alice, &room.room, "coder", "and then").await;
     assert_eq!((&command["status"], &after["status"]), (&json!("queued"), &json!("queued")));
     let path = chat(&room.alice, &room.room, "coder", "/etc/hosts is wrong").await;
-    end(&mut gateway, &turn, "first").await;
-    let mut offered = Vec::new();
+    complete_run(&mut gateway, &run_frame, "first").await;
+    let mut injected = Vec::new();
     for run in [&command, &after, &path] {
         let next = loop {
             let frame = gateway.frame(TEST_TIMEOUT).await.unwrap();
             match frame["type"].as_str() {
                 Some("server:send_to_agent") => break frame,
-                Some("server:add_to_run") => offered.push(frame["addedRunId"].clone()),
+                Some("server:add_to_run") => injected.push(frame["addedRunId"].clone()),
                 _ => {}
             }
         };
-        assert_eq!(next["runId"], run["run_id"], "in order, each by itself: {next}");
-        assert!(!offered.contains(&command["run_id"]), "a command is no text: {offered:?}");
-        end(&mut gateway, &next, run["run_id"].as_str().unwrap()).await;
+        assert_eq!(next["runId"], run["run_id"], "queued runs start in order, one at a time: {next}");
+        assert!(!injected.contains(&command["run_id"]), "a slash command is never injected: {injected:?}");
+        complete_run(&mut gateway, &next, run["run_id"].as_str().unwrap()).await;
     }
     room.scene.ends_well().await;
 }
 
-/// A machine with one agent that writes down what it is asked and works until it is let go.
+/// A gateway process behind a lossy proxy, with one agent that records its prompts and works until it is
+/// released.
 struct Bench {
     room: Room,
     proxy: LossyProxy,
-    hosted: Hosted,
+    hosted: TestGateway,
     agent: String,
-    /// Rings whenever the agent wrote something down.
-    told: pipe::Receiver,
+    /// Receives a byte whenever the agent has recorded a prompt.
+    recorded: pipe::Receiver,
     _gateway: parlor_testkit::gateway_process::GatewayProcess,
 }
 
@@ -164,54 +176,56 @@ impl Bench {
     async fn new(kind: &str, script: impl Fn(&Path) -> String) -> Self {
         let room = Room::on(Scene::with(&[("PARLOR_GATEWAY_GRACE", "120")]).await).await;
         let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
-        let hosted = Hosted::of_kind(proxy.url(), kind, &[("worker", &script)]);
-        let bell = hosted.place.path().join("told");
-        assert!(std::process::Command::new("mkfifo").arg(&bell).status().unwrap().success());
-        // Open for both, so that whoever writes never waits and the end never comes.
-        let told = pipe::OpenOptions::new().read_write(true).open_receiver(&bell).unwrap();
+        let hosted = TestGateway::of_kind(proxy.url(), kind, &[("worker", &script)]);
+        let fifo = hosted.place.path().join("recorded");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        // Opened for reading and writing: the script never blocks, and the pipe never reports end of file.
+        let recorded = pipe::OpenOptions::new().read_write(true).open_receiver(&fifo).unwrap();
         let gateway = hosted.join(&room, &["worker"]).await;
         let agent = hosted.gateway_launcher.agent("worker").unwrap();
-        Self { room, proxy, hosted, agent, told, _gateway: gateway }
+        Self { room, proxy, hosted, agent, recorded, _gateway: gateway }
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.hosted.place.path().join(name)
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         std::fs::write(self.file("go"), "").unwrap();
     }
 
-    fn seen(&self) -> Vec<String> {
-        let seen = std::fs::read_to_string(self.file("seen")).unwrap_or_default();
-        seen.lines().map(str::to_owned).collect()
+    fn prompts(&self) -> Vec<String> {
+        let prompts = std::fs::read_to_string(self.file("seen")).unwrap_or_default();
+        prompts.lines().map(str::to_owned).collect()
     }
 
-    /// How often the agent was asked this.
-    fn times(&self, words: &str) -> usize {
-        self.seen().iter().filter(|line| line.contains(words)).count()
+    /// Number of recorded prompt lines that contain this text.
+    fn count_prompts(&self, text: &str) -> usize {
+        self.prompts().iter().filter(|line| line.contains(text)).count()
     }
 
-    async fn until_seen(&mut self, words: &str) {
-        while self.times(words) == 0 {
-            let rung = tokio::time::timeout(TEST_TIMEOUT, self.told.read_u8()).await;
-            rung.unwrap_or_else(|_| panic!("{words}: {:?}", self.seen())).unwrap();
+    async fn wait_for_prompt(&mut self, text: &str) {
+        while self.count_prompts(text) == 0 {
+            let signal = tokio::time::timeout(TEST_TIMEOUT, self.recorded.read_u8()).await;
+            signal.unwrap_or_else(|_| panic!("no prompt contains {text:?}: {:?}", self.prompts())).unwrap();
         }
     }
 
-    async fn say(&self, words: &str) -> Value {
-        chat(&self.room.alice, &self.room.room, &self.agent, words).await["run_id"].clone()
+    async fn say(&self, text: &str) -> Value {
+        chat(&self.room.alice, &self.room.room, &self.agent, text).await["run_id"].clone()
     }
 
-    async fn until_running(&self, run: &Value) {
-        // Whoever comes later is shown what agents are at.
+    async fn wait_until_running(&self, run: &Value) {
+        // A late joiner receives the current activity of each agent, so a new stream also shows a run that
+        // has started.
         let mut stream = live(&self.room.alice).await;
-        let begun = |message: &Value| message["kind"] == "activity" && message["data"]["run_id"] == *run;
-        stream.wait_for(begun).await.unwrap();
+        let started = |message: &Value| message["kind"] == "activity" && message["data"]["run_id"] == *run;
+        stream.wait_for(started).await.unwrap();
     }
 
-    /// The hub is killed and comes back elsewhere.
-    async fn kill_the_hub(&mut self) -> EventReader {
+    /// Crashes the hub, restarts it at a new address and points the proxy there; returns a live stream of
+    /// Alice.
+    async fn crash_hub(&mut self) -> EventReader {
         self.room.scene.crash_and_restart().await;
         self.room.alice = self.room.alice.at(self.room.scene.url());
         let stream = live(&self.room.alice).await;
@@ -220,71 +234,86 @@ impl Bench {
     }
 }
 
-/// Takes one prompt, of which the last line is what it is to answer.
-fn one_prompt(place: &Path) -> String {
+/// Script of an agent that records the last line of its prompt and works until the file `go` exists.
+fn single_prompt_script(place: &Path) -> String {
     let place = place.display();
     format!(
-        "tail -n 1 >> {place}/seen; echo > {place}/told; echo begun; while [ ! -e {place}/go ]; do sleep 0.02; done; echo done"
+        "tail -n 1 >> {place}/seen; echo > {place}/recorded; echo begun; while [ ! -e {place}/go ]; do sleep 0.02; done; echo done"
     )
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_is_seen_once_when_the_hub_is_killed_meanwhile() {
-    let mut bench = Bench::new("command", one_prompt).await;
+async fn a_queued_message_is_prompted_once_when_the_hub_crashes() {
+    let mut bench = Bench::new("command", single_prompt_script).await;
     let first = bench.say("first").await;
-    bench.until_seen("first").await;
+    bench.wait_for_prompt("first").await;
     let second = bench.say("second").await;
-    let mut stream = bench.kill_the_hub().await;
-    bench.let_go();
+    let mut stream = bench.crash_hub().await;
+    bench.release();
     for run in [&first, &second] {
         assert_eq!(outcome(&mut stream, run).await["status"], "completed");
     }
-    assert_eq!((bench.times("first"), bench.times("second")), (1, 1), "{:?}", bench.seen());
+    assert_eq!(
+        (bench.count_prompts("first"), bench.count_prompts("second")),
+        (1, 1),
+        "{:?}",
+        bench.prompts()
+    );
     bench.room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_just_begun_is_seen_once_when_the_hub_is_killed_before_it_arrives() {
-    let mut bench = Bench::new("command", one_prompt).await;
+async fn a_started_run_is_prompted_once_when_the_hub_crashes_before_the_gateway_receives_it() {
+    let mut bench = Bench::new("command", single_prompt_script).await;
     let first = bench.say("first").await;
-    bench.until_seen("first").await;
+    bench.wait_for_prompt("first").await;
     let second = bench.say("second").await;
     bench.proxy.lose_what_is_heard();
     let mut stream = live(&bench.room.alice).await;
-    bench.let_go();
+    bench.release();
     assert_eq!(outcome(&mut stream, &first).await["status"], "completed");
-    bench.until_running(&second).await;
-    assert_eq!(bench.times("second"), 0, "it was lost on the way");
-    let mut stream = bench.kill_the_hub().await;
+    bench.wait_until_running(&second).await;
+    assert_eq!(bench.count_prompts("second"), 0, "the proxy dropped the request to start the run");
+    let mut stream = bench.crash_hub().await;
     assert_eq!(outcome(&mut stream, &second).await["status"], "completed");
-    assert_eq!((bench.times("first"), bench.times("second")), (1, 1), "{:?}", bench.seen());
+    assert_eq!(
+        (bench.count_prompts("first"), bench.count_prompts("second")),
+        (1, 1),
+        "{:?}",
+        bench.prompts()
+    );
     bench.room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_just_begun_is_seen_once_when_the_hub_is_killed_after_it_arrived() {
-    let mut bench = Bench::new("command", one_prompt).await;
+async fn a_run_is_prompted_once_when_the_hub_crashes_before_it_receives_the_reply() {
+    let mut bench = Bench::new("command", single_prompt_script).await;
     let first = bench.say("first").await;
-    bench.until_seen("first").await;
-    // The hub hears nothing of it, and does not know when it comes back.
+    bench.wait_for_prompt("first").await;
+    // The proxy drops the reply, so the hub does not know that the run has ended.
     bench.proxy.lose_what_is_said();
-    bench.let_go();
-    let mut stream = bench.kill_the_hub().await;
+    bench.release();
+    let mut stream = bench.crash_hub().await;
     assert_eq!(outcome(&mut stream, &first).await["status"], "completed");
     let second = bench.say("second").await;
     assert_eq!(outcome(&mut stream, &second).await["status"], "completed");
-    assert_eq!((bench.times("first"), bench.times("second")), (1, 1), "{:?}", bench.seen());
+    assert_eq!(
+        (bench.count_prompts("first"), bench.count_prompts("second")),
+        (1, 1),
+        "{:?}",
+        bench.prompts()
+    );
     bench.room.scene.ends_well().await;
 }
 
-/// Speaks as the Claude CLI does, and listens while it is at work.
-fn listening(place: &Path) -> String {
+/// Script that emulates the Claude CLI: records each input line and accepts a second one while it works.
+fn claude_cli_script(place: &Path) -> String {
     let place = place.display();
     format!(
         r#"printf '{{"type":"system","subtype":"init","session_id":"0198d0a0-0000-7000-8000-000000000000"}}\n'
         while read -r line; do
             printf '%s\n' "$line" >> {place}/seen
-            echo > {place}/told
+            echo > {place}/recorded
             printf '%s\n' "$line"
             if [ -e {place}/go ]; then break; fi
             if [ "$(wc -l < {place}/seen)" -gt 1 ]; then
@@ -297,40 +326,52 @@ fn listening(place: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_taken_meanwhile_is_seen_once_when_the_hub_is_killed_before_it_knows() {
-    let mut bench = Bench::new("claude", listening).await;
+async fn an_injected_message_is_not_prompted_again_when_the_hub_crashes_before_the_confirmation() {
+    let mut bench = Bench::new("claude", claude_cli_script).await;
     let first = bench.say("first").await;
-    bench.until_seen("first").await;
-    bench.until_running(&first).await;
+    bench.wait_for_prompt("first").await;
+    bench.wait_until_running(&first).await;
     bench.proxy.lose_what_is_said();
     let second = bench.say("second").await;
-    bench.until_seen("second").await;
-    let waiting = bench.room.alice.get("/api/queue").await.unwrap().body;
-    assert_eq!(waiting["items"][0]["id"], second, "the hub was not told: {waiting}");
-    let mut stream = bench.kill_the_hub().await;
+    bench.wait_for_prompt("second").await;
+    let queue = bench.room.alice.get("/api/queue").await.unwrap().body;
+    assert_eq!(
+        queue["items"][0]["id"], second,
+        "the proxy dropped the confirmation, so the run is still queued: {queue}"
+    );
+    let mut stream = bench.crash_hub().await;
     assert_eq!(outcome(&mut stream, &second).await["status"], "completed");
-    bench.let_go();
+    bench.release();
     assert_eq!(outcome(&mut stream, &first).await["status"], "completed");
     let third = bench.say("third").await;
     assert_eq!(outcome(&mut stream, &third).await["status"], "completed");
-    assert_eq!(bench.times("second"), 2, "as it was said, and in what was said before the third");
-    let asked: Vec<bool> = bench.seen().iter().map(|line| line.contains("third")).collect();
-    assert_eq!(asked, [false, false, true], "no turn of its own: {:?}", bench.seen());
+    assert_eq!(
+        bench.count_prompts("second"),
+        2,
+        "once as an injection, and once in the history of the third prompt"
+    );
+    let has_third: Vec<bool> = bench.prompts().iter().map(|line| line.contains("third")).collect();
+    assert_eq!(
+        has_third,
+        [false, false, true],
+        "the injected message started no run of its own: {:?}",
+        bench.prompts()
+    );
     bench.room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cancel_ends_the_process_before_the_agent_is_idle() {
-    let obstinate = |place: &Path| {
+async fn cancelling_a_run_ends_its_process_before_the_agent_is_reported_idle() {
+    let ignores_signals = |place: &Path| {
         let place = place.display();
         format!("trap '' TERM INT; echo $$ > {place}/seen; echo begun; while :; do sleep 1; done")
     };
-    let bench = Bench::new("command", obstinate).await;
+    let bench = Bench::new("command", ignores_signals).await;
     let mut stream = live(&bench.room.bob).await;
     let run = bench.say("begin").await;
     stream.wait_for_kind("token").await.unwrap();
-    let waiting = bench.say("and then").await;
-    let process = bench.seen()[0].clone();
+    let queued = bench.say("and then").await;
+    let process = bench.prompts()[0].clone();
     assert!(Path::new("/proc").join(&process).exists());
     let cancelled = bench.room.alice.post("/api/agent-cancel", json!({ "run_id": run })).await.unwrap();
     assert_eq!(cancelled.body["cancelled_run_ids"], json!([run]), "{cancelled:?}");
@@ -339,15 +380,19 @@ async fn cancel_ends_the_process_before_the_agent_is_idle() {
             && message["data"]["status"] == "idle"
             && message["data"]["run_id"] == run
     };
-    let mut told = stream.until(idle).await.unwrap();
-    assert!(!Path::new("/proc").join(&process).exists(), "it is idle, and its process is there");
-    if !told.iter().any(|message| message["phase"] == "outcome" && message["data"]["run_id"] == waiting) {
-        let over = |message: &Value| message["phase"] == "outcome" && message["data"]["run_id"] == waiting;
-        told.extend(stream.until(over).await.unwrap());
+    let mut events = stream.until(idle).await.unwrap();
+    assert!(
+        !Path::new("/proc").join(&process).exists(),
+        "the agent is reported idle while its process still exists"
+    );
+    if !events.iter().any(|message| message["phase"] == "outcome" && message["data"]["run_id"] == queued) {
+        let ended = |message: &Value| message["phase"] == "outcome" && message["data"]["run_id"] == queued;
+        events.extend(stream.until(ended).await.unwrap());
     }
-    let of_waiting = told.iter().find(|one| one["phase"] == "outcome" && one["data"]["run_id"] == waiting);
-    let left = &of_waiting.unwrap()["data"]["outcome"];
-    assert_eq!((&left["status"], &left["handled"]), (&json!("cancelled"), &json!(false)));
-    assert_eq!(bench.seen().len(), 1, "and nothing else began");
+    let queued_outcome =
+        events.iter().find(|event| event["phase"] == "outcome" && event["data"]["run_id"] == queued);
+    let outcome = &queued_outcome.unwrap()["data"]["outcome"];
+    assert_eq!((&outcome["status"], &outcome["handled"]), (&json!("cancelled"), &json!(false)));
+    assert_eq!(bench.prompts().len(), 1, "no queued run was started");
     bench.room.scene.ends_well().await;
 }

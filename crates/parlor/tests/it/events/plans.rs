@@ -1,4 +1,4 @@
-//! Plans of agents: told to everyone as they stand, and decided about once.
+//! Tests of agent plans: each update is published to the room, and a plan is approved or rejected once.
 
 use super::live;
 use crate::gateway::scenes::Room;
@@ -20,64 +20,67 @@ async fn update(stream: &mut EventReader) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_is_edited_rejected_and_approved_and_everyone_is_told() {
+async fn a_plan_is_edited_approved_and_rejected_and_each_change_is_published() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let (mut at_bob, mut at_alice) = (live(&room.bob).await, live(&room.alice).await);
-    let of = json!({ "agent_id": "coder", "session_id": room.room });
-    assert_refused(&room.bob.post("/api/plan/approve", of.clone()).await.unwrap(), 404);
+    let target = json!({ "agent_id": "coder", "session_id": room.room });
+    assert_refused(&room.bob.post("/api/plan/approve", target.clone()).await.unwrap(), 404);
     room.say("@coder plan tea").await;
-    let turn = gateway.turn().await.unwrap();
+    let run = gateway.turn().await.unwrap();
     plan(&mut gateway, &room.room, "planned").await;
-    let told = update(&mut at_bob).await;
-    assert_eq!(update(&mut at_alice).await, told, "the same for everyone");
-    assert_eq!((&told["text"], &told["rev"]), (&json!("Plan updated"), &json!(1)));
+    let published = update(&mut at_bob).await;
+    assert_eq!(update(&mut at_alice).await, published, "all subscribers receive the same event");
+    assert_eq!((&published["text"], &published["rev"]), (&json!("Plan updated"), &json!(1)));
     let item = json!({ "title": "Boil water", "description": null, "status": "pending" });
     assert_eq!(
-        told["data"]["plan"],
+        published["data"]["plan"],
         json!({ "summary": "Make tea", "items": [item], "status": "planned", "plan_text": "# Tea" })
     );
-    gateway.complete(&turn, "r1", "This is my plan.").await.unwrap();
+    gateway.complete(&run, "r1", "This is my plan.").await.unwrap();
     at_bob.wait_for_kind("turn_complete").await.unwrap();
 
-    // It outlives its turn, and the hub.
+    // The plan survives the end of its run and a crash of the hub.
     room.scene.crash_and_restart().await;
     let (alice, bob) = (room.alice.at(room.scene.url()), room.bob.at(room.scene.url()));
     let (mut at_bob, mut at_alice) = (live(&bob).await, live(&alice).await);
     let listed = bob.get("/api/plan").await.unwrap().body;
-    assert_eq!((&listed[0]["plan"], &listed[0]["rev"]), (&told["data"]["plan"], &json!(1)), "{listed}");
-    let stranger = room.scene.person("stranger").await;
-    assert_eq!(stranger.get("/api/plan").await.unwrap().body, json!([]));
-    assert_refused(&stranger.post("/api/plan/approve", of.clone()).await.unwrap(), 404);
+    assert_eq!((&listed[0]["plan"], &listed[0]["rev"]), (&published["data"]["plan"], &json!(1)), "{listed}");
+    let outsider = room.scene.person("stranger").await;
+    assert_eq!(outsider.get("/api/plan").await.unwrap().body, json!([]));
+    assert_refused(&outsider.post("/api/plan/approve", target.clone()).await.unwrap(), 404);
     let elsewhere = json!({ "agent_id": "coder", "project_root": "/etc" });
     assert_refused(&bob.post("/api/plan/approve", elsewhere).await.unwrap(), 403);
 
-    let mut edit = of.clone();
+    let mut edit = target.clone();
     edit["text"] = " ".into();
     assert_refused(&bob.post("/api/plan/edit", edit.clone()).await.unwrap(), 400);
     edit["text"] = "# Green tea".into();
     assert_eq!(bob.post("/api/plan/edit", edit).await.unwrap().body, json!({ "ok": true }));
     for stream in [&mut at_bob, &mut at_alice] {
-        let told = update(stream).await;
-        assert_eq!((&told["rev"], &told["data"]["plan"]["plan_text"]), (&json!(2), &json!("# Green tea")));
+        let published = update(stream).await;
+        assert_eq!(
+            (&published["rev"], &published["data"]["plan"]["plan_text"]),
+            (&json!(2), &json!("# Green tea"))
+        );
     }
-    // The room need not be named where there is one plan only.
+    // The room may be omitted if the agent has only one plan.
     let approved = bob.post("/api/plan/approve", json!({ "agent_id": "coder" })).await.unwrap();
     assert_eq!((approved.status.as_u16(), &approved.body), (200, &json!({ "status": "approved" })));
     assert_eq!(update(&mut at_alice).await["data"]["plan"]["status"], "approved");
-    assert_refused(&alice.post("/api/plan/approve", of.clone()).await.unwrap(), 404);
+    assert_refused(&alice.post("/api/plan/approve", target.clone()).await.unwrap(), 404);
     drop(gateway);
     let mut gateway = Gateway::connect(&alice, "g1").await.unwrap();
     gateway.register("coder", "coder").await.unwrap();
-    let turn = gateway.turn().await.unwrap();
-    assert_eq!(turn["content"], "The plan is approved. Carry it out.\n\n# Green tea");
+    let run = gateway.turn().await.unwrap();
+    assert_eq!(run["content"], "The plan is approved. Carry it out.\n\n# Green tea");
 
     plan(&mut gateway, &room.room, "planned").await;
     assert_eq!(update(&mut at_bob).await["data"]["plan"]["status"], "approved");
-    assert_eq!(update(&mut at_bob).await["rev"], 1, "of another turn");
-    let rejected = bob.post("/api/plan/reject", of.clone()).await.unwrap();
+    assert_eq!(update(&mut at_bob).await["rev"], 1, "the plan of a new run starts at revision 1");
+    let rejected = bob.post("/api/plan/reject", target.clone()).await.unwrap();
     assert_eq!(rejected.body, json!({ "status": "rejected" }));
     assert_eq!(update(&mut at_bob).await["data"]["plan"]["status"], "rejected");
-    assert_refused(&alice.post("/api/plan/approve", of).await.unwrap(), 404);
+    assert_refused(&alice.post("/api/plan/approve", target).await.unwrap(), 404);
     room.scene.ends_well().await;
 }

@@ -1,4 +1,5 @@
-//! What agents ask people: asked once, answered once, told to everyone, and shown to who comes later.
+//! Tests of question sets of agents: published to the room and to late joiners, answered once, withdrawn with
+//! the run.
 
 use super::live;
 use crate::gateway::scenes::Room;
@@ -7,7 +8,7 @@ use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
-/// Two questions, of which the second takes several answers.
+/// Sends a question set with two questions; the second accepts several answers.
 async fn ask(gateway: &mut Gateway, room: &str, id: &str) {
     let option = |label: &str| json!({ "label": label, "description": "d" });
     let question = |header: &str, several: bool| {
@@ -20,9 +21,9 @@ async fn ask(gateway: &mut Gateway, room: &str, id: &str) {
     gateway.send(&frame).await.unwrap();
 }
 
-async fn answer(person: &RestClient, question: &Value, answers: Value) -> parlor_testkit::rest::RestResponse {
+async fn answer(user: &RestClient, question: &Value, answers: Value) -> parlor_testkit::rest::RestResponse {
     let body = json!({ "question_id": question, "answers": answers });
-    person.post("/api/ask-user-response", body).await.unwrap()
+    user.post("/api/ask-user-response", body).await.unwrap()
 }
 
 fn tea() -> Value {
@@ -31,15 +32,15 @@ fn tea() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_is_answered_once_and_everyone_is_told() {
+async fn a_question_set_is_answered_once_and_the_answer_is_published() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let mut at_bob = live(&room.bob).await;
     room.say("@coder ask").await;
-    let turn = gateway.turn().await.unwrap();
+    let run = gateway.turn().await.unwrap();
     ask(&mut gateway, &room.room, "q1").await;
-    let asked = at_bob.wait_for_kind("ask_user").await.unwrap();
-    let data = &asked["data"];
+    let question = at_bob.wait_for_kind("ask_user").await.unwrap();
+    let data = &question["data"];
     assert_eq!(data["questions"][0]["header"], "Drink");
     assert_eq!(data["questions"][1]["multi_select"], true);
     assert_eq!(
@@ -47,67 +48,67 @@ async fn a_question_is_answered_once_and_everyone_is_told() {
         json!({"label": "Water", "description": "d", "preview": null})
     );
     let id = data["question_id"].clone();
-    assert_eq!(asked["id"], format!("ask-user-{}", id.as_str().unwrap()));
+    assert_eq!(question["id"], format!("ask-user-{}", id.as_str().unwrap()));
 
-    // Who comes later sees it, in the list and on the stream.
-    let mut late = live(&room.alice).await;
-    let shown = late.wait_for_kind("ask_user").await.unwrap();
+    // A late joiner receives the open question on the stream and in the list.
+    let mut late_joiner = live(&room.alice).await;
+    let shown = late_joiner.wait_for_kind("ask_user").await.unwrap();
     assert_eq!(shown["data"], *data);
     let listed = room.bob.get("/api/ask-user").await.unwrap().body;
     assert_eq!(listed[0]["question_id"], id, "{listed}");
     assert_eq!(listed[0]["questions"], data["questions"]);
-    let stranger = room.scene.person("stranger").await;
-    assert_eq!(stranger.get("/api/ask-user").await.unwrap().body, json!([]));
+    let outsider = room.scene.person("stranger").await;
+    assert_eq!(outsider.get("/api/ask-user").await.unwrap().body, json!([]));
 
-    // It is no question about a tool.
+    // A question set is not listed among permission requests and cannot be decided like one.
     let open = room.bob.get(&format!("/api/rooms/{}/approvals", room.room)).await.unwrap();
     assert_eq!(open.data().unwrap(), json!([]));
     let path = format!("/api/approvals/{}", id.as_str().unwrap());
     assert_refused(&room.bob.post(&path, json!({ "decision": "allow" })).await.unwrap(), 404);
 
-    assert_refused(&answer(&stranger, &id, tea()).await, 404);
+    assert_refused(&answer(&outsider, &id, tea()).await, 404);
     assert_refused(&answer(&room.bob, &json!("nothing"), tea()).await, 404);
-    for wrong in [
+    for invalid in [
         json!([]),
         json!([{ "question_index": 7, "selected": ["Tea"] }]),
         json!([{ "question_index": 0, "selected": ["Beer"] }]),
         json!([{ "question_index": 0, "selected": ["Tea", "Water"] }]),
         json!([{ "question_index": 0 }]),
     ] {
-        assert_refused(&answer(&room.bob, &id, wrong).await, 400);
+        assert_refused(&answer(&room.bob, &id, invalid).await, 400);
     }
     let answered = answer(&room.bob, &id, tea()).await;
     assert_eq!((answered.status.as_u16(), &answered.body), (200, &json!({ "status": "ok" })));
     assert_refused(&answer(&room.alice, &id, tea()).await, 409);
-    for stream in [&mut at_bob, &mut late] {
+    for stream in [&mut at_bob, &mut late_joiner] {
         let resolved = stream.wait_for_kind("ask_user").await.unwrap();
         assert_eq!((&resolved["phase"], &resolved["rev"]), (&json!("resolved"), &json!(2)));
-        assert_eq!(resolved["id"], asked["id"]);
+        assert_eq!(resolved["id"], question["id"]);
         assert_eq!((&resolved["data"]["status"], &resolved["data"]["answers"]), (&json!("answered"), &tea()));
         assert_eq!(resolved["data"]["answered_by"], room.bob.user_id());
     }
-    let heard = gateway.wait_for_type("server:question_response").await.unwrap();
-    assert_eq!((&heard["questionId"], &heard["status"]), (&json!("q1"), &json!("answered")));
+    let response = gateway.wait_for_type("server:question_response").await.unwrap();
+    assert_eq!((&response["questionId"], &response["status"]), (&json!("q1"), &json!("answered")));
     assert_eq!(
-        heard["answers"],
+        response["answers"],
         json!([{ "questionIndex": 0, "selected": ["Tea"] },
             { "questionIndex": 1, "selected": ["Tea", "Water"], "customText": "warm" }])
     );
     assert_eq!(room.bob.get("/api/ask-user").await.unwrap().body, json!([]));
-    gateway.complete(&turn, "r", "thanks").await.unwrap();
+    gateway.complete(&run, "r", "thanks").await.unwrap();
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_an_answer_when_the_turn_is_over_or_the_hub_was_away() {
+async fn an_open_question_set_is_withdrawn_when_its_run_ends_or_the_hub_restarts() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let mut stream = live(&room.bob).await;
     room.say("@coder ask").await;
-    let turn = gateway.turn().await.unwrap();
+    let run = gateway.turn().await.unwrap();
     ask(&mut gateway, &room.room, "q1").await;
     let first = stream.wait_for_kind("ask_user").await.unwrap()["data"]["question_id"].clone();
-    gateway.complete(&turn, "r", "never mind").await.unwrap();
+    gateway.complete(&run, "r", "never mind").await.unwrap();
     let resolved = stream.wait_for_kind("ask_user").await.unwrap();
     assert_eq!(
         resolved["data"],
@@ -129,17 +130,17 @@ async fn nobody_waits_for_an_answer_when_the_turn_is_over_or_the_hub_was_away() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_hears_what_people_say() {
+async fn the_guide_agent_receives_the_answers_to_its_questions() {
     let scene = Scene::with(&[("PARLOR_WELCOME", "on")]).await;
     let ann = scene.person("ann").await;
     let mut stream = live(&ann).await;
     ann.post_message("welcome", "@guide question").await.unwrap();
-    let asked = stream.wait_for_kind("ask_user").await.unwrap();
+    let question = stream.wait_for_kind("ask_user").await.unwrap();
     let answers = json!([{ "question_index": 0, "selected": ["Tea"] },
         { "question_index": 1, "selected": ["Ginger"], "custom_text": "@all of them" }]);
-    assert_eq!(answer(&ann, &asked["data"]["question_id"], answers).await.status, 200);
-    let said = |message: &Value| message["kind"] == "message" && message["agent_id"] == "guide";
-    let reply = stream.wait_for(said).await.unwrap();
+    assert_eq!(answer(&ann, &question["data"]["question_id"], answers).await.status, 200);
+    let from_guide = |message: &Value| message["kind"] == "message" && message["agent_id"] == "guide";
+    let reply = stream.wait_for(from_guide).await.unwrap();
     let text = reply["text"].as_str().unwrap();
     assert!(text.ends_with("You said `Tea`, then `Ginger` and `@all of them`. It is on its way."), "{text}");
     scene.ends_well().await;

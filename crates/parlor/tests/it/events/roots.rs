@@ -1,4 +1,6 @@
-//! Folders that rooms are about: who says so, which may be named, and what is told with them.
+//! Tests of project roots of rooms.
+//!
+//! Permission to set them, allowed folders, filters by project root, and workspace files.
 
 use super::{filtered, live};
 use crate::gateway::scenes::Room;
@@ -7,18 +9,19 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A hub that may show one folder, with a folder beside it that it may not, and a room with its admin in it.
-pub async fn with_folder() -> (Room, TempDir, String) {
+/// Starts a hub whose `project_roots` allows only the folder `free`, beside a folder `freedom`; its admin
+/// joins the room. Returns the canonical path of `free`.
+pub async fn with_project_root() -> (Room, TempDir, String) {
     let folders = tempfile::tempdir().unwrap();
-    let free = folders.path().join("free");
-    std::fs::create_dir_all(free.join("app")).unwrap();
+    let allowed = folders.path().join("free");
+    std::fs::create_dir_all(allowed.join("app")).unwrap();
     std::fs::create_dir_all(folders.path().join("freedom")).unwrap();
-    let scene = Scene::with(&[("PARLOR_PROJECT_ROOTS", free.to_str().unwrap())]).await;
+    let scene = Scene::with(&[("PARLOR_PROJECT_ROOTS", allowed.to_str().unwrap())]).await;
     let room = Room::on(scene).await;
     let body = json!({ "memberId": room.scene.admin.user_id() });
     let added = room.alice.post(&format!("/api/rooms/{}/members", room.room), body).await.unwrap();
     assert_eq!(added.status, 201, "{added:?}");
-    let root = std::fs::canonicalize(&free).unwrap().to_str().unwrap().to_owned();
+    let root = std::fs::canonicalize(&allowed).unwrap().to_str().unwrap().to_owned();
     (room, folders, root)
 }
 
@@ -28,8 +31,8 @@ pub async fn set_root(room: &Room, root: impl Into<Value>) -> parlor_testkit::re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other() {
-    let (mut room, folders, root) = with_folder().await;
+async fn only_a_site_admin_in_the_room_sets_its_project_root_to_an_allowed_folder() {
+    let (mut room, folders, root) = with_project_root().await;
     let beside = |name: &str| folders.path().join(name).to_str().unwrap().to_owned();
     std::os::unix::fs::symlink("/etc", folders.path().join("free/out")).unwrap();
     std::os::unix::fs::symlink(Path::new(&root).join("app"), folders.path().join("in")).unwrap();
@@ -38,27 +41,34 @@ async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other(
     assert_eq!(room.scene.admin.get("/api/project-roots").await.unwrap().body, json!({ "roots": [root] }));
     assert_refused(&room.alice.get("/api/project-roots").await.unwrap(), 403);
     let path = format!("/api/rooms/{}/project-root", room.room);
-    // The room's owner may not, nor a site admin who is not in the room.
+    // The room's owner may not set the project root, nor a site admin who is no member of the room.
     assert_refused(&room.alice.put(&path, json!({ "projectRoot": root })).await.unwrap(), 403);
     let other = room.alice.make_room("study", &[]).await.unwrap();
     let elsewhere = format!("/api/rooms/{other}/project-root");
     assert_refused(&room.scene.admin.put(&elsewhere, json!({ "projectRoot": root })).await.unwrap(), 404);
-    let up = format!("{root}/../freedom");
-    let outside =
-        ["/", "/etc", &beside("freedom"), &beside("free/out"), &up, &beside("free/file"), &beside("free/no")];
+    let parent_path = format!("{root}/../freedom");
+    let outside = [
+        "/",
+        "/etc",
+        &beside("freedom"),
+        &beside("free/out"),
+        &parent_path,
+        &beside("free/file"),
+        &beside("free/no"),
+    ];
     for outside in outside {
         assert_refused(&set_root(&room, outside).await, 403);
     }
-    for nonsense in ["", "free", "./free"] {
-        assert_refused(&set_root(&room, nonsense).await, 400);
+    for invalid in ["", "free", "./free"] {
+        assert_refused(&set_root(&room, invalid).await, 400);
     }
-    let left_out = room.scene.admin.put(&path, json!({})).await.unwrap();
-    assert_refused(&left_out, 400);
-    assert_eq!(left_out.body["fields"][0], json!({ "field": "projectRoot", "message": "is required" }));
+    let missing = room.scene.admin.put(&path, json!({})).await.unwrap();
+    assert_refused(&missing, 400);
+    assert_eq!(missing.body["fields"][0], json!({ "field": "projectRoot", "message": "is required" }));
     let shown = room.bob.get(&format!("/api/rooms/{}", room.room)).await.unwrap().data().unwrap();
     assert!(shown.get("projectRoot").is_none(), "{shown}");
 
-    // A link is what it leads to, and a folder below one that is free is free too.
+    // A symbolic link is resolved, and a folder below an allowed folder is allowed.
     let set = set_root(&room, beside("in")).await.data().unwrap();
     assert_eq!(set["projectRoot"], format!("{root}/app"));
     assert_eq!(set_root(&room, &*root).await.data().unwrap()["projectRoot"], *root);
@@ -73,31 +83,31 @@ async fn a_site_admin_in_the_room_names_a_folder_that_was_set_free_and_no_other(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
-    let (room, _folders, root) = with_folder().await;
+async fn events_carry_the_project_root_of_their_room_and_can_be_filtered_by_it() {
+    let (room, _folders, root) = with_project_root().await;
     let other = room.alice.make_room("study", &[&room.bob]).await.unwrap();
-    let of_root = format!("?project_root={root}");
-    // Nobody's folder, and that of somebody else's room, are one and the same.
-    for (who, status) in [(&room.bob, 403), (&room.scene.admin, 403)] {
-        assert_refused(&who.get(&format!("/api/events{of_root}")).await.unwrap(), status);
+    let filter = format!("?project_root={root}");
+    // A folder that is no project root of a room of the caller is refused, whether it is allowed or not.
+    for (user, status) in [(&room.bob, 403), (&room.scene.admin, 403)] {
+        assert_refused(&user.get(&format!("/api/events{filter}")).await.unwrap(), status);
     }
     set_root(&room, &*root).await.data().unwrap();
-    let stranger = room.scene.person("stranger").await;
+    let outsider = room.scene.person("stranger").await;
     for call in ["events", "agent-runs", "plan"] {
-        assert_refused(&stranger.get(&format!("/api/{call}{of_root}")).await.unwrap(), 403);
+        assert_refused(&outsider.get(&format!("/api/{call}{filter}")).await.unwrap(), 403);
         assert_refused(&room.bob.get(&format!("/api/{call}?project_root=/etc")).await.unwrap(), 403);
     }
 
     let mut all = live(&room.bob).await;
     let from = all.position.clone();
-    let mut of_it = filtered(&room.bob, &of_root, from.as_deref()).await;
+    let mut by_root = filtered(&room.bob, &filter, from.as_deref()).await;
     room.alice.post_message(&other, "elsewhere").await.unwrap();
     room.alice.post_message(&room.room, "here").await.unwrap();
     let text = |text: &'static str| move |message: &Value| message["text"] == text;
     assert!(all.wait_for(text("elsewhere")).await.unwrap().get("project_root").is_none());
     assert_eq!(all.wait_for(text("here")).await.unwrap()["project_root"], *root);
-    let heard = of_it.until(text("here")).await.unwrap();
-    assert!(heard.iter().all(|message| message["project_root"] == *root), "{heard:?}");
+    let events = by_root.until(text("here")).await.unwrap();
+    assert!(events.iter().all(|message| message["project_root"] == *root), "{events:?}");
     set_root(&room, Value::Null).await.data().unwrap();
     let changed = |message: &Value| message["kind"] == "room" && message["phase"] == "changed";
     let changed = all.wait_for(changed).await.unwrap();
@@ -106,21 +116,21 @@ async fn what_happens_in_a_room_is_told_with_its_folder_and_read_by_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_of_a_folder_is_told_to_look_again_when_a_room_leaves_it() {
-    let (room, _folders, root) = with_folder().await;
+async fn a_subscriber_of_a_project_root_receives_a_sync_when_a_room_leaves_it() {
+    let (room, _folders, root) = with_project_root().await;
     set_root(&room, &*root).await.data().unwrap();
-    let mut of_folder = filtered(&room.bob, &format!("?project_root={root}"), None).await;
+    let mut by_root = filtered(&room.bob, &format!("?project_root={root}"), None).await;
     room.alice.post_message(&room.room, "here").await.unwrap();
-    of_folder.wait_for(|told| told["text"] == "here").await.unwrap();
+    by_root.wait_for(|event| event["text"] == "here").await.unwrap();
     set_root(&room, Value::Null).await.data().unwrap();
-    let told = of_folder.wait_for(|told| told["kind"] == "run" && told["phase"] == "sync").await.unwrap();
-    assert!(told.get("session_id").is_none(), "{told}");
+    let event = by_root.wait_for(|event| event["kind"] == "run" && event["phase"] == "sync").await.unwrap();
+    assert!(event.get("session_id").is_none(), "{event}");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
-    let (room, _folders, root) = with_folder().await;
+async fn a_chat_with_another_project_root_than_that_of_its_room_is_refused() {
+    let (room, _folders, root) = with_project_root().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let mut at_bob = live(&room.bob).await;
     let chat = |root: &str, session: Option<&str>| {
@@ -134,15 +144,15 @@ async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
     assert_refused(&room.bob.post("/api/chat", chat(&root, here)).await.unwrap(), 403);
     set_root(&room, &*root).await.data().unwrap();
     assert_refused(&room.bob.post("/api/chat", chat("/etc", here)).await.unwrap(), 403);
-    // A new room is about no folder.
+    // A chat without a session creates a room, and a new room has no project root.
     assert_refused(&room.bob.post("/api/chat", chat(&root, None)).await.unwrap(), 400);
-    let said = room.bob.post("/api/chat", chat(&root, here)).await.unwrap();
-    assert_eq!(said.body["status"], "started", "{said:?}");
-    let turn = gateway.turn().await.unwrap();
-    gateway.chunk(&turn, "m1", "text", "so").await.unwrap();
+    let response = room.bob.post("/api/chat", chat(&root, here)).await.unwrap();
+    assert_eq!(response.body["status"], "started", "{response:?}");
+    let run = gateway.turn().await.unwrap();
+    gateway.chunk(&run, "m1", "text", "so").await.unwrap();
     let token = at_bob.wait_for_kind("token").await.unwrap();
     assert_eq!(token["project_root"], *root, "{token}");
-    gateway.complete(&turn, "m1", "so it is").await.unwrap();
+    gateway.complete(&run, "m1", "so it is").await.unwrap();
     let done = at_bob.wait_for_kind("turn_complete").await.unwrap();
     assert_eq!(done["project_root"], *root);
     let runs = room.bob.get(&format!("/api/agent-runs?project_root={root}")).await.unwrap().body;
@@ -151,8 +161,8 @@ async fn an_agent_is_spoken_to_under_the_folder_of_its_room_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
-    let (mut room, folders, root) = with_folder().await;
+async fn members_see_the_files_of_the_project_root_and_the_agents_working_on_them() {
+    let (mut room, folders, root) = with_project_root().await;
     std::fs::write(folders.path().join("free/app/main.rs"), "fn main() {}").unwrap();
     std::fs::write(folders.path().join("free/app/other.rs"), "").unwrap();
     std::fs::write(folders.path().join("free/.gitignore"), "*.log\n").unwrap();
@@ -166,7 +176,7 @@ async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
     let free = &tree.body["free"];
     assert_eq!((&free["type"], &free["path"]), (&json!("dir"), &json!(root)));
     let names: Vec<&String> = free["children"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["app", "out"], "neither what is ignored nor what is hidden");
+    assert_eq!(names, ["app", "out"], "ignored and hidden files are not listed");
     let main = &free["children"]["app"]["children"]["main.rs"];
     assert_eq!((&main["path"], &main["size"], main.get("agent")), (&json!("app/main.rs"), &json!(12), None));
     let by_root = room.bob.get(&format!("/api/workspace/tree?project_root={root}&path=app")).await.unwrap();
@@ -174,28 +184,28 @@ async fn members_see_the_files_of_the_folder_and_who_works_on_them() {
     for path in ["..", "out", "/etc", "app/main.rs", "nowhere"] {
         assert_refused(&room.bob.get(&format!("{of_room}&path={path}")).await.unwrap(), 404);
     }
-    let stranger = room.scene.person("stranger").await;
-    assert_refused(&stranger.get(&of_room).await.unwrap(), 404);
-    assert_refused(&stranger.get(&format!("/api/workspace/tree?project_root={root}")).await.unwrap(), 403);
+    let outsider = room.scene.person("stranger").await;
+    assert_refused(&outsider.get(&of_room).await.unwrap(), 404);
+    assert_refused(&outsider.get(&format!("/api/workspace/tree?project_root={root}")).await.unwrap(), 403);
     assert_refused(&room.bob.get("/api/workspace/tree?project_root=/etc").await.unwrap(), 403);
 
     let mut gateway = room.gateway("g1", &["coder"]).await;
     let mut at_bob = live(&room.bob).await;
     room.say("@coder look").await;
-    let turn = gateway.turn().await.unwrap();
+    let run = gateway.turn().await.unwrap();
     let input = json!({ "file_path": format!("{root}/app/main.rs") }).to_string();
-    gateway.chunk(&turn, "m1", "tool_use", &input).await.unwrap();
+    gateway.chunk(&run, "m1", "tool_use", &input).await.unwrap();
     at_bob.wait_for_kind("content_block").await.unwrap();
     let tree = room.bob.get(&of_room).await.unwrap().body;
     let app = &tree["free"]["children"]["app"]["children"];
     assert_eq!((&app["main.rs"]["agent"], &app["main.rs"]["status"]), (&json!("coder"), &json!("working")));
     assert!(app["other.rs"].get("agent").is_none());
-    gateway.complete(&turn, "m1", "done").await.unwrap();
+    gateway.complete(&run, "m1", "done").await.unwrap();
     at_bob.wait_for_kind("turn_complete").await.unwrap();
     let tree = room.bob.get(&of_room).await.unwrap().body;
     assert!(!tree.to_string().contains("working"), "{tree}");
 
-    // The folder is no longer free.
+    // After a restart `project_roots` does not list the folder any more.
     room.scene.command = room.scene.command.clone().env("PARLOR_PROJECT_ROOTS", "/nowhere");
     room.scene.crash_and_restart().await;
     let bob = room.bob.at(room.scene.url());

@@ -1,4 +1,6 @@
-//! `run/sync`: whatever one can see and that changed is told, live and to who comes back; nothing else is.
+//! Tests of `run/sync`: a change of visible state is published to every client that can see it.
+//!
+//! Live and resuming clients receive it; clients that cannot see the changed state do not.
 
 use super::{live, resumed};
 use crate::gateway::scenes::Room;
@@ -12,69 +14,75 @@ fn ok(answer: RestResponse) -> Value {
     answer.body
 }
 
-/// Somebody who reads, and who says in a room of their own when to look.
-struct Reader {
-    person: RestClient,
+/// A user with a live stream. A marker message in a room of their own delimits the events published so far.
+struct SyncReader {
+    user: RestClient,
     room: String,
     stream: EventReader,
     marks: u32,
 }
 
-impl Reader {
-    async fn new(person: &RestClient) -> Self {
-        let room = person.make_room("own", &[]).await.unwrap();
-        let mut reader = Self { person: person.clone(), room, stream: live(person).await, marks: 0 };
-        // What came before may be told only now.
+impl SyncReader {
+    async fn new(user: &RestClient) -> Self {
+        let room = user.make_room("own", &[]).await.unwrap();
+        let mut reader = Self { user: user.clone(), room, stream: live(user).await, marks: 0 };
+        // Discard syncs of events from before the stream was opened.
         reader.syncs().await;
         reader
     }
 
-    /// Comes back to a position; gives the syncs up to the one that is of no room and no agent.
-    async fn come_back(&mut self, position: &str) -> Vec<(Option<String>, Option<String>)> {
-        self.stream = resumed(&self.person, position).await;
-        let of_the_house = |told: &Value| syncs(std::slice::from_ref(told)) == [OF_THE_HOUSE];
-        syncs(&self.stream.until(of_the_house).await.unwrap())
+    /// Resumes from a position; returns the syncs up to and including the first hub sync.
+    async fn resume(&mut self, position: &str) -> Vec<(Option<String>, Option<String>)> {
+        self.stream = resumed(&self.user, position).await;
+        let is_hub_sync = |event: &Value| syncs(std::slice::from_ref(event)) == [HUB_SYNC];
+        syncs(&self.stream.until(is_hub_sync).await.unwrap())
     }
 
-    /// The syncs that were told until now, by their agent or room.
+    /// Returns the syncs published so far, as (agent, room).
     async fn syncs(&mut self) -> Vec<(Option<String>, Option<String>)> {
         self.marks += 1;
         let mark = format!("mark {}", self.marks);
-        self.person.post_message(&self.room, &mark).await.unwrap();
+        self.user.post_message(&self.room, &mark).await.unwrap();
         syncs(&self.stream.until(|message| message["text"] == *mark).await.unwrap())
     }
 }
 
-fn syncs(told: &[Value]) -> Vec<(Option<String>, Option<String>)> {
-    let word = |value: &Value| value.as_str().map(str::to_owned);
-    let sync = told.iter().filter(|message| message["kind"] == "run" && message["phase"] == "sync");
-    sync.map(|message| (word(&message["agent_id"]), word(&message["session_id"]))).collect()
+/// Extracts (agent, room) of every `run/sync`.
+fn syncs(events: &[Value]) -> Vec<(Option<String>, Option<String>)> {
+    let owned_text = |value: &Value| value.as_str().map(str::to_owned);
+    let sync = events.iter().filter(|message| message["kind"] == "run" && message["phase"] == "sync");
+    sync.map(|message| (owned_text(&message["agent_id"]), owned_text(&message["session_id"]))).collect()
 }
 
 fn of_agent(agent: &str) -> (Option<String>, Option<String>) {
     (Some(agent.to_owned()), None)
 }
 
-const OF_THE_HOUSE: (Option<String>, Option<String>) = (None, None);
+/// A sync of the whole hub: names neither an agent nor a room.
+const HUB_SYNC: (Option<String>, Option<String>) = (None, None);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn that_an_agent_changed_hears_who_can_see_it_and_nobody_else() {
+async fn an_agent_change_is_published_only_to_users_who_can_see_the_agent() {
     let room = Room::start().await;
     let _gateway = room.gateway("g1", &["coder"]).await;
     let carol = room.scene.person("carol").await;
-    let (mut at_alice, mut at_bob) = (Reader::new(&room.alice).await, Reader::new(&room.bob).await);
-    let mut at_carol = Reader::new(&carol).await;
+    let (mut at_alice, mut at_bob) = (SyncReader::new(&room.alice).await, SyncReader::new(&room.bob).await);
+    let mut at_carol = SyncReader::new(&carol).await;
 
     ok(room.alice.put("/api/agents/coder", json!({ "description": "writes" })).await.unwrap());
-    assert_eq!(at_alice.syncs().await, [of_agent("coder")], "it is hers");
-    assert_eq!(at_bob.syncs().await, [of_agent("coder")], "he is in a room with it");
-    assert_eq!(at_carol.syncs().await, [], "she does not know of it");
+    assert_eq!(at_alice.syncs().await, [of_agent("coder")], "Alice owns the agent");
+    assert_eq!(at_bob.syncs().await, [of_agent("coder")], "Bob shares a room with the agent");
+    assert_eq!(at_carol.syncs().await, [], "Carol cannot see the agent");
 
     ok(room.alice.put("/api/agents/coder", json!({ "visibility": "all" })).await.unwrap());
-    assert_eq!(at_carol.syncs().await, [of_agent("coder")], "now she does");
+    assert_eq!(at_carol.syncs().await, [of_agent("coder")], "Carol can see the agent now");
     let list = json!({ "visibilityList": [room.bob.user_id()] });
     ok(room.alice.put("/api/agents/coder", list).await.unwrap());
-    assert_eq!(at_carol.syncs().await, [of_agent("coder")], "she hears that she does no longer");
+    assert_eq!(
+        at_carol.syncs().await,
+        [of_agent("coder")],
+        "Carol is notified that the agent is hidden again"
+    );
     ok(room.alice.put("/api/agents/coder", json!({ "description": "reads" })).await.unwrap());
     assert_eq!(at_carol.syncs().await, []);
     assert_eq!(at_bob.syncs().await.len(), 3);
@@ -87,31 +95,32 @@ async fn that_an_agent_changed_hears_who_can_see_it_and_nobody_else() {
     at_bob.syncs().await;
     ok(room.alice.delete("/api/agents/coder").await.unwrap());
     let left = (None, Some(room.room.clone()));
-    assert_eq!(at_alice.syncs().await, [left.clone(), OF_THE_HOUSE]);
-    assert_eq!(at_bob.syncs().await, [left], "the room tells that it left");
-    assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
+    assert_eq!(at_alice.syncs().await, [left.clone(), HUB_SYNC]);
+    assert_eq!(at_bob.syncs().await, [left], "the room publishes that the agent left");
+    assert_eq!(at_carol.syncs().await, [HUB_SYNC]);
 
-    // Who was away is told to look again, and no name: it may not be for them any more.
-    assert_eq!(at_carol.come_back(&position).await, [OF_THE_HOUSE]);
-    assert_eq!(at_carol.syncs().await, [], "once");
+    // A resuming client receives a hub sync without the agent's id, which it may not see any more.
+    assert_eq!(at_carol.resume(&position).await, [HUB_SYNC]);
+    assert_eq!(at_carol.syncs().await, [], "the sync is delivered once");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_back_looks_again_where_a_room_was_lost_and_hears_no_name_of_what_they_cannot_see() {
+async fn a_resuming_client_receives_a_hub_sync_for_a_lost_room_and_no_id_of_a_hidden_agent() {
     let room = Room::start().await;
     let _gateway = room.gateway("g1", &["coder"]).await;
-    let gone = room.alice.make_room("gone", &[&room.bob]).await.unwrap();
-    let (mut at_alice, mut at_bob) = (Reader::new(&room.alice).await, Reader::new(&room.bob).await);
-    for lost in
-        [format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id()), format!("/api/rooms/{gone}")]
-    {
+    let deleted_room = room.alice.make_room("gone", &[&room.bob]).await.unwrap();
+    let (mut at_alice, mut at_bob) = (SyncReader::new(&room.alice).await, SyncReader::new(&room.bob).await);
+    for path in [
+        format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id()),
+        format!("/api/rooms/{deleted_room}"),
+    ] {
         let position = at_bob.stream.position.clone().unwrap();
-        ok(room.alice.delete(&lost).await.unwrap());
-        // Who is there before it was told is told it as it happens.
+        ok(room.alice.delete(&path).await.unwrap());
+        // Wait until the change is published, so that Bob's resume replays it instead of delivering it live.
         at_alice.syncs().await;
-        assert_eq!(at_bob.come_back(&position).await, [OF_THE_HOUSE], "{lost}");
-        assert_eq!(at_bob.syncs().await, [], "once");
+        assert_eq!(at_bob.resume(&position).await, [HUB_SYNC], "{path}");
+        assert_eq!(at_bob.syncs().await, [], "the sync is delivered once");
     }
 
     let position = at_bob.stream.position.clone().unwrap();
@@ -119,37 +128,37 @@ async fn who_comes_back_looks_again_where_a_room_was_lost_and_hears_no_name_of_w
         ok(room.alice.put("/api/agents/coder", json!({ "visibility": visibility })).await.unwrap());
     }
     let carol = room.scene.person("carol").await;
-    let mut at_carol = Reader::new(&carol).await;
-    let told = at_carol.come_back(&position).await;
-    assert!(!told.contains(&of_agent("coder")), "{told:?}");
+    let mut at_carol = SyncReader::new(&carol).await;
+    let received = at_carol.resume(&position).await;
+    assert!(!received.contains(&of_agent("coder")), "{received:?}");
     assert_eq!(at_carol.syncs().await, []);
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn that_settings_or_a_name_changed_hears_who_can_see_it_also_after_a_restart() {
+async fn changes_of_settings_and_names_are_published_to_users_who_see_them_also_after_a_restart() {
     let mut scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
     let carol = scene.person("carol").await;
     alice.make_room("kitchen", &[&bob]).await.unwrap();
-    let (mut at_bob, mut at_carol) = (Reader::new(&bob).await, Reader::new(&carol).await);
+    let (mut at_bob, mut at_carol) = (SyncReader::new(&bob).await, SyncReader::new(&carol).await);
     let position = at_bob.stream.position.clone().unwrap();
 
     ok(scene.admin.post("/api/settings", json!({ "hubName": "The parlour" })).await.unwrap());
-    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE]);
-    assert_eq!(at_carol.syncs().await, [OF_THE_HOUSE]);
+    assert_eq!(at_bob.syncs().await, [HUB_SYNC]);
+    assert_eq!(at_carol.syncs().await, [HUB_SYNC]);
     ok(alice.put("/api/users/me", json!({ "displayName": "Alice the Second" })).await.unwrap());
-    assert_eq!(at_bob.syncs().await, [OF_THE_HOUSE], "he is in a room with her");
+    assert_eq!(at_bob.syncs().await, [HUB_SYNC], "Bob shares a room with Alice");
     assert_eq!(at_carol.syncs().await, []);
     let same = json!({ "currentPassword": PASSWORD, "newPassword": "Plain-sailing-10" });
     ok(alice.put("/api/users/me/password", same).await.unwrap());
-    assert_eq!(at_bob.syncs().await, [], "that is hers alone");
+    assert_eq!(at_bob.syncs().await, [], "a password change is not published");
 
-    assert_eq!(at_bob.come_back(&position).await, [OF_THE_HOUSE]);
-    assert_eq!(at_bob.syncs().await, [], "all of it at once");
-    // What a hub that starts anew does not have in mind is told as well.
+    assert_eq!(at_bob.resume(&position).await, [HUB_SYNC]);
+    assert_eq!(at_bob.syncs().await, [], "several changes are replayed as one sync");
+    // After a restart the replay buffer is empty: the changes are read from the store.
     scene.crash_and_restart().await;
-    at_bob.person = bob.at(scene.url());
-    at_bob.come_back(&position).await;
+    at_bob.user = bob.at(scene.url());
+    at_bob.resume(&position).await;
     scene.ends_well().await;
 }

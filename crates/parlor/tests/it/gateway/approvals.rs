@@ -1,4 +1,5 @@
-//! An agent asks before it uses a tool, and only who may answers.
+//! Tool approvals over the gateway protocol: request, decision, expiry, allow-always rules, and who may
+//! decide.
 
 use super::scenes::Room;
 use crate::scene::{following, make_key, next, refused, so_far};
@@ -9,41 +10,47 @@ use serde_json::{Value, json};
 
 const INPUT: &str = "rm -rf ./build \u{202e}gnp.exe";
 
-/// A room whose agent `coder` has a turn.
-async fn at_work() -> (Room, Gateway, Value) {
+/// A room whose agent `coder` has an active run.
+async fn room_with_active_run() -> (Room, Gateway, Value) {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["coder"]).await;
     room.say("@coder clean up").await;
-    let turn = gateway.turn().await.unwrap();
-    (room, gateway, turn)
+    let run = gateway.turn().await.unwrap();
+    (room, gateway, run)
 }
 
-async fn ask(gateway: &mut Gateway, turn: &Value, request: &str, timeout: u64) {
-    ask_for(gateway, turn, request, json!({ "command": INPUT }), timeout).await;
+async fn request_permission(gateway: &mut Gateway, run: &Value, request: &str, timeout: u64) {
+    request_permission_for(gateway, run, request, json!({ "command": INPUT }), timeout).await;
 }
 
-async fn ask_for(gateway: &mut Gateway, turn: &Value, request: &str, input: Value, timeout: u64) {
-    let question = json!({
-        "type": "gateway:permission_request", "requestId": request, "agentId": turn["agentId"],
-        "roomId": turn["roomId"], "toolName": "Bash", "toolInput": input, "timeoutMs": timeout,
+async fn request_permission_for(
+    gateway: &mut Gateway,
+    run: &Value,
+    request: &str,
+    input: Value,
+    timeout: u64,
+) {
+    let frame = json!({
+        "type": "gateway:permission_request", "requestId": request, "agentId": run["agentId"],
+        "roomId": run["roomId"], "toolName": "Bash", "toolInput": input, "timeoutMs": timeout,
     });
-    gateway.send(&question).await.unwrap();
+    gateway.send(&frame).await.unwrap();
     gateway.settled().await.unwrap();
 }
 
-async fn card(client: &mut Client) -> Value {
+async fn next_approval(client: &mut Client) -> Value {
     next(client, "server:permission_request").await
 }
 
-fn answer(card: &Value, decision: &str) -> Value {
-    json!({ "type": "client:permission_response", "requestId": card["requestId"], "decision": decision })
+fn permission_response(approval: &Value, decision: &str) -> Value {
+    json!({ "type": "client:permission_response", "requestId": approval["requestId"], "decision": decision })
 }
 
-/// What the gateway is told about its request.
-async fn told(gateway: &mut Gateway, request: &str) -> Value {
-    let about =
+/// Waits for the decision that the hub sends to the gateway for this request.
+async fn decision_for(gateway: &mut Gateway, request: &str) -> Value {
+    let matches =
         |frame: &Value| frame["type"] == "server:permission_response" && frame["requestId"] == request;
-    gateway.wait_for(TEST_TIMEOUT, about).await.unwrap()
+    gateway.wait_for(TEST_TIMEOUT, matches).await.unwrap()
 }
 
 async fn audit(room: &Room, action: &str) -> Vec<Value> {
@@ -53,177 +60,199 @@ async fn audit(room: &Room, action: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_sees_the_question_and_the_first_answer_counts() {
-    let (mut room, mut gateway, turn) = at_work().await;
+async fn every_member_receives_the_approval_and_the_first_decision_counts() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
     let mut at_bob = following(&room.bob, &room.room).await;
-    ask(&mut gateway, &turn, "theirs", 60_000).await;
-    let (shown, same) = (card(&mut room.at_alice).await, card(&mut at_bob).await);
-    assert_eq!(shown, same);
-    assert_ne!(shown["requestId"], "theirs", "the hub has its own name for it");
-    assert_eq!((&shown["agentId"], &shown["agentName"]), (&json!("coder"), &json!("coder")));
-    assert_eq!((&shown["roomId"], &shown["toolName"]), (&json!(room.room), &json!("Bash")));
-    assert_eq!(shown["toolInput"], json!({ "command": INPUT }), "to the letter");
+    request_permission(&mut gateway, &run, "theirs", 60_000).await;
+    let (approval, approval_at_bob) =
+        (next_approval(&mut room.at_alice).await, next_approval(&mut at_bob).await);
+    assert_eq!(approval, approval_at_bob);
+    assert_ne!(approval["requestId"], "theirs", "the hub assigns its own id");
+    assert_eq!((&approval["agentId"], &approval["agentName"]), (&json!("coder"), &json!("coder")));
+    assert_eq!((&approval["roomId"], &approval["toolName"]), (&json!(room.room), &json!("Bash")));
+    assert_eq!(approval["toolInput"], json!({ "command": INPUT }), "the tool input is unchanged");
     let path = format!("/api/rooms/{}/approvals", room.room);
     let listed = room.bob.get(&path).await.unwrap().data().unwrap();
-    assert_eq!((&listed[0]["id"], &listed[0]["inputDigest"]), (&shown["requestId"], &shown["inputDigest"]));
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["inputDigest"]),
+        (&approval["requestId"], &approval["inputDigest"])
+    );
 
-    let mut seen_another = answer(&shown, "allow");
-    seen_another["inputDigest"] = "00".repeat(32).into();
-    refused(&mut at_bob, seen_another.clone(), "INVALID_MESSAGE").await;
-    seen_another["inputDigest"] = shown["inputDigest"].clone();
-    at_bob.send(&seen_another).await.unwrap();
+    let mut response = permission_response(&approval, "allow");
+    response["inputDigest"] = "00".repeat(32).into();
+    refused(&mut at_bob, response.clone(), "INVALID_MESSAGE").await;
+    response["inputDigest"] = approval["inputDigest"].clone();
+    at_bob.send(&response).await.unwrap();
     let expected = json!({
         "type": "server:permission_response", "requestId": "theirs", "agentId": "coder", "decision": "allow",
     });
-    assert_eq!(told(&mut gateway, "theirs").await, expected);
+    assert_eq!(decision_for(&mut gateway, "theirs").await, expected);
     for client in [&mut room.at_alice, &mut at_bob] {
         let resolved = next(client, "server:permission_resolved").await;
-        assert_eq!((&resolved["requestId"], &resolved["decision"]), (&shown["requestId"], &json!("allow")));
+        assert_eq!(
+            (&resolved["requestId"], &resolved["decision"]),
+            (&approval["requestId"], &json!("allow"))
+        );
         assert_eq!(
             (&resolved["decidedBy"], &resolved["decidedByName"]),
             (&json!(room.bob.user_id()), &json!("bob"))
         );
     }
-    refused(&mut room.at_alice, answer(&shown, "deny"), "INVALID_REQUEST").await;
+    refused(&mut room.at_alice, permission_response(&approval, "deny"), "INVALID_REQUEST").await;
     assert_eq!(room.bob.get(&path).await.unwrap().data().unwrap(), json!([]));
     gateway.settled().await.unwrap();
 
-    let noted = audit(&room, "approval_allowed").await;
-    assert_eq!((&noted[0]["actor"]["name"], &noted[0]["subject"]["id"]), (&json!("bob"), &json!("coder")));
-    let detail = noted[0]["detail"].as_str().unwrap();
-    assert!(detail.contains("Bash") && detail.contains(shown["inputDigest"].as_str().unwrap()), "{detail}");
-    assert!(!noted[0].to_string().contains("build"), "what was asked is no part of it");
+    let entries = audit(&room, "approval_allowed").await;
+    assert_eq!(
+        (&entries[0]["actor"]["name"], &entries[0]["subject"]["id"]),
+        (&json!("bob"), &json!("coder"))
+    );
+    let detail = entries[0]["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("Bash") && detail.contains(approval["inputDigest"].as_str().unwrap()),
+        "{detail}"
+    );
+    assert!(!entries[0].to_string().contains("build"), "the audit entry does not contain the tool input");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_no_comes_with_its_reason_and_an_always_with_a_rule_that_can_be_taken_back() {
-    let (mut room, mut gateway, turn) = at_work().await;
+async fn a_denial_carries_its_reason_and_allow_always_creates_a_revocable_rule() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
     let mut at_bob = following(&room.bob, &room.room).await;
-    ask(&mut gateway, &turn, "1", 60_000).await;
-    let mut no = answer(&card(&mut room.at_alice).await, "deny");
-    no["denyReason"] = "not on a Friday".into();
-    room.at_alice.send(&no).await.unwrap();
-    let denied = told(&mut gateway, "1").await;
+    request_permission(&mut gateway, &run, "1", 60_000).await;
+    let mut denial = permission_response(&next_approval(&mut room.at_alice).await, "deny");
+    denial["denyReason"] = "not on a Friday".into();
+    room.at_alice.send(&denial).await.unwrap();
+    let denied = decision_for(&mut gateway, "1").await;
     assert_eq!((&denied["decision"], &denied["denyReason"]), (&json!("deny"), &json!("not on a Friday")));
     assert_eq!(next(&mut at_bob, "server:permission_resolved").await["reason"], "not on a Friday");
 
-    ask(&mut gateway, &turn, "2", 60_000).await;
-    card(&mut at_bob).await;
-    let mut always = answer(&card(&mut at_bob).await, "allow");
-    always["allowAlways"] = true.into();
-    at_bob.send(&always).await.unwrap();
-    assert_eq!(told(&mut gateway, "2").await["decision"], "allow");
-    ask_for(&mut gateway, &turn, "3", json!({ "command": "ls" }), 60_000).await;
-    assert_eq!(told(&mut gateway, "3").await["decision"], "allow", "without being asked again");
+    request_permission(&mut gateway, &run, "2", 60_000).await;
+    next_approval(&mut at_bob).await;
+    let mut allow_always = permission_response(&next_approval(&mut at_bob).await, "allow");
+    allow_always["allowAlways"] = true.into();
+    at_bob.send(&allow_always).await.unwrap();
+    assert_eq!(decision_for(&mut gateway, "2").await["decision"], "allow");
+    request_permission_for(&mut gateway, &run, "3", json!({ "command": "ls" }), 60_000).await;
+    assert_eq!(
+        decision_for(&mut gateway, "3").await["decision"],
+        "allow",
+        "the rule allows it without a new approval"
+    );
 
     let path = format!("/api/rooms/{}/approval-rules", room.room);
     let rules = room.alice.get(&path).await.unwrap().data().unwrap();
     assert_eq!((&rules[0]["agentId"], &rules[0]["toolName"]), (&json!("coder"), &json!("Bash")));
     assert_eq!(rules[0]["createdById"], room.bob.user_id());
-    let one = format!("{path}?agentId=coder&toolName=Bash");
+    let rule_path = format!("{path}?agentId=coder&toolName=Bash");
     let carol = room.scene.person("carol").await;
-    assert_eq!(carol.delete(&one).await.unwrap().status, 404);
+    assert_eq!(carol.delete(&rule_path).await.unwrap().status, 404);
     let body = json!({ "memberId": carol.user_id(), "memberType": "user" });
     room.alice.post(&format!("/api/rooms/{}/members", room.room), body).await.unwrap();
-    assert_eq!(carol.delete(&one).await.unwrap().status, 403, "neither hers nor an admin");
-    assert_eq!(room.bob.delete(&one).await.unwrap().status, 200);
-    assert_eq!(room.bob.delete(&one).await.unwrap().status, 404);
-    ask(&mut gateway, &turn, "4", 60_000).await;
-    let asked = card(&mut at_bob).await;
+    assert_eq!(
+        carol.delete(&rule_path).await.unwrap().status,
+        403,
+        "neither the creator of the rule nor an admin"
+    );
+    assert_eq!(room.bob.delete(&rule_path).await.unwrap().status, 200);
+    assert_eq!(room.bob.delete(&rule_path).await.unwrap().status, 404);
+    request_permission(&mut gateway, &run, "4", 60_000).await;
+    let approval = next_approval(&mut at_bob).await;
 
-    // A rule counts as long as its maker may answer.
-    always["requestId"] = asked["requestId"].clone();
-    at_bob.send(&always).await.unwrap();
-    told(&mut gateway, "4").await;
+    // A rule applies only while its creator may decide approvals of the room.
+    allow_always["requestId"] = approval["requestId"].clone();
+    at_bob.send(&allow_always).await.unwrap();
+    decision_for(&mut gateway, "4").await;
     let path = format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id());
     assert_eq!(room.alice.delete(&path).await.unwrap().status, 200);
-    ask(&mut gateway, &turn, "5", 60_000).await;
+    request_permission(&mut gateway, &run, "5", 60_000).await;
     let open = room.alice.get(&format!("/api/rooms/{}/approvals", room.room)).await.unwrap().data().unwrap();
-    assert_eq!(open.as_array().unwrap().len(), 1, "it is asked again");
+    assert_eq!(open.as_array().unwrap().len(), 1, "a new approval is opened");
     assert_eq!(audit(&room, "approval_rule_created").await.len(), 2);
     assert_eq!(audit(&room, "approval_rule_revoked").await.len(), 1);
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobodys_answer_is_a_no() {
-    let (mut room, mut gateway, turn) = at_work().await;
-    ask(&mut gateway, &turn, "1", 30).await;
-    let shown = card(&mut room.at_alice).await;
-    assert_eq!(told(&mut gateway, "1").await["decision"], "timeout");
+async fn an_approval_without_a_decision_is_denied() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
+    request_permission(&mut gateway, &run, "1", 30).await;
+    let approval = next_approval(&mut room.at_alice).await;
+    assert_eq!(decision_for(&mut gateway, "1").await["decision"], "timeout");
     let expired = next(&mut room.at_alice, "server:permission_request_expired").await;
-    assert_eq!(expired["requestId"], shown["requestId"]);
-    refused(&mut room.at_alice, answer(&shown, "allow"), "INVALID_REQUEST").await;
+    assert_eq!(expired["requestId"], approval["requestId"]);
+    refused(&mut room.at_alice, permission_response(&approval, "allow"), "INVALID_REQUEST").await;
     assert_eq!(audit(&room, "approval_expired").await.len(), 1);
 
-    // What is open when the turn ends is over with it, and so is what is open when the hub goes.
-    ask(&mut gateway, &turn, "2", 60_000).await;
-    gateway.complete(&turn, "r", "I did without").await.unwrap();
-    assert_eq!(told(&mut gateway, "2").await["decision"], "deny");
+    // An open approval is denied when its run ends or is stopped, and expires when the hub crashes.
+    request_permission(&mut gateway, &run, "2", 60_000).await;
+    gateway.complete(&run, "r", "I did without").await.unwrap();
+    assert_eq!(decision_for(&mut gateway, "2").await["decision"], "deny");
     assert_eq!(next(&mut room.at_alice, "server:permission_resolved").await["decision"], "deny");
     room.say("@coder again").await;
-    let turn = gateway.turn().await.unwrap();
-    ask(&mut gateway, &turn, "3", 60_000).await;
+    let run = gateway.turn().await.unwrap();
+    request_permission(&mut gateway, &run, "3", 60_000).await;
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": "coder" });
     room.at_alice.send(&stop).await.unwrap();
-    assert_eq!(told(&mut gateway, "3").await["decision"], "deny");
-    ask(&mut gateway, &turn, "4", 60_000).await;
-    assert_eq!(told(&mut gateway, "4").await["decision"], "deny", "who was stopped is not heard");
+    assert_eq!(decision_for(&mut gateway, "3").await["decision"], "deny");
+    request_permission(&mut gateway, &run, "4", 60_000).await;
+    assert_eq!(decision_for(&mut gateway, "4").await["decision"], "deny", "a stopped run opens no approvals");
     gateway.status("coder", "online").await.unwrap();
     room.say("@coder once more").await;
-    let turn = gateway.turn().await.unwrap();
-    ask(&mut gateway, &turn, "5", 60_000).await;
+    let run = gateway.turn().await.unwrap();
+    request_permission(&mut gateway, &run, "5", 60_000).await;
     room.scene.crash_and_restart().await;
     let alice = room.alice.at(room.scene.url());
     let mut at_alice = following(&alice, &room.room).await;
     assert!(!so_far(&mut at_alice).await.iter().any(|frame| frame["type"] == "server:permission_request"));
     let mut gateway = Gateway::connect(&alice, "g1").await.unwrap();
     gateway.register("coder", "coder").await.unwrap();
-    assert_eq!(told(&mut gateway, "5").await["decision"], "timeout");
+    assert_eq!(decision_for(&mut gateway, "5").await["decision"], "timeout");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_later_or_comes_back_sees_what_is_open() {
-    let (mut room, mut gateway, turn) = at_work().await;
-    ask(&mut gateway, &turn, "1", 60_000).await;
-    let shown = card(&mut room.at_alice).await;
+async fn late_joiners_and_resuming_clients_receive_open_approvals() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
+    request_permission(&mut gateway, &run, "1", 60_000).await;
+    let approval = next_approval(&mut room.at_alice).await;
     let mut at_bob = Client::connect(&room.bob).await.unwrap();
     let position = at_bob.join(&room.room).await.unwrap();
-    assert_eq!(card(&mut at_bob).await, shown);
+    assert_eq!(next_approval(&mut at_bob).await, approval);
     for since in ["now", &position] {
-        let mut back = Client::connect(&room.bob).await.unwrap();
-        back.join_since(&room.room, since).await.unwrap();
-        let frames = so_far(&mut back).await;
-        let cards: Vec<_> =
+        let mut client = Client::connect(&room.bob).await.unwrap();
+        client.join_since(&room.room, since).await.unwrap();
+        let frames = so_far(&mut client).await;
+        let approvals: Vec<_> =
             frames.iter().filter(|frame| frame["type"] == "server:permission_request").collect();
-        assert_eq!(cards, [&shown], "once, since {since}");
+        assert_eq!(approvals, [&approval], "the open approval is sent once, since {since}");
     }
-    // The gateway goes and comes back: what was decided meanwhile waits for it.
+    // A decision made while the gateway is offline is delivered when the gateway reconnects.
     drop(gateway);
-    at_bob.send(&answer(&shown, "allow")).await.unwrap();
+    at_bob.send(&permission_response(&approval, "allow")).await.unwrap();
     next(&mut at_bob, "server:permission_resolved").await;
     let mut gateway = Gateway::connect(&room.alice, "g1").await.unwrap();
     gateway.register("coder", "coder").await.unwrap();
-    assert_eq!(told(&mut gateway, "1").await["decision"], "allow");
-    let mut late = following(&room.bob, &room.room).await;
-    assert!(!so_far(&mut late).await.iter().any(|frame| frame["type"] == "server:permission_request"));
+    assert_eq!(decision_for(&mut gateway, "1").await["decision"], "allow");
+    let mut late_joiner = following(&room.bob, &room.room).await;
+    assert!(!so_far(&mut late_joiner).await.iter().any(|frame| frame["type"] == "server:permission_request"));
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_may_not_answer_looks_like_what_is_not_there() {
-    let (mut room, mut gateway, turn) = at_work().await;
+async fn an_approval_the_caller_may_not_decide_looks_nonexistent() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
     let eve = room.scene.person("eve").await;
     eve.make_room("elsewhere", &[]).await.unwrap();
-    ask(&mut gateway, &turn, "1", 60_000).await;
-    let shown = card(&mut room.at_alice).await;
-    let unknown = answer(&json!({ "requestId": "0198c0de-0000-7000-8000-000000000000" }), "allow");
-    let impossible = answer(&json!({ "requestId": "../1" }), "allow");
-    let theirs = answer(&json!({ "requestId": "1" }), "allow");
+    request_permission(&mut gateway, &run, "1", 60_000).await;
+    let approval = next_approval(&mut room.at_alice).await;
+    let unknown =
+        permission_response(&json!({ "requestId": "0198c0de-0000-7000-8000-000000000000" }), "allow");
+    let malformed = permission_response(&json!({ "requestId": "../1" }), "allow");
+    let gateway_request_id = permission_response(&json!({ "requestId": "1" }), "allow");
 
-    // The key of the agent's own owner: it may be in the hands of the agent.
+    // An API key of the agent's owner may not decide approvals, because the agent itself could hold it.
     let (_, key) = make_key(&room.alice, &["read", "write", "agents"]).await;
     let agent = room.alice.with_token(&key);
     let path = format!("/api/rooms/{}/members/{}", room.room, room.bob.user_id());
@@ -237,68 +266,73 @@ async fn what_one_may_not_answer_looks_like_what_is_not_there() {
         (at_bob, "INVALID_REQUEST"),
     ];
     for (client, code) in &mut clients {
-        let words = refused(client, unknown.clone(), code).await;
-        for frame in [answer(&shown, "allow"), answer(&shown, "deny"), theirs.clone()] {
-            assert_eq!(refused(client, frame, code).await, words);
+        let error = refused(client, unknown.clone(), code).await;
+        for frame in [
+            permission_response(&approval, "allow"),
+            permission_response(&approval, "deny"),
+            gateway_request_id.clone(),
+        ] {
+            assert_eq!(refused(client, frame, code).await, error);
         }
-        refused(client, impossible.clone(), "INVALID_REQUEST").await;
+        refused(client, malformed.clone(), "INVALID_REQUEST").await;
     }
-    let rest = |id: &Value| format!("/api/approvals/{}", id.as_str().unwrap());
-    for (person, status) in [(&eve, 404), (&agent, 403), (&room.scene.admin, 404), (&room.bob, 404)] {
+    let decision_path = |id: &Value| format!("/api/approvals/{}", id.as_str().unwrap());
+    for (user, status) in [(&eve, 404), (&agent, 403), (&room.scene.admin, 404), (&room.bob, 404)] {
         let body = json!({ "decision": "allow" });
-        let foreign = person.post(&rest(&shown["requestId"]), body.clone()).await.unwrap();
-        let unknown = person.post(&rest(&unknown["requestId"]), body).await.unwrap();
+        let foreign = user.post(&decision_path(&approval["requestId"]), body.clone()).await.unwrap();
+        let unknown = user.post(&decision_path(&unknown["requestId"]), body).await.unwrap();
         assert_eq!((foreign.status.as_u16(), &foreign.body), (status, &unknown.body));
     }
     let path = format!("/api/rooms/{}/approvals", room.room);
     assert_eq!(eve.get(&path).await.unwrap().status, 404);
 
     let body = json!({ "decision": "deny", "denyReason": "no" });
-    let decided = room.alice.post(&rest(&shown["requestId"]), body.clone()).await.unwrap();
+    let decided = room.alice.post(&decision_path(&approval["requestId"]), body.clone()).await.unwrap();
     assert_eq!(decided.data().unwrap()["decision"], "deny");
-    assert_eq!(room.alice.post(&rest(&shown["requestId"]), body).await.unwrap().status, 409);
-    assert_eq!(told(&mut gateway, "1").await["decision"], "deny");
+    assert_eq!(room.alice.post(&decision_path(&approval["requestId"]), body).await.unwrap().status, 409);
+    assert_eq!(decision_for(&mut gateway, "1").await["decision"], "deny");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_asks_for_its_own_agents_once_and_for_what_it_said() {
-    let (mut room, mut gateway, turn) = at_work().await;
-    ask(&mut gateway, &turn, "1", 60_000).await;
-    ask(&mut gateway, &turn, "1", 60_000).await;
-    let shown = card(&mut room.at_alice).await;
-    ask_for(&mut gateway, &turn, "1", json!({ "command": "ls" }), 60_000).await;
+async fn a_gateway_requests_approvals_for_its_own_agents_and_once_per_request_id() {
+    let (mut room, mut gateway, run) = room_with_active_run().await;
+    request_permission(&mut gateway, &run, "1", 60_000).await;
+    request_permission(&mut gateway, &run, "1", 60_000).await;
+    let approval = next_approval(&mut room.at_alice).await;
+    request_permission_for(&mut gateway, &run, "1", json!({ "command": "ls" }), 60_000).await;
     assert_eq!(gateway.wait_for_type("server:error").await.unwrap()["code"], "INVALID_REQUEST");
-    // Somebody else's gateway neither asks in the agent's name nor hears the answer.
+    // A gateway of another user can neither request approvals for the agent nor receive the decision.
     let mut other = Gateway::connect(&room.bob, "g2").await.unwrap();
-    ask(&mut other, &turn, "2", 60_000).await;
+    request_permission(&mut other, &run, "2", 60_000).await;
     assert_eq!(other.wait_for_type("server:error").await.unwrap()["code"], "INVALID_REQUEST");
-    room.at_alice.send(&answer(&shown, "allow")).await.unwrap();
-    assert_eq!(told(&mut gateway, "1").await["decision"], "allow");
-    // Used up: the same name brings no second answer.
-    ask(&mut gateway, &turn, "1", 60_000).await;
+    room.at_alice.send(&permission_response(&approval, "allow")).await.unwrap();
+    assert_eq!(decision_for(&mut gateway, "1").await["decision"], "allow");
+    // A decided request id is spent: reusing it opens no second approval.
+    request_permission(&mut gateway, &run, "1", 60_000).await;
 
-    // The hub's own tools need nobody, and an agent may ask unasked.
-    let own = json!({
+    // The hub's own tools are allowed without a decision, and an agent may request approvals without an
+    // active run.
+    let own_tool = json!({
         "type": "gateway:permission_request", "requestId": "own", "agentId": "coder", "roomId": room.room,
         "toolName": "mcp__agentim__send_message", "toolInput": {},
     });
-    gateway.send(&own).await.unwrap();
-    assert_eq!(told(&mut gateway, "own").await["decision"], "allow");
-    gateway.complete(&turn, "r", "done").await.unwrap();
+    gateway.send(&own_tool).await.unwrap();
+    assert_eq!(decision_for(&mut gateway, "own").await["decision"], "allow");
+    gateway.complete(&run, "r", "done").await.unwrap();
     room.reply().await;
-    ask(&mut gateway, &turn, "3", 60_000).await;
-    let unasked = card(&mut room.at_alice).await;
-    room.at_alice.send(&answer(&unasked, "allow")).await.unwrap();
-    assert_eq!(told(&mut gateway, "3").await["decision"], "allow");
-    let more = so_far(&mut room.at_alice).await;
-    assert!(!more.iter().any(|frame| frame["type"] == "server:permission_request"), "{more:?}");
+    request_permission(&mut gateway, &run, "3", 60_000).await;
+    let approval_without_run = next_approval(&mut room.at_alice).await;
+    room.at_alice.send(&permission_response(&approval_without_run, "allow")).await.unwrap();
+    assert_eq!(decision_for(&mut gateway, "3").await["decision"], "allow");
+    let frames = so_far(&mut room.at_alice).await;
+    assert!(!frames.iter().any(|frame| frame["type"] == "server:permission_request"), "{frames:?}");
 
-    // More than twenty at once are too many: the next ones are denied.
+    // Maximum 20 open approvals per run: the next one is denied at once.
     for request in 0..20 {
-        ask(&mut gateway, &turn, &format!("many {request}"), 60_000).await;
+        request_permission(&mut gateway, &run, &format!("many {request}"), 60_000).await;
     }
-    ask(&mut gateway, &turn, "too many", 60_000).await;
-    assert_eq!(told(&mut gateway, "too many").await["decision"], "deny");
+    request_permission(&mut gateway, &run, "too many", 60_000).await;
+    assert_eq!(decision_for(&mut gateway, "too many").await["decision"], "deny");
     room.scene.ends_well().await;
 }

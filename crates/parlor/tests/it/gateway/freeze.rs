@@ -1,22 +1,22 @@
-//! A frozen room is silent.
+//! Freezing a room cancels its runs, and the answer policy decides which agents a message reaches.
 
 use super::scenes::Room;
 use crate::scene::next;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_in_which_five_agents_speak_is_silent_within_a_second() {
+async fn freezing_a_room_cancels_the_runs_of_all_its_agents() {
     let mut room = Room::start().await;
     let agents = ["a", "b", "c", "d", "e"];
     let mut gateway = room.gateway("g1", &agents).await;
     room.say("@a @b @c @d @e speak").await;
-    let mut turns = Vec::new();
+    let mut runs = Vec::new();
     for _ in agents {
-        turns.push(gateway.turn().await.unwrap());
+        runs.push(gateway.turn().await.unwrap());
     }
-    for turn in &turns {
+    for run in &runs {
         gateway
-            .chunk(turn, &format!("r-{}", turn["agentId"].as_str().unwrap()), "text", "Well, ")
+            .chunk(run, &format!("r-{}", run["agentId"].as_str().unwrap()), "text", "Well, ")
             .await
             .unwrap();
     }
@@ -34,17 +34,20 @@ async fn a_room_in_which_five_agents_speak_is_silent_within_a_second() {
     for _ in agents {
         gateway.wait_for_type("server:stop_agent").await.unwrap();
     }
-    // They go on all the same, and nobody hears them.
-    for turn in &turns {
-        let id = format!("r-{}", turn["agentId"].as_str().unwrap());
-        gateway.chunk(turn, &id, "text", "LOUD").await.unwrap();
-        gateway.complete(turn, &id, "Well, LOUD").await.unwrap();
-        gateway.complete(turn, &format!("{id}-again"), "LOUD").await.unwrap();
+    // The gateway ignores the stop; its further chunks and replies are dropped.
+    for run in &runs {
+        let id = format!("r-{}", run["agentId"].as_str().unwrap());
+        gateway.chunk(run, &id, "text", "LOUD").await.unwrap();
+        gateway.complete(run, &id, "Well, LOUD").await.unwrap();
+        gateway.complete(run, &format!("{id}-again"), "LOUD").await.unwrap();
     }
     gateway.settled().await.unwrap();
-    let asked = room.say("@a are you there?").await;
-    let told = room.deliveries(&asked).await;
-    assert_eq!((&told[0]["status"], &told[0]["reason"]), (&json!("refused"), &json!("the room is frozen")));
+    let message = room.say("@a are you there?").await;
+    let deliveries = room.deliveries(&message).await;
+    assert_eq!(
+        (&deliveries[0]["status"], &deliveries[0]["reason"]),
+        (&json!("refused"), &json!("the room is frozen"))
+    );
     let history = room.bob.history(&room.room).await.unwrap();
     assert!(
         !history.iter().any(|message| message["content"].as_str().unwrap().contains("LOUD")),
@@ -54,41 +57,44 @@ async fn a_room_in_which_five_agents_speak_is_silent_within_a_second() {
     assert_eq!(room.alice.delete(&path).await.unwrap().status, 200);
     next(&mut room.at_alice, "server:room_update").await;
     room.say("@a and now?").await;
-    let turn = gateway.turn().await.unwrap();
-    gateway.complete(&turn, "r-again", "Here.").await.unwrap();
+    let run = gateway.turn().await.unwrap();
+    gateway.complete(&run, "r-again", "Here.").await.unwrap();
     assert_eq!(room.reply().await["content"], "Here.");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_policy_of_a_room_says_who_answers_what_is_said_to_nobody() {
+async fn the_answer_policy_picks_the_agents_for_an_unaddressed_message() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
     let path = format!("/api/rooms/{}", room.room);
-    let quiet = room.say("hello all").await;
-    assert!(room.deliveries(&quiet).await.is_empty(), "nobody was named");
+    let unaddressed = room.say("hello all").await;
+    assert!(room.deliveries(&unaddressed).await.is_empty(), "the message names no agent");
     room.alice.put(&path, json!({ "policy": "all" })).await.unwrap().data().unwrap();
     room.say("hello all").await;
     for _ in 0..2 {
-        let turn = gateway.turn().await.unwrap();
-        assert_eq!(turn["routingMode"], "broadcast");
-        let id = format!("r-{}", turn["agentId"].as_str().unwrap());
-        gateway.complete(&turn, &id, "Hello.").await.unwrap();
+        let run = gateway.turn().await.unwrap();
+        assert_eq!(run["routingMode"], "broadcast");
+        let id = format!("r-{}", run["agentId"].as_str().unwrap());
+        gateway.complete(&run, &id, "Hello.").await.unwrap();
         room.reply().await;
     }
     room.alice.put(&path, json!({ "broadcastMode": true })).await.unwrap().data().unwrap();
     let chatter = room.say("nice weather").await;
     let question = room.say("how does it work?").await;
     for _ in 0..2 {
-        let turn = gateway.turn().await.unwrap();
-        assert_eq!(turn["messageId"], question, "a question is for them, chatter is not");
-        let id = format!("q-{}", turn["agentId"].as_str().unwrap());
-        gateway.complete(&turn, &id, "Like this.").await.unwrap();
+        let run = gateway.turn().await.unwrap();
+        assert_eq!(run["messageId"], question, "triage picks the question and not the chatter");
+        let id = format!("q-{}", run["agentId"].as_str().unwrap());
+        gateway.complete(&run, &id, "Like this.").await.unwrap();
         room.reply().await;
     }
-    let told = room.deliveries(&chatter).await;
+    let deliveries = room.deliveries(&chatter).await;
     assert!(
-        told.iter().all(|one| one["status"] == "refused" && one["reason"] == "it was not for this agent")
+        deliveries
+            .iter()
+            .all(|delivery| delivery["status"] == "refused"
+                && delivery["reason"] == "it was not for this agent")
     );
     room.scene.ends_well().await;
 }

@@ -1,21 +1,21 @@
-//! The guide: a newcomer finds somebody to talk to.
+//! The guide, the built-in agent of the `welcome` room (setting `PARLOR_WELCOME`).
 
 use crate::scene::{Scene, following, next};
 use parlor_testkit::agentim::Client;
 use serde_json::{Value, json};
 
-async fn welcoming() -> Scene {
+async fn hub_with_guide() -> Scene {
     Scene::with(&[("PARLOR_WELCOME", "on")]).await
 }
 
-/// Waits for the end of a reply.
+/// Waits for the next completed reply.
 async fn reply(client: &mut Client) -> Value {
     next(client, "server:message_complete").await["message"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_who_is_new_is_greeted_in_the_room_welcome() {
-    let scene = welcoming().await;
+async fn every_new_user_is_greeted_in_the_welcome_room() {
+    let scene = hub_with_guide().await;
     let rooms = scene.admin.get("/api/rooms").await.unwrap().data().unwrap();
     assert_eq!((&rooms[0]["id"], &rooms[0]["name"]), (&json!("welcome"), &json!("welcome")));
     let mut at_admin = following(&scene.admin, "welcome").await;
@@ -35,17 +35,17 @@ async fn everybody_who_is_new_is_greeted_in_the_room_welcome() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_answers_piece_by_piece_and_stops_when_told() {
-    let scene = welcoming().await;
+async fn the_guide_streams_its_reply_and_stops_on_request() {
+    let scene = hub_with_guide().await;
     let ann = scene.person("ann").await;
     let mut at_ann = following(&ann, "welcome").await;
     at_ann.say_and_wait("welcome", "@guide think and use a tool", "c1").await.unwrap();
     let mut kinds = Vec::new();
-    let told = loop {
-        let of_turn = |frame: &Value| {
+    let completed = loop {
+        let chunk_or_complete = |frame: &Value| {
             matches!(frame["type"].as_str(), Some("server:message_chunk" | "server:message_complete"))
         };
-        let frame = at_ann.wait_for(parlor_testkit::socket::TEST_TIMEOUT, of_turn).await.unwrap();
+        let frame = at_ann.wait_for(parlor_testkit::socket::TEST_TIMEOUT, chunk_or_complete).await.unwrap();
         if frame["type"] == "server:message_complete" {
             if kinds.iter().any(|kind| kind == "tool_use") {
                 break frame["message"].clone();
@@ -57,7 +57,7 @@ async fn the_guide_answers_piece_by_piece_and_stops_when_told() {
     for kind in ["thinking", "text", "tool_use", "tool_result"] {
         assert!(kinds.iter().any(|seen| seen == kind), "no {kind}: {kinds:?}");
     }
-    assert_eq!(told["metadata"]["outcome"], "complete");
+    assert_eq!(completed["metadata"]["outcome"], "complete");
 
     at_ann.say_and_wait("welcome", "@guide slow", "c2").await.unwrap();
     next(&mut at_ann, "server:message_chunk").await;

@@ -1,17 +1,20 @@
-//! Agents that call each other stop, whatever they claim.
+//! Limits on agents that address each other: chain depth, message rates, and daily run and token budgets.
+//! A gateway cannot evade them with forged fields.
 
 use super::scenes::Room;
 use crate::scene::Scene;
 use serde_json::{Value, json};
 
-/// Why each agent that a message addressed got no turn.
+/// Agents that were addressed but got no run, each with the reason.
 fn refused(deliveries: &[Value]) -> Vec<(&str, &str)> {
     let refused = deliveries.iter().filter(|delivery| delivery["status"] == "refused");
-    refused.map(|one| (one["agentId"].as_str().unwrap(), one["reason"].as_str().unwrap())).collect()
+    refused
+        .map(|delivery| (delivery["agentId"].as_str().unwrap(), delivery["reason"].as_str().unwrap()))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_never_comes_back_and_never_goes_deeper_than_three() {
+async fn an_agent_chain_never_repeats_an_agent_and_never_exceeds_depth_three() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["a", "b", "c", "d", "e"]).await;
     room.say("@a begin").await;
@@ -19,11 +22,11 @@ async fn a_chain_never_comes_back_and_never_goes_deeper_than_three() {
     let chain = ["@b and @a", "@c and @a", "@d and @b", "@e and @a"];
     let mut last = Value::Null;
     for (number, text) in chain.into_iter().enumerate() {
-        let mut turn = gateway.turn().await.unwrap();
-        depths.push(turn["depth"].as_u64().unwrap());
-        // A forged depth or conversation does not help.
-        (turn["depth"], turn["conversationId"]) = (json!(0), json!("another"));
-        gateway.complete(&turn, &format!("r{number}"), text).await.unwrap();
+        let mut run = gateway.turn().await.unwrap();
+        depths.push(run["depth"].as_u64().unwrap());
+        // The hub ignores a forged depth or conversation id.
+        (run["depth"], run["conversationId"]) = (json!(0), json!("another"));
+        gateway.complete(&run, &format!("r{number}"), text).await.unwrap();
         last = room.reply().await;
     }
     assert_eq!(depths, [0, 1, 2, 3]);
@@ -40,89 +43,90 @@ async fn a_chain_never_comes_back_and_never_goes_deeper_than_three() {
 async fn two_agents_that_greet_each_other_forever_are_stopped() {
     let mut room = Room::on(Scene::with(&[("PARLOR_MAX_AGENT_MESSAGES_PER_MINUTE", "1000")]).await).await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
-    let voice = |room: &Room, agent: &str| json!({ "roomId": room.room, "agentId": agent });
-    let mut turns = 0;
+    let run_of = |room: &Room, agent: &str| json!({ "roomId": room.room, "agentId": agent });
+    let mut runs = 0;
     let stopped = loop {
-        gateway.complete(&voice(&room, "a"), &format!("a{turns}"), "Hello @b").await.unwrap();
-        let said = room.reply().await;
-        let deliveries = room.deliveries(said["id"].as_str().unwrap()).await;
+        gateway.complete(&run_of(&room, "a"), &format!("a{runs}"), "Hello @b").await.unwrap();
+        let reply = room.reply().await;
+        let deliveries = room.deliveries(reply["id"].as_str().unwrap()).await;
         if let Some((_, reason)) = refused(&deliveries).first() {
             break reason.to_string();
         }
-        let turn = gateway.turn().await.unwrap();
-        gateway.complete(&turn, &format!("b{turns}"), "Hello @a").await.unwrap();
+        let run = gateway.turn().await.unwrap();
+        gateway.complete(&run, &format!("b{runs}"), "Hello @a").await.unwrap();
         room.reply().await;
-        turns += 1;
-        assert!(turns < 50, "nobody stops them");
+        runs += 1;
+        assert!(runs < 50, "the loop of the two agents is not stopped");
     };
-    assert_eq!((turns, &*stopped), (10, "these two agents talk to each other too often"));
+    assert_eq!((runs, &*stopped), (10, "these two agents talk to each other too often"));
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_speaks_too_often_is_shown_and_asks_nobody() {
+async fn a_rate_limited_agent_still_posts_but_starts_no_runs() {
     let mut room = Room::on(Scene::with(&[("PARLOR_MAX_AGENT_MESSAGES_PER_MINUTE", "3")]).await).await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
-    let voice = json!({ "roomId": room.room, "agentId": "a" });
+    let no_run = json!({ "roomId": room.room, "agentId": "a" });
     for number in 0..3 {
-        gateway.complete(&voice, &format!("n{number}"), "noise").await.unwrap();
+        gateway.complete(&no_run, &format!("n{number}"), "noise").await.unwrap();
         room.reply().await;
     }
-    gateway.complete(&voice, "last", "@b help").await.unwrap();
-    let said = room.reply().await;
-    assert_eq!(said["content"], "@b help");
+    gateway.complete(&no_run, "last", "@b help").await.unwrap();
+    let reply = room.reply().await;
+    assert_eq!(reply["content"], "@b help");
     let deliveries = room.deliveries("last").await;
     assert_eq!(refused(&deliveries), [("b", "the agent that asks speaks too often")]);
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_turns_of_a_day_are_counted() {
+async fn runs_per_day_are_limited() {
     let mut room = Room::on(Scene::with(&[("PARLOR_MAX_TURNS_PER_DAY", "2")]).await).await;
     let mut gateway = room.gateway("g1", &["a"]).await;
     for number in 0..2 {
         room.say("@a go").await;
-        let turn = gateway.turn().await.unwrap();
-        gateway.complete(&turn, &format!("r{number}"), "gone").await.unwrap();
+        let run = gateway.turn().await.unwrap();
+        gateway.complete(&run, &format!("r{number}"), "gone").await.unwrap();
         room.reply().await;
     }
-    let asked = room.say("@a again").await;
-    assert_eq!(refused(&room.deliveries(&asked).await), [("a", "the turns of this day are used up")]);
+    let message = room.say("@a again").await;
+    assert_eq!(refused(&room.deliveries(&message).await), [("a", "the turns of this day are used up")]);
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tokens_of_a_day_are_counted() {
+async fn tokens_per_day_are_limited() {
     let mut room = Room::on(Scene::with(&[("PARLOR_MAX_TOKENS_PER_DAY", "100")]).await).await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
-    // The first leaves some, the second takes more than there is: what was spent is known afterwards.
+    // Usage is known only after a run: the first run stays within the budget of 100 tokens, the second
+    // exceeds it.
     for number in 0..2 {
         room.say("@a go").await;
-        let turn = gateway.turn().await.unwrap();
+        let run = gateway.turn().await.unwrap();
         let usage = json!({
             "type": "gateway:run_event", "agentId": "a",
             "event": { "kind": "usage", "inputTokens": 50, "outputTokens": 10 },
         });
         gateway.send(&usage).await.unwrap();
-        gateway.complete(&turn, &format!("r{number}"), "gone").await.unwrap();
+        gateway.complete(&run, &format!("r{number}"), "gone").await.unwrap();
         room.reply().await;
     }
-    let asked = room.say("@a again").await;
-    assert_eq!(refused(&room.deliveries(&asked).await), [("a", "the tokens of this day are used up")]);
+    let message = room.say("@a again").await;
+    assert_eq!(refused(&room.deliveries(&message).await), [("a", "the tokens of this day are used up")]);
     room.say("@b go").await;
-    assert_eq!(gateway.turn().await.unwrap()["agentId"], "b", "each agent has its own");
+    assert_eq!(gateway.turn().await.unwrap()["agentId"], "b", "each agent has its own budget");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_hands_over_to_one_that_it_names_apart_from_its_text() {
+async fn target_agent_name_starts_a_run_of_the_named_agent() {
     let mut room = Room::start().await;
     let mut gateway = room.gateway("g1", &["a", "b"]).await;
     room.say("@a begin").await;
-    let turn = gateway.turn().await.unwrap();
+    let run = gateway.turn().await.unwrap();
     let frame = json!({
         "type": "gateway:message_complete", "roomId": room.room, "agentId": "a", "messageId": "r",
-        "fullContent": "over to you", "conversationId": turn["conversationId"], "depth": 0,
+        "fullContent": "over to you", "conversationId": run["conversationId"], "depth": 0,
         "targetAgentName": "b",
     });
     gateway.send(&frame).await.unwrap();

@@ -1,4 +1,5 @@
-//! The session of the real AgentIM gateway, replayed frame by frame: each answer it depended on is there.
+//! Replays a recorded session of the original AgentIM gateway frame by frame and checks that the hub sends
+//! every frame that the gateway depends on.
 
 use crate::recorded_page::usable;
 use crate::scene::{PASSWORD, Scene};
@@ -10,15 +11,17 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// What the gateway sent and heard, and what a person did meanwhile, which was not recorded.
+/// One step per line: frames that the gateway sent and received, plus the actions of the user, which were
+/// not recorded.
 const RECORDED: &str = include_str!("../../fixtures/agentim-gateway.jsonl");
 
-/// What the real server hands to a busy agent waits here: a gateway that is not ours does one thing after the other.
-const WAITING: [&str; 2] = ["@bot second", "@bot third"];
+/// Messages that the recorded server delivered to a busy agent. The hub queues them: an agent of a gateway
+/// that is not a Parlor gateway has one run at a time.
+const QUEUED_MESSAGES: [&str; 2] = ["@bot second", "@bot third"];
 
-/// What the server asks a gateway for a person, what the person said for that, what the gateway answers, and what the
-/// person hears.
-const RELAYED: [[&str; 4]; 5] = [
+/// Relayed requests, each as four frame types: sent to the gateway, sent by the user's client (or a REST
+/// call), answered by the gateway, and delivered to the user.
+const RELAYED_REQUESTS: [[&str; 4]; 5] = [
     ["server:query_agent_info", "client:query_agent_info", "gateway:agent_info", "server:agent_info"],
     [
         "server:request_workspace",
@@ -43,35 +46,35 @@ const RELAYED: [[&str; 4]; 5] = [
 
 struct Replay {
     scene: Scene,
-    person: RestClient,
-    at_person: Client,
+    user: RestClient,
+    user_client: Client,
     sockets: HashMap<u64, Gateway>,
-    /// As each of them authenticated.
+    /// `gatewayId` with which each socket authenticated.
     gateways: HashMap<u64, Value>,
-    /// Words of the recording and what they are here: tokens, ids that the server gave.
-    here: HashMap<String, String>,
+    /// Recorded strings and their values in this replay: tokens, and ids that the server assigned.
+    substitutions: HashMap<String, String>,
 }
 
 impl Replay {
     async fn start() -> Self {
         let scene = Scene::start().await;
-        let person = scene.person("keeper").await;
-        let at_person = Client::connect(&person).await.unwrap();
-        let here = [("<user>", person.user_id()), ("admin", "keeper"), ("ChangeMe123!x", PASSWORD)];
-        let here = here.map(|(word, ours)| (word.to_owned(), ours.to_owned()));
+        let user = scene.person("keeper").await;
+        let user_client = Client::connect(&user).await.unwrap();
+        let substitutions = [("<user>", user.user_id()), ("admin", "keeper"), ("ChangeMe123!x", PASSWORD)];
+        let substitutions = substitutions.map(|(recorded, value)| (recorded.to_owned(), value.to_owned()));
         Self {
             scene,
-            person,
-            at_person,
+            user,
+            user_client,
             sockets: HashMap::new(),
             gateways: HashMap::new(),
-            here: here.into(),
+            substitutions: substitutions.into(),
         }
     }
 
     fn translated(&self, recorded: &Value) -> Value {
         match recorded {
-            Value::String(word) => self.here.get(word).unwrap_or(word).clone().into(),
+            Value::String(word) => self.substitutions.get(word).unwrap_or(word).clone().into(),
             Value::Array(items) => items.iter().map(|item| self.translated(item)).collect(),
             Value::Object(fields) => {
                 fields.iter().map(|(key, value)| (key.clone(), self.translated(value))).collect()
@@ -81,22 +84,22 @@ impl Replay {
     }
 
     fn path(&self, path: &str) -> String {
-        let rooms = self.here.iter().filter(|(word, _)| word.starts_with('<'));
-        rooms.fold(path.to_owned(), |path, (word, ours)| path.replace(word, ours))
+        let placeholders = self.substitutions.iter().filter(|(placeholder, _)| placeholder.starts_with('<'));
+        placeholders.fold(path.to_owned(), |path, (placeholder, value)| path.replace(placeholder, value))
     }
 
     async fn step(&mut self, step: &Value) {
         if let Some(call) = step.get("call").or(step.get("person")) {
             let (method, path) = call.as_str().unwrap().split_once(' ').unwrap();
-            let outsider = RestClient::outsider(self.scene.url());
-            let caller = if step.get("person").is_some() { &self.person } else { &outsider };
+            let anonymous = RestClient::outsider(self.scene.url());
+            let caller = if step.get("person").is_some() { &self.user } else { &anonymous };
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let mut request = caller.request(method, &self.path(path));
             if let Some(body) = step.get("body") {
                 request = request.json(&self.translated(body));
             }
             let answer = RestResponse::of(request).await.unwrap();
-            self.learn(step, answer).await;
+            self.check_response(step, answer).await;
             return;
         }
         let number = step["on"].as_u64().unwrap();
@@ -116,102 +119,107 @@ impl Replay {
             if frame["type"] == "gateway:auth" {
                 self.gateways.insert(number, frame["gatewayId"].clone());
             }
-            if let Some([.., told]) = RELAYED.iter().find(|relay| frame["type"] == relay[2]) {
-                self.answered(&frame, told).await;
+            if let Some([.., delivered_type]) =
+                RELAYED_REQUESTS.iter().find(|relay| frame["type"] == relay[2])
+            {
+                self.check_relayed_answer(&frame, delivered_type).await;
             }
             if frame["type"] == "gateway:message_complete" {
-                // A person asks the next thing when they have read this one.
-                let read = |told: &Value| {
-                    told["type"] == "server:message_complete" && told["message"]["id"] == frame["messageId"]
+                // The recorded user sent the next message only after receiving this reply.
+                let read = |received: &Value| {
+                    received["type"] == "server:message_complete"
+                        && received["message"]["id"] == frame["messageId"]
                 };
-                self.at_person.wait_for(TEST_TIMEOUT, read).await.unwrap();
+                self.user_client.wait_for(TEST_TIMEOUT, read).await.unwrap();
             }
         } else {
-            self.hear(number, &step["heard"]).await;
+            self.receive(number, &step["heard"]).await;
         }
     }
 
-    /// The person who asked hears what the gateway answered.
-    async fn answered(&mut self, answer: &Value, kind: &str) {
-        let told = self.at_person.wait_for_type(kind).await.unwrap();
+    /// Checks that the requesting user receives the gateway's answer, as a frame of type `kind`.
+    async fn check_relayed_answer(&mut self, answer: &Value, kind: &str) {
+        let delivered = self.user_client.wait_for_type(kind).await.unwrap();
         if kind == "server:agent_info" {
-            assert_eq!(told["agent"]["id"], answer["agentId"]);
-            return usable(&answer["slashCommands"], &told["agent"]["slashCommands"], "commands").unwrap();
+            assert_eq!(delivered["agent"]["id"], answer["agentId"]);
+            return usable(&answer["slashCommands"], &delivered["agent"]["slashCommands"], "commands")
+                .unwrap();
         }
         for field in ["requestId", "agentId", "roomId", "response", "command", "success", "message"] {
-            let same = answer.get(field).is_none_or(|answer| told[field] == *answer);
-            assert!(same, "{field} of {told}");
+            let same = answer.get(field).is_none_or(|answer| delivered[field] == *answer);
+            assert!(same, "{field} of {delivered}");
         }
         for field in ["credentials", "error"] {
-            assert_eq!(told[field], answer[field], "{field} of {told}");
+            assert_eq!(delivered[field], answer[field], "{field} of {delivered}");
         }
     }
 
-    async fn learn(&mut self, step: &Value, answer: RestResponse) {
-        let data = answer.body["data"].clone();
+    /// Checks a REST response against its recording and stores the tokens and ids that it assigns.
+    async fn check_response(&mut self, step: &Value, response: RestResponse) {
+        let data = response.body["data"].clone();
         if let Some(status) = step.get("status") {
-            assert_eq!(answer.status, status.as_u64().unwrap() as u16, "{answer:?}");
-            usable(&step["answer"], &answer.body, "answer").unwrap();
-            for (word, field) in [("<token>", "accessToken"), ("<refresh>", "refreshToken")] {
-                self.here.insert(word.to_owned(), data[field].as_str().unwrap().to_owned());
+            assert_eq!(response.status, status.as_u64().unwrap() as u16, "{response:?}");
+            usable(&step["answer"], &response.body, "answer").unwrap();
+            for (placeholder, field) in [("<token>", "accessToken"), ("<refresh>", "refreshToken")] {
+                self.substitutions.insert(placeholder.to_owned(), data[field].as_str().unwrap().to_owned());
             }
         }
-        assert!(answer.status.is_success(), "{step}: {answer:?}");
+        assert!(response.status.is_success(), "{step}: {response:?}");
         if let Some(name) = step.get("names") {
             let id = data["id"].as_str().unwrap();
-            self.here.insert(name.as_str().unwrap().to_owned(), id.to_owned());
-            self.at_person.join(id).await.unwrap();
+            self.substitutions.insert(name.as_str().unwrap().to_owned(), id.to_owned());
+            self.user_client.join(id).await.unwrap();
         }
     }
 
-    /// Asks what made the server ask the gateway this.
-    async fn ask(&mut self, gateway: &Value, asked: &Value, ask: &str) {
-        let mut frame = asked.clone();
+    /// Sends the user's request that makes the hub send `relayed` to the gateway.
+    async fn send_request(&mut self, gateway: &Value, relayed: &Value, request: &str) {
+        let mut frame = relayed.clone();
         let fields = frame.as_object_mut().unwrap();
-        for of_the_server in ["type", "requestId", "userId"] {
-            fields.remove(of_the_server);
+        for server_field in ["type", "requestId", "userId"] {
+            fields.remove(server_field);
         }
-        if asked.get("agentId").is_none() {
+        if relayed.get("agentId").is_none() {
             fields.insert("gatewayId".into(), gateway.clone());
         }
-        match ask.strip_prefix("POST ") {
+        match request.strip_prefix("POST ") {
             Some(path) => {
-                let answer = self.person.post(path, frame).await.unwrap();
+                let answer = self.user.post(path, frame).await.unwrap();
                 assert!(answer.status.is_success(), "{answer:?}");
             }
             None => {
-                fields.insert("type".into(), ask.into());
-                self.at_person.send(&frame).await.unwrap();
+                fields.insert("type".into(), request.into());
+                self.user_client.send(&frame).await.unwrap();
             }
         }
     }
 
-    /// Does what made the server say this, and waits for it.
-    async fn hear(&mut self, number: u64, recorded: &Value) {
+    /// Performs the user's action that causes the recorded frame, then waits for the frame and compares it.
+    async fn receive(&mut self, number: u64, recorded: &Value) {
         let expected = self.translated(recorded);
         let (room, agent) = (&expected["roomId"], &expected["agentId"]);
-        if let Some([_, ask, ..]) = RELAYED.iter().find(|relay| expected["type"] == relay[0]) {
+        if let Some([_, request, ..]) = RELAYED_REQUESTS.iter().find(|relay| expected["type"] == relay[0]) {
             let gateway = self.gateways[&number].clone();
-            self.ask(&gateway, &expected, ask).await;
+            self.send_request(&gateway, &expected, request).await;
         }
         match expected["type"].as_str().unwrap() {
             "server:send_to_agent" if expected["senderType"] == "user" => {
                 let (room, text) = (room.as_str().unwrap(), expected["content"].as_str().unwrap());
-                self.person.post_message(room, text).await.unwrap();
-                if WAITING.contains(&text) {
+                self.user.post_message(room, text).await.unwrap();
+                if QUEUED_MESSAGES.contains(&text) {
                     return;
                 }
             }
             "server:stop_agent" => {
-                // It comes behind what was said before it, which went another way.
+                // The stop must arrive after the gateway's earlier frames, which use another connection.
                 self.sockets.get_mut(&number).unwrap().settled().await.unwrap();
-                let room = &self.here["<room>"];
+                let room = &self.substitutions["<room>"];
                 let stop = json!({ "type": "client:stop_generation", "roomId": room, "agentId": agent });
-                self.at_person.send(&stop).await.unwrap();
+                self.user_client.send(&stop).await.unwrap();
             }
             _ => {}
         }
-        let same = |heard: &Value| {
+        let same = |received: &Value| {
             let fields = ["type", "agentId", "roomId", "content", "ts", "ok"];
             let members = |frame: &Value| {
                 let members = frame["context"]["members"].as_array().map(|all| all.iter());
@@ -220,59 +228,60 @@ impl Replay {
                 ids.sort();
                 ids
             };
-            let named = |frame: &Value| frame["context"]["roomName"].clone();
-            // More may be told than was.
-            let agree = |field: &&str| expected.get(*field).is_none_or(|value| heard[*field] == *value);
+            let room_name = |frame: &Value| frame["context"]["roomName"].clone();
+            // The hub may send additional fields.
+            let agree = |field: &&str| expected.get(*field).is_none_or(|value| received[*field] == *value);
             fields.iter().all(agree)
-                && named(heard) == named(&expected)
-                && members(heard) == members(&expected)
+                && room_name(received) == room_name(&expected)
+                && members(received) == members(&expected)
         };
         let socket = self.sockets.get_mut(&number).unwrap();
-        let heard = socket.wait_for(TEST_TIMEOUT, same).await.unwrap_or_else(|e| panic!("{expected}: {e:?}"));
-        usable(&expected, &heard, "frame").unwrap();
+        let received =
+            socket.wait_for(TEST_TIMEOUT, same).await.unwrap_or_else(|e| panic!("{expected}: {e:?}"));
+        usable(&expected, &received, "frame").unwrap();
         for field in ["messageId", "conversationId", "requestId"] {
-            if let (Some(word), Some(ours)) = (recorded[field].as_str(), heard[field].as_str()) {
-                let before = self.here.insert(word.to_owned(), ours.to_owned());
-                assert!(before.is_none_or(|before| before == ours), "{field} stays what it was");
+            if let (Some(recorded_id), Some(id)) = (recorded[field].as_str(), received[field].as_str()) {
+                let before = self.substitutions.insert(recorded_id.to_owned(), id.to_owned());
+                assert!(before.is_none_or(|before| before == id), "{field} keeps its value");
             }
         }
         let exact = ["senderName", "senderType", "routingMode", "depth", "error"];
-        let asked = ["request", "command", "args", "userId", "agentType", "name"];
-        for field in exact.into_iter().chain(asked) {
-            assert_eq!(heard[field], expected[field], "{field} of {heard}");
+        let request_fields = ["request", "command", "args", "userId", "agentType", "name"];
+        for field in exact.into_iter().chain(request_fields) {
+            assert_eq!(received[field], expected[field], "{field} of {received}");
         }
-        self.context(&expected["context"], &heard["context"]);
+        self.context(&expected["context"], &received["context"]);
     }
 
-    fn context(&self, expected: &Value, heard: &Value) {
+    fn context(&self, expected: &Value, received: &Value) {
         assert_eq!(
-            heard["systemPrompt"], expected["systemPrompt"],
-            "the prompt of the room and nothing else"
+            received["systemPrompt"], expected["systemPrompt"],
+            "the system prompt is exactly the one of the room"
         );
         for member in expected["members"].as_array().into_iter().flatten() {
-            let members = heard["members"].as_array().unwrap();
-            let ours = members.iter().find(|ours| ours["id"] == member["id"]).unwrap();
-            usable(member, ours, "member").unwrap();
+            let members = received["members"].as_array().unwrap();
+            let actual = members.iter().find(|actual| actual["id"] == member["id"]).unwrap();
+            usable(member, actual, "member").unwrap();
             for field in ["name", "type", "agentType", "roleDescription"] {
-                assert_eq!(ours[field], member[field], "{field} of {ours}");
+                assert_eq!(actual[field], member[field], "{field} of {actual}");
             }
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_real_gateway_gets_every_answer_it_depended_on() {
+async fn the_recorded_gateway_receives_every_frame_it_depends_on() {
     let mut replay = Replay::start().await;
     for line in RECORDED.lines() {
         let step: Value = serde_json::from_str(line).unwrap();
         replay.step(&step).await;
     }
-    let history = replay.person.history(&replay.here["<room>"]).await.unwrap();
-    let said = |message: &Value| {
+    let history = replay.user.history(&replay.substitutions["<room>"]).await.unwrap();
+    let content_and_outcome = |message: &Value| {
         let outcome = message["metadata"]["outcome"].as_str().unwrap_or("");
         (message["content"].as_str().unwrap().to_owned(), outcome.to_owned())
     };
-    let said: Vec<_> = history.iter().map(said).collect();
+    let messages: Vec<_> = history.iter().map(content_and_outcome).collect();
     let ticks = |last: u32| (1..=last).map(|tick| format!("tick{tick} ")).collect::<String>();
     let (short, long) = (format!("part1 part2 {}", ticks(6)), format!("part1 part2 {}", ticks(46)));
     let chain = "part1 part2 handing over to @bot2 pleasedone:";
@@ -300,14 +309,17 @@ async fn the_real_gateway_gets_every_answer_it_depended_on() {
     ]
     .map(|(text, outcome)| (text.to_owned(), outcome.to_owned()));
     assert_eq!(
-        said, expected,
-        "each reply once and whole, also the one that went on behind a lost connection"
+        messages, expected,
+        "each reply is stored once and complete, also the one whose connection was lost"
     );
-    for text in WAITING {
-        let asked = history.iter().find(|message| message["content"] == text).unwrap();
-        let path = format!("/api/messages/{}/deliveries", asked["id"].as_str().unwrap());
-        let told = replay.person.get(&path).await.unwrap().data().unwrap();
-        assert_eq!(told[0]["status"], "cancelled", "a stop clears what waits, as it did: {told}");
+    for text in QUEUED_MESSAGES {
+        let message = history.iter().find(|message| message["content"] == text).unwrap();
+        let path = format!("/api/messages/{}/deliveries", message["id"].as_str().unwrap());
+        let deliveries = replay.user.get(&path).await.unwrap().data().unwrap();
+        assert_eq!(
+            deliveries[0]["status"], "cancelled",
+            "a stop clears the backlog, as in the recording: {deliveries}"
+        );
     }
     replay.scene.ends_well().await;
 }

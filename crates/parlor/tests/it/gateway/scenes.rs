@@ -1,4 +1,4 @@
-//! A room with people and agents in it.
+//! Test fixture: a room with two users and the agents of a gateway.
 
 use crate::scene::{Scene, following};
 use parlor_testkit::agentim::Client;
@@ -6,17 +6,19 @@ use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 
+/// A room with the members Alice and Bob on a hub of its own.
 pub struct Room {
     pub scene: Scene,
     pub alice: RestClient,
     pub bob: RestClient,
     pub room: String,
+    /// Alice's connection, which follows the room.
     pub at_alice: Client,
-    said: u32,
+    message_count: u32,
 }
 
 impl Room {
-    /// Alice's room with Bob in it.
+    /// A room on a new hub without rate limits.
     pub async fn start() -> Self {
         Self::on(Scene::start().await).await
     }
@@ -25,10 +27,10 @@ impl Room {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         let room = alice.make_room("kitchen", &[&bob]).await.unwrap();
         let at_alice = following(&alice, &room).await;
-        Self { scene, alice, bob, room, at_alice, said: 0 }
+        Self { scene, alice, bob, room, at_alice, message_count: 0 }
     }
 
-    /// A gateway of Alice's with these agents, each a member of the room.
+    /// Connects a gateway owned by Alice, registers these agents and adds each of them to the room.
     pub async fn gateway(&self, id: &str, agents: &[&str]) -> Gateway {
         let mut gateway = Gateway::connect(&self.alice, id).await.unwrap();
         for agent in agents {
@@ -53,9 +55,10 @@ impl Room {
         assert_eq!(answer.status, 201, "{answer:?}");
     }
 
+    /// Posts a message as Alice and returns its id.
     pub async fn say(&mut self, text: &str) -> String {
-        self.said += 1;
-        let id = format!("c{}", self.said);
+        self.message_count += 1;
+        let id = format!("c{}", self.message_count);
         self.at_alice.say_and_wait(&self.room, text, &id).await.unwrap().message_id
     }
 
@@ -64,7 +67,7 @@ impl Room {
         self.at_alice.wait_for_type("server:message_complete").await.unwrap()["message"].clone()
     }
 
-    /// Why agents did or did not answer a message: agent, state and reason.
+    /// The deliveries of a message: for each agent its status and, if it was refused or failed, the reason.
     pub async fn deliveries(&self, message: &str) -> Vec<Value> {
         let path = format!("/api/messages/{message}/deliveries");
         self.alice.get(&path).await.unwrap().data().unwrap().as_array().unwrap().clone()

@@ -1,4 +1,4 @@
-//! Reads the document of a hub, and says whether an answer is of the form that it promises.
+//! Parses the OpenAPI document of a hub and validates responses against the schemas in it.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ pub struct Document {
 }
 
 pub struct Operation {
-    /// `GET /api/rooms/{id}`
+    /// Method and path, such as `GET /api/rooms/{id}`.
     pub name: String,
     pub method: Method,
     pub path: String,
-    pub described: Value,
-    /// The form of the body that it takes.
+    pub definition: Value,
+    /// Schema of the JSON request body.
     pub body: Option<Value>,
-    answers: BTreeMap<u16, Validator>,
+    responses: BTreeMap<u16, Validator>,
 }
 
 impl Document {
@@ -28,8 +28,8 @@ impl Document {
         let root = RestClient::outsider(url).get("/api/openapi.json").await.unwrap().body;
         let mut operations = Vec::new();
         for (path, item) in root["paths"].as_object().unwrap() {
-            for (method, described) in item.as_object().unwrap() {
-                operations.push(Operation::read(&root, path, method, described));
+            for (method, definition) in item.as_object().unwrap() {
+                operations.push(Operation::read(&root, path, method, definition));
             }
         }
         Self { root, operations }
@@ -42,49 +42,53 @@ impl Document {
     }
 
     pub fn statuses(&self) -> impl Iterator<Item = (String, u16)> {
-        let of = |operation: &Operation| {
+        let statuses_of = |operation: &Operation| {
             let name = operation.name.clone();
-            operation.answers.keys().map(move |status| (name.clone(), *status)).collect::<Vec<_>>()
+            operation.responses.keys().map(move |status| (name.clone(), *status)).collect::<Vec<_>>()
         };
-        self.operations.iter().flat_map(of)
+        self.operations.iter().flat_map(statuses_of)
     }
 }
 
 impl Operation {
-    fn read(root: &Value, path: &str, method: &str, described: &Value) -> Self {
+    fn read(root: &Value, path: &str, method: &str, definition: &Value) -> Self {
         let method = method.to_uppercase();
-        let form = |content: &Value| whole(root, &content["content"]["application/json"]["schema"], 0);
-        let answer = |(status, response): (&String, &Value)| {
+        let schema = |content: &Value| resolve(root, &content["content"]["application/json"]["schema"], 0);
+        let validator = |(status, response): (&String, &Value)| {
             let options = jsonschema::draft202012::options().should_validate_formats(true);
-            (status.parse().unwrap(), options.build(&closed(form(response))).unwrap())
+            (status.parse().unwrap(), options.build(&deny_additional_properties(schema(response))).unwrap())
         };
         Self {
             name: format!("{method} {path}"),
             method: method.parse().unwrap(),
             path: path.to_owned(),
-            body: described
+            body: definition
                 .get("requestBody")
                 .filter(|body| body["content"].get("application/json").is_some())
-                .map(form),
-            answers: described["responses"].as_object().unwrap().iter().map(answer).collect(),
-            described: described.clone(),
+                .map(schema),
+            responses: definition["responses"].as_object().unwrap().iter().map(validator).collect(),
+            definition: definition.clone(),
         }
     }
 
     pub fn documents(&self, status: u16) -> bool {
-        self.answers.contains_key(&status)
+        self.responses.contains_key(&status)
     }
 
-    pub fn is_signed(&self) -> bool {
-        self.described["security"].as_array().unwrap().iter().any(|way| way.get("bearer").is_some())
+    pub fn requires_auth(&self) -> bool {
+        self.definition["security"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|requirement| requirement.get("bearer").is_some())
     }
 
     pub fn parameters(&self, place: &str) -> Vec<&Value> {
-        let all = self.described["parameters"].as_array();
+        let all = self.definition["parameters"].as_array();
         all.into_iter().flatten().filter(|parameter| parameter["in"] == place).collect()
     }
 
-    /// The path with these ids in it, in their order.
+    /// The path with its placeholders replaced by `ids`, in order.
     pub fn path_with(&self, ids: &[&str]) -> String {
         let mut ids = ids.iter();
         let fill = |segment: &str| match segment.starts_with('{') {
@@ -94,30 +98,32 @@ impl Operation {
         self.path.split('/').map(fill).collect::<Vec<_>>().join("/")
     }
 
+    /// Panics unless the status is documented and the body matches its schema. `request` describes the
+    /// request in the panic message.
     #[track_caller]
-    pub fn check(&self, answer: &RestResponse, asked: &str) {
-        let status = answer.status.as_u16();
-        let Some(form) = self.answers.get(&status) else {
-            panic!("{} does not document {status}\n{asked}\n{answer:?}", self.name)
+    pub fn check(&self, response: &RestResponse, request: &str) {
+        let status = response.status.as_u16();
+        let Some(schema) = self.responses.get(&status) else {
+            panic!("{} does not document {status}\n{request}\n{response:?}", self.name)
         };
-        let flaws: Vec<String> = form.iter_errors(&answer.body).map(|flaw| flaw.to_string()).collect();
-        assert!(flaws.is_empty(), "{} {status}: {flaws:?}\n{asked}\n{answer:?}", self.name);
+        let errors: Vec<String> = schema.iter_errors(&response.body).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{} {status}: {errors:?}\n{request}\n{response:?}", self.name);
     }
 }
 
-/// The form with everything it refers to in its place, and what it is put together from as one.
-fn whole(root: &Value, form: &Value, depth: usize) -> Value {
-    assert!(depth < 32, "a form contains itself: {form:.200}");
-    let deeper = |form: &Value| whole(root, form, depth + 1);
-    match form {
+/// Replaces every `$ref` by the schema it refers to, and merges every `allOf` into one object schema.
+fn resolve(root: &Value, schema: &Value, depth: usize) -> Value {
+    assert!(depth < 32, "recursive schema: {schema:.200}");
+    let deeper = |schema: &Value| resolve(root, schema, depth + 1);
+    match schema {
         Value::Object(parts) => {
             if let Some(reference) = parts.get("$ref") {
                 let place = reference.as_str().and_then(|reference| reference.strip_prefix('#')).unwrap();
-                return deeper(root.pointer(place).unwrap_or_else(|| panic!("{place} is nowhere")));
+                return deeper(root.pointer(place).unwrap_or_else(|| panic!("{place} does not exist")));
             }
             let parts: Map<_, _> = parts.iter().map(|(name, part)| (name.clone(), deeper(part))).collect();
             match parts.get("allOf").and_then(Value::as_array) {
-                Some(together) => united(together),
+                Some(parts_of_all) => merge_all_of(parts_of_all),
                 None => Value::Object(parts),
             }
         }
@@ -126,29 +132,32 @@ fn whole(root: &Value, form: &Value, depth: usize) -> Value {
     }
 }
 
-fn united(forms: &[Value]) -> Value {
+fn merge_all_of(schemas: &[Value]) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for form in forms {
-        properties.extend(form["properties"].as_object().unwrap().clone());
-        required.extend(form["required"].as_array().into_iter().flatten().cloned());
+    for schema in schemas {
+        properties.extend(schema["properties"].as_object().unwrap().clone());
+        required.extend(schema["required"].as_array().into_iter().flatten().cloned());
     }
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// The document leaves room for more fields, so that they can be added; here, what it does not name is a lie.
-fn closed(mut form: Value) -> Value {
-    match &mut form {
+/// Forbids additional properties. The document allows them so that fields can be added later, but in these
+/// tests a response must not contain an undocumented field.
+fn deny_additional_properties(mut schema: Value) -> Value {
+    match &mut schema {
         Value::Object(parts) => {
             for part in parts.values_mut() {
-                *part = closed(part.take());
+                *part = deny_additional_properties(part.take());
             }
             if parts.contains_key("properties") {
                 parts.insert("additionalProperties".into(), json!(false));
             }
         }
-        Value::Array(parts) => parts.iter_mut().for_each(|part| *part = closed(part.take())),
+        Value::Array(parts) => {
+            parts.iter_mut().for_each(|part| *part = deny_additional_properties(part.take()))
+        }
         _ => {}
     }
-    form
+    schema
 }

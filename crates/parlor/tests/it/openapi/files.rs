@@ -1,4 +1,4 @@
-//! The operations that take a form instead of JSON.
+//! Upload operations, which take a multipart form instead of JSON.
 
 use futures_util::future::join_all;
 use parlor_testkit::rest::{RestClient, RestResponse, form};
@@ -11,19 +11,19 @@ use crate::scene::{Scene, bare};
 const OPERATIONS: [&str; 2] = ["POST /api/upload", "POST /api/upload/avatar"];
 const FORM: &str = "multipart/form-data; boundary=between-the-parts";
 
-fn sending(who: &RestClient, operation: &str, form: Vec<u8>) -> RequestBuilder {
+fn upload_request(user: &RestClient, operation: &str, form: Vec<u8>) -> RequestBuilder {
     let path = operation.split_once(' ').unwrap().1;
-    who.request(Method::POST, path).header("content-type", FORM).body(form)
+    user.request(Method::POST, path).header("content-type", FORM).body(form)
 }
 
 pub async fn all(tour: &Tour, scene: &Scene) {
     let file = |content: &[u8]| form(&[("file", "cat.png", content)]);
-    // The admin's own places are taken by those that stop.
+    // A user of their own, because `stalled_uploads` occupies the admin's upload slots.
     let ada = scene.person("ada-of-the-files").await;
     for operation in OPERATIONS {
-        let send = |form, expected| tour.send(operation, sending(&ada, operation, form), expected);
-        let sent = send(file(PNG), 200).await.body["data"].take();
-        tour.ask(&ada, "POST /api/upload/{id}/link", &[id(&sent)], 200).await;
+        let send = |form, expected| tour.send(operation, upload_request(&ada, operation, form), expected);
+        let uploaded = send(file(PNG), 200).await.body["data"].take();
+        tour.call(&ada, "POST /api/upload/{id}/link", &[id(&uploaded)], 200).await;
         send(b"nonsense".to_vec(), 400).await;
         send(file(&[PNG, &vec![0; 10 * 1024 * 1024]].concat()), 413).await;
         send(file(b"\0"), 415).await;
@@ -35,13 +35,13 @@ pub async fn all(tour: &Tour, scene: &Scene) {
         open.push(stream);
     }
     for operation in OPERATIONS {
-        tour.send(operation, sending(&ada, operation, file(PNG)), 429).await;
+        tour.send(operation, upload_request(&ada, operation, file(PNG)), 429).await;
     }
     join_all(open.into_iter().map(ended)).await;
 }
 
-/// Forms that begin and do not go on.
-pub async fn that_stop(tour: &Tour, admin: &RestClient) {
+/// Sends the beginning of a form and nothing more, and expects a timeout (408).
+pub async fn stalled_uploads(tour: &Tour, admin: &RestClient) {
     join_all(OPERATIONS.map(async |operation| {
         let head = format!(
             "{operation} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: {FORM}\r\n\
@@ -51,7 +51,7 @@ pub async fn that_stop(tour: &Tour, admin: &RestClient) {
         let answer = bare(admin.url(), head.as_bytes()).await;
         let body = serde_json::from_str(&answer.body).unwrap_or_default();
         let status = answer.status.try_into().unwrap();
-        tour.note(operation, &RestResponse { status, headers: Default::default(), body }, &answer.head);
+        tour.record(operation, &RestResponse { status, headers: Default::default(), body }, &answer.head);
         assert_eq!(status, 408, "{operation} {answer:?}");
     }))
     .await;

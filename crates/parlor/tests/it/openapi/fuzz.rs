@@ -1,5 +1,5 @@
-//! Asks for everything that the document offers, in every way that it allows and some that it does not: no 5xx,
-//! no status that is not documented, no answer of another form.
+//! Fuzzes every documented operation with valid and mutated requests. No response may be a 5xx, have an
+//! undocumented status, or violate its schema.
 
 use parlor_testkit::seed::{cases, seed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,20 +12,22 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 
 use super::document::{Document, Operation};
-use super::forms::{Harm, KNOWN, harmed, harms, texts, values};
+use super::forms::{KNOWN_ID_PREFIX, Mutation, mutated, mutations, texts, values};
 use crate::scene::{PASSWORD, Scene, make_key};
 
-/// Each on a hub of its own: what a call does to the callers themselves lasts no longer than a round.
+/// Number of rounds. Each uses a new hub, so that calls that damage the callers themselves (sign-out,
+/// deletion) affect one round only.
 const ROUNDS: u32 = 2;
+/// Number of calls per round.
 const CALLS: usize = 250;
 
 #[derive(Debug, Clone)]
 struct Call {
     operation: usize,
-    /// Two are enough for the longest path.
+    /// Path ids; no documented path has more than two.
     ids: [Id; 2],
     query: Vec<(String, Option<String>)>,
-    body: Option<(Value, Harm)>,
+    body: Option<(Value, Mutation)>,
     caller: Index,
     header: Option<(&'static str, &'static str)>,
 }
@@ -37,38 +39,41 @@ enum Id {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_asked_the_answer_is_documented() {
+async fn every_response_to_random_requests_is_documented() {
     let seed = seed();
     let (mut succeeded, mut documented) = (BTreeSet::new(), 0);
     for round in 0..cases(ROUNDS) {
         let scene = Scene::start().await;
         let document = Document::of(scene.url()).await;
         documented = document.operations.len();
-        let mut asking = Asking::begin(&scene).await;
+        let mut fuzzer = Fuzzer::start(&scene).await;
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&u64::to_le_bytes(seed));
         bytes[8] = round as u8;
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let mut runner = TestRunner::new_with_rng(Config::default(), random);
-        let calls = Union::new(document.operations.iter().enumerate().map(|(at, it)| calls(at, it)));
+        let calls = Union::new(
+            document.operations.iter().enumerate().map(|(index, operation)| calls(index, operation)),
+        );
         for _ in 0..CALLS {
             let call = calls.new_tree(&mut runner).unwrap().current();
             let operation = &document.operations[call.operation];
-            let answer = asking.ask(operation, &call).await;
+            let answer = fuzzer.send(operation, &call).await;
             assert!(!answer.status.is_server_error(), "{} {call:?} {answer:?}", operation.name);
             operation.check(&answer, &format!("{call:?}"));
             if answer.status.is_success() {
                 succeeded.insert(operation.name.clone());
-                asking.learn(operation, &answer.body);
+                fuzzer.remember_ids(operation, &answer.body);
             }
         }
         scene.ends_well().await;
     }
-    // Nonsense alone would prove nothing. What needs an agent that runs is walked through elsewhere.
+    // Refusals alone would prove nothing. Operations that need a running agent cannot succeed here and are
+    // covered by `successes`.
     assert!(succeeded.len() * 5 > documented, "only {} succeeded at all: {succeeded:?}", succeeded.len());
 }
 
-fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {
+fn calls(index: usize, operation: &Operation) -> BoxedStrategy<Call> {
     let id = || {
         prop_oneof![
             8 => (0..200usize).prop_map(Id::Known),
@@ -84,7 +89,7 @@ fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {
     let query: Vec<_> = operation.parameters("query").iter().map(parameter).collect();
     let body = match &operation.body {
         None => Just(None).boxed(),
-        Some(form) => prop::option::weighted(0.95, (values(form, ""), harms())).boxed(),
+        Some(schema) => prop::option::weighted(0.95, (values(schema, ""), mutations())).boxed(),
     };
     let header = select(vec![
         ("origin", "http://elsewhere.example"),
@@ -97,7 +102,7 @@ fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {
     let header = prop::option::weighted(0.1, header);
     (id(), id(), query, body, any::<Index>(), header)
         .prop_map(move |(first, second, query, body, caller, header)| Call {
-            operation: at,
+            operation: index,
             ids: [first, second],
             query,
             body,
@@ -107,71 +112,75 @@ fn calls(at: usize, operation: &Operation) -> BoxedStrategy<Call> {
         .boxed()
 }
 
-struct Asking {
-    /// Under the names that they can sign in with again.
+struct Fuzzer {
+    /// Clients, with the username and password to sign in again after a 401; `None` for an API key and
+    /// anonymous.
     callers: Vec<(Option<(&'static str, &'static str)>, RestClient)>,
-    /// What the hub has called things so far, by the last word of the path that told: `rooms`, `messages`, ….
+    /// Ids that the hub has returned so far, by the last segment of the path that returned them: `rooms`,
+    /// `messages`, ….
     ids: BTreeMap<String, Vec<String>>,
 }
 
-impl Asking {
-    async fn begin(scene: &Scene) -> Self {
+impl Fuzzer {
+    async fn start(scene: &Scene) -> Self {
         let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
         let (_, key) = make_key(&scene.admin, &["read", "write", "admin"]).await;
-        let program = scene.admin.with_token(&key);
+        let key_client = scene.admin.with_token(&key);
         let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
-        let people = [&scene.admin, &ada, &bob].map(|person| person.user_id().to_owned());
+        let user_ids = [&scene.admin, &ada, &bob].map(|user| user.user_id().to_owned());
         let admin = (parlor_testkit::hub::ADMIN, parlor_testkit::hub::PASSWORD);
         let callers = vec![
             (Some(admin), scene.admin.clone()),
             (Some(("ada", PASSWORD)), ada),
             (Some(("bob", PASSWORD)), bob),
-            (None, program),
+            (None, key_client),
             (None, RestClient::outsider(scene.url())),
         ];
-        let ids = [("users".to_owned(), people.to_vec()), ("rooms".to_owned(), vec![room])];
+        let ids = [("users".to_owned(), user_ids.to_vec()), ("rooms".to_owned(), vec![room])];
         Self { callers, ids: ids.into() }
     }
 
-    async fn ask(&mut self, operation: &Operation, call: &Call) -> RestResponse {
+    async fn send(&mut self, operation: &Operation, call: &Call) -> RestResponse {
         let kinds = kinds(&operation.path);
         let id = |(kind, id): (&&str, &Id)| match id {
-            Id::Known(number) => encoded(&self.known(kind, *number)),
+            Id::Known(number) => encoded(&self.known_id(kind, *number)),
             Id::Text(text) => encoded(text),
         };
         let ids: Vec<String> = kinds.iter().zip(&call.ids).map(id).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let session = |name: &str, value: &str| match name {
-            // A number says which.
-            "session_id" => value.parse().map_or_else(|_| value.into(), |number| self.known("rooms", number)),
+        let replace_session = |name: &str, value: &str| match name {
+            // A generated number selects a known room.
+            "session_id" => {
+                value.parse().map_or_else(|_| value.into(), |number| self.known_id("rooms", number))
+            }
             _ => value.to_owned(),
         };
         let query = call
             .query
             .iter()
-            .filter_map(|(name, value)| Some((name, encoded(&session(name, value.as_ref()?)))));
+            .filter_map(|(name, value)| Some((name, encoded(&replace_session(name, value.as_ref()?)))));
         let query: Vec<String> = query.map(|(name, value)| format!("{name}={value}")).collect();
         let path = format!("{}?{}", operation.path_with(&ids), query.join("&"));
-        let (again, who) = &self.callers[call.caller.index(self.callers.len())];
-        let mut request = who.request(operation.method.clone(), &path);
+        let (credentials, client) = &self.callers[call.caller.index(self.callers.len())];
+        let mut request = client.request(operation.method.clone(), &path);
         if let Some((name, value)) = call.header {
             request = request.header(name, value);
         }
-        if let Some((body, harm)) = &call.body {
-            request = request.body(harmed(self.with_known(body.clone()), harm));
+        if let Some((body, mutation)) = &call.body {
+            request = request.body(mutated(self.with_known_ids(body.clone()), mutation));
         }
         let answer = RestResponse::of(request).await.unwrap();
-        if let (401, Some((name, password))) = (answer.status.as_u16(), *again)
-            && let Ok(signed) = RestClient::sign_in(who.url(), name, password).await
+        if let (401, Some((name, password))) = (answer.status.as_u16(), *credentials)
+            && let Ok(signed_in) = RestClient::sign_in(client.url(), name, password).await
         {
-            let place = call.caller.index(self.callers.len());
-            self.callers[place].1 = signed;
+            let index = call.caller.index(self.callers.len());
+            self.callers[index].1 = signed_in;
         }
         answer
     }
 
-    /// An id for what a path or a field calls so; any at all where nothing is known of that.
-    fn known(&self, name: &str, number: usize) -> String {
+    /// Returns a known id that suits this path segment or field name, or else a known id of any kind.
+    fn known_id(&self, name: &str, number: usize) -> String {
         let kind = match name {
             "members" | "memberId" | "memberIds" => "users",
             "replyToId" => "messages",
@@ -184,39 +193,41 @@ impl Asking {
         }
     }
 
-    /// Puts ids in the places of those that were meant.
-    fn with_known(&self, value: Value) -> Value {
+    /// Replaces the placeholders in a body (`known:…`) by known ids.
+    fn with_known_ids(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => match text.strip_prefix(KNOWN).and_then(|rest| rest.split_once(':')) {
-                Some((name, number)) => self.known(name, number.parse().unwrap()).into(),
-                None => text.into(),
-            },
-            Value::Array(values) => values.into_iter().map(|value| self.with_known(value)).collect(),
+            Value::String(text) => {
+                match text.strip_prefix(KNOWN_ID_PREFIX).and_then(|rest| rest.split_once(':')) {
+                    Some((name, number)) => self.known_id(name, number.parse().unwrap()).into(),
+                    None => text.into(),
+                }
+            }
+            Value::Array(values) => values.into_iter().map(|value| self.with_known_ids(value)).collect(),
             Value::Object(fields) => {
-                fields.into_iter().map(|(name, value)| (name, self.with_known(value))).collect()
+                fields.into_iter().map(|(name, value)| (name, self.with_known_ids(value))).collect()
             }
             other => other,
         }
     }
 
-    /// Remembers the ids that a list or something new has: the rest tells of what is known.
-    fn learn(&mut self, operation: &Operation, body: &Value) {
+    /// Stores the ids in the response of a list or create operation. Other responses contain only known ids.
+    fn remember_ids(&mut self, operation: &Operation, body: &Value) {
         let kind = operation.path.rsplit('/').next().filter(|word| !word.starts_with('{'));
         let Some(kind) = kind else { return };
-        let things = body["data"].as_array().cloned().unwrap_or_else(|| vec![body["data"].clone()]);
-        for id in things.iter().filter_map(|thing| thing["id"].as_str()) {
-            let known = self.ids.entry(kind.to_owned()).or_default();
-            if !known.iter().any(|other| other == id) {
-                known.push(id.to_owned());
+        let items = body["data"].as_array().cloned().unwrap_or_else(|| vec![body["data"].clone()]);
+        for id in items.iter().filter_map(|item| item["id"].as_str()) {
+            let ids = self.ids.entry(kind.to_owned()).or_default();
+            if !ids.iter().any(|other| other == id) {
+                ids.push(id.to_owned());
             }
         }
     }
 }
 
-/// What the ids in a path are of: the words before them.
+/// The kind of each id in a path: the segment before its placeholder.
 fn kinds(path: &str) -> Vec<&str> {
-    let words: Vec<&str> = path.split('/').collect();
-    words.windows(2).filter(|pair| pair[1].starts_with('{')).map(|pair| pair[0]).collect()
+    let segments: Vec<&str> = path.split('/').collect();
+    segments.windows(2).filter(|pair| pair[1].starts_with('{')).map(|pair| pair[0]).collect()
 }
 
 fn encoded(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! What every operation refuses in the same way, found in the document itself: a new route needs no lines here.
+//! Refusals that are common to all operations, derived from the document: a new route needs no code here.
 
 use futures_util::future::join_all;
 use parlor_testkit::hub::HubCommand;
@@ -15,28 +15,28 @@ use crate::scene::{PARLOR, PASSWORD, Scene, bare, make_key};
 const FOREIGN: &str = "http://elsewhere.example";
 
 pub async fn all(tour: &Tour, scene: &Scene) {
-    let outsider = RestClient::outsider(scene.url());
-    // A key that may nothing of what REST has.
+    let anonymous = RestClient::outsider(scene.url());
+    // The scope `sources` permits no REST operation.
     let (_, key) = make_key(&scene.admin, &["sources"]).await;
-    let powerless = scene.admin.with_token(&key);
+    let without_scope = scene.admin.with_token(&key);
     for operation in &tour.document.operations {
-        let send = async |who: &RestClient, path: &str, body: Body, expected: u16| {
-            let request = who.request(operation.method.clone(), path);
+        let send = async |client: &RestClient, path: &str, body: Body, expected: u16| {
+            let request = client.request(operation.method.clone(), path);
             tour.send(&operation.name, body.put(request), expected).await
         };
-        let known = path(operation, "unknown");
-        if operation.is_signed() {
-            send(&outsider, &known, Body::Sample(operation), 401).await;
-            send(&powerless, &known, Body::Sample(operation), 403).await;
+        let unknown_path = path(operation, "unknown");
+        if operation.requires_auth() {
+            send(&anonymous, &unknown_path, Body::Sample(operation), 401).await;
+            send(&without_scope, &unknown_path, Body::Sample(operation), 403).await;
         }
         if !operation.parameters("path").is_empty() {
             send(&scene.admin, &path(operation, "no%20id"), Body::Sample(operation), 400).await;
-            send(&scene.admin, &known, Body::Sample(operation), 404).await;
+            send(&scene.admin, &unknown_path, Body::Sample(operation), 404).await;
         }
         if operation.body.is_some() {
-            send(&scene.admin, &known, Body::Text("nonsense".into()), 400).await;
-            send(&scene.admin, &known, Body::Text("x".repeat(1024 * 1024 + 1)), 413).await;
-            send(&scene.admin, &known, Body::Compressed, 415).await;
+            send(&scene.admin, &unknown_path, Body::Text("nonsense".into()), 400).await;
+            send(&scene.admin, &unknown_path, Body::Text("x".repeat(1024 * 1024 + 1)), 413).await;
+            send(&scene.admin, &unknown_path, Body::Compressed, 415).await;
         }
     }
     for (name, header) in [
@@ -48,14 +48,15 @@ pub async fn all(tour: &Tour, scene: &Scene) {
         ("POST /api/auth/refresh", "cookie"),
     ] {
         let operation = tour.document.operation(name);
-        let request = outsider.request(operation.method.clone(), &operation.path);
+        let request = anonymous.request(operation.method.clone(), &operation.path);
         let request = request.header("origin", FOREIGN).header(header, "parlor_rt=something");
         tour.send(name, Body::Sample(operation).put(request), 403).await;
     }
 }
 
-/// Bodies that begin and do not go on. All at once, for each takes as long as the hub is patient.
-pub async fn bodies_that_stop(tour: &Tour, admin: &RestClient) {
+/// Sends incomplete bodies and expects a timeout (408). All requests run concurrently, because each takes the
+/// full body timeout of the hub.
+pub async fn stalled_bodies(tour: &Tour, admin: &RestClient) {
     let with_body = tour.document.operations.iter().filter(|operation| operation.body.is_some());
     join_all(with_body.map(async |operation| {
         let head = format!(
@@ -67,78 +68,83 @@ pub async fn bodies_that_stop(tour: &Tour, admin: &RestClient) {
         let answer = bare(admin.url(), head.as_bytes()).await;
         let body = serde_json::from_str(&answer.body).unwrap_or_default();
         let status = answer.status.try_into().unwrap();
-        tour.note(&operation.name, &RestResponse { status, headers: Default::default(), body }, &answer.head);
+        tour.record(
+            &operation.name,
+            &RestResponse { status, headers: Default::default(), body },
+            &answer.head,
+        );
         assert_eq!(status, 408, "{} {answer:?}", operation.name);
     }))
     .await;
 }
 
-/// A hub of its own, which counts: and which is set up before that.
-pub async fn too_often(tour: &Tour) {
+/// Rate-limit refusals (429), on a hub of its own with limits enabled. Its set-up happens here too, which
+/// covers the set-up operation.
+pub async fn rate_limited(tour: &Tour) {
     let data = tempfile::tempdir().unwrap();
     let command = HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
     let command = command.env("PARLOR_LIMITS", "on");
     let command = command.env("PARLOR_LOGIN_RATE_LIMIT_MAX", "2").env("PARLOR_REFRESH_RATE_LIMIT_MAX", "1");
     let mut hub = command.start().await.unwrap();
     let token = setup_token(&mut hub).await;
-    let outsider = RestClient::outsider(hub.url());
+    let anonymous = RestClient::outsider(hub.url());
     let account = json!({ "token": token, "username": "first", "password": PASSWORD });
-    let signed = tour.tell(&outsider, "POST /api/setup", &[], account.clone(), 200).await;
-    tour.tell(&outsider, "POST /api/setup", &[], account.clone(), 404).await;
-    tour.tell(&outsider, "POST /api/setup", &[], account, 429).await;
+    let session = tour.call_with(&anonymous, "POST /api/setup", &[], account.clone(), 200).await;
+    tour.call_with(&anonymous, "POST /api/setup", &[], account.clone(), 404).await;
+    tour.call_with(&anonymous, "POST /api/setup", &[], account, 429).await;
     let login = json!({ "username": "first", "password": PASSWORD });
-    tour.tell(&outsider, "POST /api/auth/login", &[], login, 429).await;
+    tour.call_with(&anonymous, "POST /api/auth/login", &[], login, 429).await;
     let join = json!({ "token": "none", "username": "second", "password": PASSWORD });
-    tour.tell(&outsider, "POST /api/auth/register", &[], join, 429).await;
-    let first = outsider.with_token(signed["accessToken"].as_str().unwrap());
-    let shown = json!({ "totpToken": "none", "code": "123456" });
-    tour.tell(&outsider, "POST /api/auth/verify-totp", &[], shown.clone(), 429).await;
-    tour.tell(&first, "POST /api/auth/verify-totp-setup", &[], shown, 429).await;
-    tour.tell(&first, "POST /api/auth/disable-totp", &[], json!({ "password": PASSWORD }), 429).await;
+    tour.call_with(&anonymous, "POST /api/auth/register", &[], join, 429).await;
+    let first = anonymous.with_token(session["accessToken"].as_str().unwrap());
+    let code = json!({ "totpToken": "none", "code": "123456" });
+    tour.call_with(&anonymous, "POST /api/auth/verify-totp", &[], code.clone(), 429).await;
+    tour.call_with(&first, "POST /api/auth/verify-totp-setup", &[], code, 429).await;
+    tour.call_with(&first, "POST /api/auth/disable-totp", &[], json!({ "password": PASSWORD }), 429).await;
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
-    tour.tell(&first, "PUT /api/users/me/password", &[], change, 429).await;
-    tour.ask(&outsider, "POST /api/auth/refresh", &[], 401).await;
-    tour.ask(&outsider, "POST /api/auth/refresh", &[], 429).await;
-    // And whoever asks for anything too often.
+    tour.call_with(&first, "PUT /api/users/me/password", &[], change, 429).await;
+    tour.call(&anonymous, "POST /api/auth/refresh", &[], 401).await;
+    tour.call(&anonymous, "POST /api/auth/refresh", &[], 429).await;
+    // The general rate limit applies to every operation.
     let command = command.env("PARLOR_ADMIN_PASSWORD", PASSWORD).env("PARLOR_API_RATE_LIMIT_MAX", "1");
     hub.stop(TEST_TIMEOUT).await.unwrap();
     let hub = command.start().await.unwrap();
-    let outsider = RestClient::outsider(hub.url());
-    tour.ask(&outsider, "GET /api/health", &[], 200).await;
+    let anonymous = RestClient::outsider(hub.url());
+    tour.call(&anonymous, "GET /api/health", &[], 200).await;
     for operation in &tour.document.operations {
-        let request = outsider.request(operation.method.clone(), &path(operation, "unknown"));
+        let request = anonymous.request(operation.method.clone(), &path(operation, "unknown"));
         tour.send(&operation.name, Body::Sample(operation).put(request), 429).await;
     }
 }
 
-/// The last of all: the store loses its tables under the hub.
+/// Store failures (503): drops all tables under the running hub, so this must be the last step.
 pub async fn without_a_store(tour: &Tour, scene: &Scene) {
     let (_, key) = make_key(&scene.admin, &["read"]).await;
-    // To look up a key is the first thing that needs the store.
-    let program = scene.admin.with_token(&key);
-    lose_tables(scene);
+    // Looking up an API key needs the store, so every request with one fails.
+    let key_client = scene.admin.with_token(&key);
+    drop_tables(scene);
     let broken = tour.document.operations.iter().filter(|operation| operation.documents(503));
-    // The state of health comes last, it is what the others found.
+    // Health comes last, because it reports the failures of the other operations.
     let (health, others): (Vec<_>, Vec<_>) = broken.partition(|operation| operation.path == "/api/health");
     for operation in others.into_iter().chain(health) {
-        let request = program.request(operation.method.clone(), &path(operation, "unknown"));
+        let request = key_client.request(operation.method.clone(), &path(operation, "unknown"));
         tour.send(&operation.name, Body::Sample(operation).put(request), 503).await;
     }
 }
 
-fn lose_tables(scene: &Scene) {
+fn drop_tables(scene: &Scene) {
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
     database.pragma_update(None, "foreign_keys", false).unwrap();
     let mut tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
     let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     for table in tables {
-        // Some belong to others and go with them.
+        // Fails for tables that SQLite drops together with another one, such as those of the full-text index.
         let _ = database.execute(&format!("DROP TABLE \"{table}\""), []);
     }
 }
 
 enum Body<'a> {
-    /// As the operation wants it.
+    /// A valid body for the operation.
     Sample(&'a Operation),
     Text(String),
     Compressed,
@@ -157,7 +163,7 @@ impl Body<'_> {
     }
 }
 
-/// The path with this in the place of every id, and what must be in the query.
+/// The path with every placeholder replaced by `id`, and samples of the required query parameters.
 fn path(operation: &Operation, id: &str) -> String {
     let path = operation.path_with(&vec![id; operation.parameters("path").len()]);
     let query = operation.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);

@@ -1,4 +1,5 @@
-//! Asks a hub one thing after the other, holds each answer against the document, and keeps what was seen.
+//! Sends requests to a hub, validates each response against the document, and records which statuses
+//! occurred.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -23,45 +24,52 @@ impl Tour {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Holds an answer against the document.
+    /// Validates a response against the document and records its status.
     #[track_caller]
-    pub fn note(&self, operation: &str, answer: &RestResponse, asked: &str) {
-        self.document.operation(operation).check(answer, asked);
-        self.seen.lock().unwrap().insert((operation.to_owned(), answer.status.as_u16()));
+    pub fn record(&self, operation: &str, response: &RestResponse, request: &str) {
+        self.document.operation(operation).check(response, request);
+        self.seen.lock().unwrap().insert((operation.to_owned(), response.status.as_u16()));
     }
 
-    /// Sends a request as it is, and expects this status.
+    /// Sends a prepared request and expects this status.
     pub async fn send(&self, operation: &str, request: RequestBuilder, expected: u16) -> RestResponse {
-        let answer = RestResponse::of(request).await.unwrap();
-        self.note(operation, &answer, "");
-        assert_eq!(answer.status, expected, "{operation}: {answer:?}");
-        answer
+        let response = RestResponse::of(request).await.unwrap();
+        self.record(operation, &response, "");
+        assert_eq!(response.status, expected, "{operation}: {response:?}");
+        response
     }
 
-    /// Asks for `GET /api/rooms/{id}?…` with these ids in the path, and expects this status; returns the `data`.
-    pub async fn ask(&self, who: &RestClient, what: &str, ids: &[&str], expected: u16) -> Value {
-        self.tell(who, what, ids, Value::Null, expected).await
-    }
-
-    /// The same with a body.
-    pub async fn tell(
+    /// Calls an operation such as `GET /api/rooms/{id}?…` without a body and returns the `data` of the
+    /// response. `ids` replace the placeholders of the path; panics on another status than `expected`.
+    pub async fn call(
         &self,
-        who: &RestClient,
-        what: &str,
+        client: &RestClient,
+        operation_and_query: &str,
+        ids: &[&str],
+        expected: u16,
+    ) -> Value {
+        self.call_with(client, operation_and_query, ids, Value::Null, expected).await
+    }
+
+    /// Like [`Self::call`], with a JSON body.
+    pub async fn call_with(
+        &self,
+        client: &RestClient,
+        operation_and_query: &str,
         ids: &[&str],
         body: Value,
         expected: u16,
     ) -> Value {
-        let (name, query) = what.split_once('?').unwrap_or((what, ""));
+        let (name, query) = operation_and_query.split_once('?').unwrap_or((operation_and_query, ""));
         let operation = self.document.operation(name);
         let path = format!("{}?{query}", operation.path_with(ids));
-        let request = who.request(operation.method.clone(), &path);
+        let request = client.request(operation.method.clone(), &path);
         let request = if body.is_null() { request } else { request.json(&body) };
         self.send(name, request, expected).await.body["data"].take()
     }
 }
 
-/// The id of something that was made.
-pub fn id(made: &Value) -> &str {
-    made["id"].as_str().unwrap()
+/// The `id` of a created object.
+pub fn id(created: &Value) -> &str {
+    created["id"].as_str().unwrap()
 }

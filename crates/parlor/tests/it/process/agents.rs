@@ -1,4 +1,4 @@
-//! Agents that are real processes, on a "machine" of their own beside the hub.
+//! Tests with agents that are real programs, hosted by a real gateway process next to the hub.
 
 mod acp;
 mod handbook;
@@ -24,16 +24,16 @@ use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A script for the directory it is in.
+/// Creates the text of a script from the directory that contains it.
 type Script<'a> = &'a dyn Fn(&Path) -> String;
 
-/// A machine of Alice's on which agents of the kind `command` live, each a script.
-pub struct Hosted {
+/// A gateway of the user `alice` in a temporary directory, whose agents are shell scripts.
+pub struct TestGateway {
     pub place: TempDir,
     pub gateway_launcher: GatewayLauncher,
 }
 
-impl Hosted {
+impl TestGateway {
     pub fn new(url: &str, scripts: &[(&str, &str)]) -> Self {
         let scripts: Vec<_> =
             scripts.iter().map(|(name, script)| (*name, move |_: &Path| (*script).to_owned())).collect();
@@ -42,7 +42,8 @@ impl Hosted {
         Self::of_kind(url, "command", &scripts)
     }
 
-    /// Of another kind, and with scripts that know where they are.
+    /// Like `new`, but with agents of any kind and scripts that are created from the directory that contains
+    /// them.
     pub fn of_kind(url: &str, kind: &str, scripts: &[(&str, Script)]) -> Self {
         let place = tempfile::tempdir().unwrap();
         let mut settings = "user = 'alice'\n".to_owned();
@@ -56,7 +57,7 @@ impl Hosted {
         Self { gateway_launcher: gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
     }
 
-    /// With each agent in a folder of its own below the place.
+    /// Sets the working directory of every agent to a folder below the temporary directory.
     pub fn in_folder(&self, folder: &str) -> &Self {
         let (config, place) = (self.place.path().join("gateway.toml"), self.place.path());
         let settings = std::fs::read_to_string(&config).unwrap();
@@ -65,12 +66,12 @@ impl Hosted {
         self
     }
 
-    /// What the command line of everything that this machine runs contains.
+    /// Text that the command line of every process of this gateway contains.
     pub fn mark(&self) -> String {
         self.place.path().to_str().unwrap().to_owned()
     }
 
-    /// Starts the gateway and brings these agents into the room.
+    /// Starts the gateway and adds these agents to the room.
     pub async fn join(&self, room: &Room, agents: &[&str]) -> GatewayProcess {
         let gateway = self.gateway_launcher.start().await.unwrap();
         for name in agents {
@@ -82,10 +83,10 @@ impl Hosted {
     }
 }
 
-/// Waits until the hub has an agent of that name, and gives its id. Connecting and registering are two things, and only
-/// the first is printed.
+/// Waits until an agent with this name is online, and returns its ID. It polls, because the gateway prints
+/// that it is connected, but not that the agent is registered.
 async fn registered(owner: &RestClient, name: &str) -> String {
-    let looking = async {
+    let online_agent = async {
         loop {
             let agents = owner.get("/api/agents").await.unwrap().data().unwrap();
             let online = |agent: &&Value| agent["name"] == name && agent["status"] != "offline";
@@ -94,17 +95,18 @@ async fn registered(owner: &RestClient, name: &str) -> String {
             }
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, looking)
+    tokio::time::timeout(TEST_TIMEOUT, online_agent)
         .await
         .unwrap_or_else(|_| panic!("{name} was never registered"))
 }
 
-/// Runs a command to its end; whether it succeeded, and what it printed.
+/// Runs `parlor` with these arguments to its end. Returns whether it succeeded, and its output.
 async fn parlor(arguments: &[&str]) -> (bool, String) {
     parlor_in(Path::new("."), &[], arguments).await
 }
 
-/// The same, typed in some folder and with these variables.
+/// Runs `parlor` in a folder and with these environment variables. Returns whether it succeeded, and its
+/// output.
 async fn parlor_in(folder: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> (bool, String) {
     let mut command = tokio::process::Command::new(PARLOR);
     command.args(arguments).current_dir(folder).envs(variables.iter().copied());
@@ -113,8 +115,8 @@ async fn parlor_in(folder: &Path, variables: &[(&str, &str)], arguments: &[&str]
     (done.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// The text of the running reply so far, up to where something is found in it.
-async fn until_said(room: &mut Room, text: &mut String, found: impl Fn(&str) -> bool) {
+/// Appends the chunks of the streaming reply to `text` until `found` returns true for it.
+async fn wait_for_text(room: &mut Room, text: &mut String, found: impl Fn(&str) -> bool) {
     while !found(text) {
         let chunk = crate::scene::next(&mut room.at_alice, "server:message_chunk").await;
         *text += chunk["chunk"]["content"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! What the broker said `ok` to is in the mailbox, once, whatever moment the hub is killed at.
+//! Tests that a routed message with an `ok` reply is in the mailbox exactly once, whenever the hub is killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use parlor_testkit::socket::{SocketEvent, TEST_TIMEOUT};
 use serde_json::{Value, json};
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
-/// Messages under way at once: enough that commits are shared and a kill meets many of them.
-const UNDER_WAY: usize = 32;
+/// Number of messages in flight: enough for shared commits, and for a kill to affect several messages.
+const MAX_IN_FLIGHT: usize = 32;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn routed_messages_survive_kills_once() {
@@ -22,7 +22,7 @@ async fn routed_messages_survive_kills_once() {
     for _ in 0..12 {
         crash.round(|_| {}).await;
     }
-    assert!(crash.told >= 12, "only {} acknowledged", crash.told);
+    assert!(crash.acknowledged >= 12, "only {} acknowledged", crash.acknowledged);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +36,7 @@ async fn routed_messages_survive_power_losses_once() {
         };
         crash.round(lose_power).await;
     }
-    assert!(crash.told >= 6, "only {} acknowledged", crash.told);
+    assert!(crash.acknowledged >= 6, "only {} acknowledged", crash.acknowledged);
 }
 
 struct Crash {
@@ -44,11 +44,11 @@ struct Crash {
     token: String,
     hub: Option<Hub>,
     rng: Rng,
-    /// The number of the next message.
+    /// Number of the next message.
     next: u64,
-    /// How many were answered with `ok`.
-    told: usize,
-    /// What was taken out of each mailbox so far.
+    /// Number of messages that were answered with `ok`.
+    acknowledged: usize,
+    /// Messages received from each mailbox so far.
     taken: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
@@ -67,27 +67,35 @@ impl Crash {
         broker.create_agent("worker", &[]).await.unwrap();
         let frame = json!({ "type": "msg.session.sub.add", "agentId": "worker", "sessionId": "jobs", "pattern": "jobs/**" });
         broker.ok(frame).await.unwrap();
-        Self { command, token, hub: Some(hub), rng: seed::rng(), next: 0, told: 0, taken: BTreeMap::new() }
+        Self {
+            command,
+            token,
+            hub: Some(hub),
+            rng: seed::rng(),
+            next: 0,
+            acknowledged: 0,
+            taken: BTreeMap::new(),
+        }
     }
 
     async fn connect(&self) -> Broker {
-        let hub = self.hub.as_ref().expect("a round begins with a hub");
+        let hub = self.hub.as_ref().expect("a round starts with a running hub");
         Broker::connect(hub.url(), &self.token).await.unwrap()
     }
 
-    /// Routes, kills, starts again, and takes everything out.
+    /// Routes messages, kills the hub, restarts it, and drains the mailboxes.
     async fn round(&mut self, after_the_kill: impl FnOnce(&mut Rng)) {
         let first = self.next;
-        let told = self.route_and_kill().await;
-        self.told += told.len();
+        let acknowledged = self.route_and_kill().await;
+        self.acknowledged += acknowledged.len();
         let mut rng = Rng::new(self.rng.draw());
         after_the_kill(&mut rng);
         self.hub = Some(self.command.start().await.unwrap());
         let mut broker = self.connect().await;
-        // Half of the rounds look at once; in the others the sender comes back first, with what has no answer.
+        // In half of the rounds, the sender first resends the messages without a reply.
         let resent = rng.below(2) == 0;
         if resent {
-            for number in (first..self.next).filter(|number| !told.contains(number)) {
+            for number in (first..self.next).filter(|number| !acknowledged.contains(number)) {
                 let mut frame = route(number);
                 frame.as_object_mut().unwrap().remove("reqId");
                 broker.ok(frame).await.unwrap();
@@ -97,51 +105,51 @@ impl Crash {
         for mailbox in ["agent", "session"] {
             let found = drain(&mut broker, mailbox).await;
             let once: BTreeSet<u64> = found.iter().copied().collect();
-            assert_eq!(once.len(), found.len(), "{mailbox}: something is there twice: {found:?}");
-            assert!(told.is_subset(&once), "{mailbox}: lost {:?}", told.difference(&once));
-            assert!(once.is_subset(&sent), "{mailbox}: from before: {:?}", once.difference(&sent));
+            assert_eq!(once.len(), found.len(), "{mailbox}: duplicates in {found:?}");
+            assert!(acknowledged.is_subset(&once), "{mailbox}: lost {:?}", acknowledged.difference(&once));
+            assert!(once.is_subset(&sent), "{mailbox}: from an earlier round: {:?}", once.difference(&sent));
             assert!(!resent || once == sent, "{mailbox}: lost {:?}", sent.difference(&once));
             let taken = self.taken.entry(mailbox).or_default();
-            assert!(once.into_iter().all(|number| taken.insert(number)), "{mailbox}: taken out twice");
+            assert!(once.into_iter().all(|number| taken.insert(number)), "{mailbox}: received twice");
         }
     }
 
-    /// The messages that were answered with `ok` before the end.
+    /// Routes messages and kills the hub. Returns the messages that were answered with `ok`.
     async fn route_and_kill(&mut self) -> BTreeSet<u64> {
         let mut broker = self.connect().await;
-        let mut told = BTreeSet::new();
-        let enough = 1 + self.rng.below(300) as usize;
-        let mut under_way = 0;
-        while told.len() < enough {
-            while under_way < UNDER_WAY {
+        let mut acknowledged = BTreeSet::new();
+        let target = 1 + self.rng.below(300) as usize;
+        let mut in_flight = 0;
+        while acknowledged.len() < target {
+            while in_flight < MAX_IN_FLIGHT {
                 broker.feed(&route(self.next)).await.unwrap();
                 self.next += 1;
-                under_way += 1;
+                in_flight += 1;
             }
             broker.flush().await.unwrap();
-            let answer = broker.frame(TEST_TIMEOUT).await.unwrap();
-            told.insert(acknowledged(&answer));
-            under_way -= 1;
+            let reply = broker.frame(TEST_TIMEOUT).await.unwrap();
+            acknowledged.insert(acknowledged_number(&reply));
+            in_flight -= 1;
         }
-        // A kill right after an answer would always meet the hub at the same step.
+        // The random delay matters: a kill right after a reply would always hit the hub at the same step.
         tokio::time::sleep(Duration::from_micros(self.rng.below(10_000))).await;
-        let mut hub = self.hub.take().expect("a round begins with a hub");
+        let mut hub = self.hub.take().expect("a round starts with a running hub");
         hub.crash().await.unwrap();
         assert!(!hub.log().contains("panicked"), "{}", hub.log());
-        // What it said before it died counts too.
-        while let Ok(SocketEvent::Frame(answer)) = broker.next(TEST_TIMEOUT).await {
-            told.insert(acknowledged(&answer));
+        // Replies that were sent before the kill count too.
+        while let Ok(SocketEvent::Frame(reply)) = broker.next(TEST_TIMEOUT).await {
+            acknowledged.insert(acknowledged_number(&reply));
         }
-        told
+        acknowledged
     }
 }
 
-fn acknowledged(answer: &Value) -> u64 {
-    assert_eq!((&answer["type"], &answer["delivered"]), (&json!("msg.route.ok"), &json!(true)), "{answer}");
-    answer["payload"]["n"].as_u64().unwrap()
+fn acknowledged_number(reply: &Value) -> u64 {
+    assert_eq!((&reply["type"], &reply["delivered"]), (&json!("msg.route.ok"), &json!(true)), "{reply}");
+    reply["payload"]["n"].as_u64().unwrap()
 }
 
-/// Takes everything out: of the agent's mailbox at once, of the session's on leases with acknowledgements.
+/// Drains a mailbox: the agent's directly, the session's with leases and acknowledgements.
 async fn drain(broker: &mut Broker, mailbox: &str) -> Vec<u64> {
     let mut found = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Uploaded files in a real browser, which must not run them.
+//! Tests in a real browser that uploaded files are never executed.
 
 use anyhow::Result;
 use parlor_testkit::browser::Browser;
@@ -9,7 +9,7 @@ use crate::files::{sent, url};
 use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_that_was_sent_runs_in_a_real_browser() -> Result<()> {
+async fn uploaded_files_are_not_executed_by_a_real_browser() -> Result<()> {
     let mut browser = Browser::start().await?;
     let scene = Scene::start().await;
     let page = browser.open(scene.url()).await?;
@@ -32,7 +32,8 @@ async fn nothing_that_was_sent_runs_in_a_real_browser() -> Result<()> {
         let title = browser.evaluate(&page, "document.title").await?;
         assert_ne!(title, "taken over", "{name}");
     }
-    // A file that is a script as well as an image runs neither in a page of ours that has no policy, nor in another's.
+    // A file that is a valid script and a valid image runs neither in a page of the hub without a content
+    // security policy, nor in a page of another origin.
     let both = sent(&scene.admin, "a.gif", b"GIF89a=1;document.title='taken over'").await;
     let include = format!(
         "new Promise((done) => {{

@@ -1,4 +1,4 @@
-//! The command line: settings, administration with and without a hub running, and starts that are refused.
+//! Tests of the command line: settings, administration with and without a running hub, and rejected starts.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct Done {
     pub err: String,
 }
 
-/// Runs `parlor` with these arguments and variables, and no others of its own.
+/// Runs `parlor` with these arguments and exactly these `PARLOR_…` variables.
 pub fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Done {
     let mut command = Command::new(PARLOR);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
@@ -31,7 +31,7 @@ pub fn parlor(arguments: &[&str], variables: &[(&str, &str)], input: &str) -> Do
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that does not read its input may be gone before it is written.
+    // A command that does not read its input may exit before it is written.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let done = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -45,7 +45,7 @@ pub fn ok(arguments: &[&str]) -> String {
     done.out
 }
 
-/// What it says in one sentence, having done nothing.
+/// Runs a command that must fail with exit code 1 and print nothing to stdout. Returns its error message.
 #[track_caller]
 pub fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let done = parlor(arguments, variables, "");
@@ -54,7 +54,7 @@ pub fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_example_is_a_file_that_passes_the_check_and_changes_nothing() {
+fn the_example_file_is_valid_and_contains_only_defaults() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("parlor.toml");
     let example = ok(&["config", "example"]);
@@ -68,7 +68,7 @@ fn the_example_is_a_file_that_passes_the_check_and_changes_nothing() {
 }
 
 #[test]
-fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
+fn a_flag_overrides_a_variable_which_overrides_the_file_which_overrides_the_default() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("parlor.toml");
     std::fs::write(&file, "listen = \"127.0.0.1:1001\"\nlockout_failures = 7\n").unwrap();
@@ -93,18 +93,18 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
 }
 
 #[test]
-fn names_that_mean_nothing_and_values_that_do_not_fit_are_told_all_at_once() {
+fn unknown_names_and_invalid_values_are_all_reported_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("parlor.toml");
     std::fs::write(&file, "listn = \"127.0.0.1:1001\"\nauth_timeout = 0\n").unwrap();
     let arguments = ["--config", file.to_str().unwrap()];
     let variables = [("PARLOR_MAX_REACTONS", "1"), ("PARLOR_LOG_FORMAT", "xml")];
     for command in [&["config", "check"][..], &["config", "show"], &["serve"], &["admin", "user", "list"]] {
-        let said = refused(&[command, &arguments[..]].concat(), &variables);
+        let error = refused(&[command, &arguments[..]].concat(), &variables);
         for part in
             ["4 problems", "listn", "listen", "auth_timeout", "PARLOR_MAX_REACTONS", "PARLOR_LOG_FORMAT"]
         {
-            assert!(said.contains(part), "{command:?}: no {part} in {said}");
+            assert!(error.contains(part), "{command:?}: no {part} in {error}");
         }
     }
     assert!(!directory.path().join("parlor-data").exists());
@@ -115,7 +115,7 @@ fn names_that_mean_nothing_and_values_that_do_not_fit_are_told_all_at_once() {
 }
 
 #[test]
-fn secrets_are_hidden_wherever_they_come_from() {
+fn secrets_from_every_source_are_masked() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("secret.txt");
     std::fs::write(&file, "canary-in-a-file-0123456789-0123456789\n").unwrap();
@@ -130,25 +130,25 @@ fn secrets_are_hidden_wherever_they_come_from() {
     let line = |key: &str| done.out.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
     assert!(line("admin_password =").contains("********"), "{}", done.out);
     assert!(line("token_secret =").ends_with("# env PARLOR_TOKEN_SECRET_FILE"), "{}", done.out);
-    // Nor does a complaint repeat one.
-    let said = refused(&["config", "check"], &[("PARLOR_TOKEN_SECRET", "canary")]);
-    assert!(said.contains("PARLOR_TOKEN_SECRET") && !said.contains("canary"), "{said}");
+    // An error message does not contain the secret either.
+    let error = refused(&["config", "check"], &[("PARLOR_TOKEN_SECRET", "canary")]);
+    assert!(error.contains("PARLOR_TOKEN_SECRET") && !error.contains("canary"), "{error}");
 }
 
-/// The value after `label: ` in what was printed.
+/// Returns the rest of the printed line that starts with `label`.
 fn after<'a>(text: &'a str, label: &str) -> &'a str {
     text.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_else(|| panic!("no {label} in {text}"))
 }
 
-/// People and keys by the command line, on this data directory.
+/// Adds users and keys on this data directory with the command line. Returns a password and a key.
 fn administer(data: &str) -> (String, String) {
     let admin = |arguments: &[&str]| ok(&[&["--data", data, "admin"], arguments].concat());
     let added = admin(&["user", "add", "ada", "--display-name", "Ada L."]);
     let password = after(&added, "Password: ").to_owned();
     let listed = admin(&["user", "list"]);
     assert!(listed.contains("ada") && listed.contains("Ada L.") && !listed.contains(&password), "{listed}");
-    let said = refused(&["--data", data, "admin", "user", "add", "ada"], &[]);
-    assert_eq!(said, "Username already taken");
+    let output = refused(&["--data", data, "admin", "user", "add", "ada"], &[]);
+    assert_eq!(output, "Username already taken");
     assert_eq!(refused(&["--data", data, "admin", "user", "remove", "nobody"], &[]), "User not found");
     let done = parlor(&["--data", data, "admin", "user", "add", "bob", "--password-stdin"], &[], "weak\n");
     assert_eq!(done.code, 1);
@@ -161,13 +161,13 @@ fn administer(data: &str) -> (String, String) {
     let key = after(&made, "Key: ").to_owned();
     let listed = admin(&["token", "list"]);
     assert!(listed.contains("ci") && listed.contains("read write") && !listed.contains(&key), "{listed}");
-    let said =
+    let output =
         refused(&["--data", data, "admin", "token", "add", "x", "--user", "ada", "--scope", "all"], &[]);
     assert!(
-        said.contains(
+        output.contains(
             "scope must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin"
         ),
-        "{said}"
+        "{output}"
     );
     assert_eq!(refused(&["--data", data, "admin", "token", "revoke", "no-such"], &[]), "API key not found");
     (password, key)
@@ -179,7 +179,7 @@ fn key_id(data: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_and_keys_are_administered_in_a_running_hub() {
+async fn users_and_keys_are_administered_in_a_running_hub() {
     let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap().to_owned();
     let on = data.clone();
@@ -208,35 +208,35 @@ async fn people_and_keys_are_administered_in_a_running_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_runs_the_hub_silences_the_agents_of_any_room() {
+async fn the_operator_can_freeze_any_room() {
     let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap();
     let ada = scene.person("ada").await;
     let room = ada.make_room("kitchen", &[]).await.unwrap();
     let path = format!("/api/rooms/{room}");
-    let words = format!("The agents in {room} are silent until it is thawed.\n");
-    assert_eq!(ok(&["--data", data, "freeze", &room]), words);
+    let printed = format!("Froze the room {room}: its agents do not respond until it is thawed.\n");
+    assert_eq!(ok(&["--data", data, "freeze", &room]), printed);
     let frozen = ada.get(&path).await.unwrap().data().unwrap();
     assert!(frozen["frozenAt"].is_string() && frozen.get("frozenBy").is_none(), "{frozen}");
     assert_eq!(
         ok(&["--data", data, "freeze", "--thaw", &room]),
-        format!("The agents in {room} may speak.\n")
+        format!("Thawed the room {room}: its agents respond again.\n")
     );
     assert_eq!(ada.get(&path).await.unwrap().data().unwrap().get("frozenAt"), None);
     assert_eq!(refused(&["--data", data, "freeze", "nowhere"], &[]), "Room not found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_and_keys_are_administered_while_no_hub_runs() {
+async fn users_and_keys_are_administered_while_no_hub_is_running() {
     let data = tempfile::tempdir().unwrap();
     let on = data.path().to_str().unwrap().to_owned();
-    assert_eq!(ok(&["--data", &on, "admin", "user", "list"]), "There is nobody yet.\n");
+    assert_eq!(ok(&["--data", &on, "admin", "user", "list"]), "There are no users yet.\n");
     assert_eq!(ok(&["--data", &on, "admin", "token", "list"]), "There are no keys.\n");
     let made = ok(&["--data", &on, "admin", "user", "add", "chief", "--role", "admin"]);
     let chief_password = after(&made, "Password: ").to_owned();
     let (password, key) = administer(&on);
 
-    // A hub on the same directory needs no setup link any more and knows them all.
+    // A hub on the same directory prints no setup link and has all users and keys.
     let command = HubCommand::process(PARLOR, data.path()).env_remove("PARLOR_ADMIN_PASSWORD");
     let mut hub = command.start().await.unwrap();
     assert_refused(&RestClient::outsider(hub.url()).get("/setup").await.unwrap(), 404);
@@ -244,7 +244,7 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
     hub.sign_in("ada", &password).await.unwrap();
     let program = RestClient::outsider(hub.url()).with_token(&key);
     assert_eq!(program.get("/api/users/me").await.unwrap().status, 200);
-    // A killed hub leaves its control socket behind; that is no hub.
+    // A killed hub leaves its control socket behind; the next command must ignore it.
     hub.crash().await.unwrap();
     assert!(data.path().join("control.sock").exists());
     ok(&["--data", &on, "admin", "token", "revoke", &key_id(&on)]);
@@ -255,20 +255,20 @@ async fn people_and_keys_are_administered_while_no_hub_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_hub_on_the_same_directory_is_refused_in_one_sentence() {
+async fn a_second_hub_on_the_same_directory_is_rejected_with_a_one_line_error() {
     let scene = Scene::process().await;
     let data = scene.data().to_str().unwrap();
-    let said = refused(&["--listen", "127.0.0.1:0", "--data", data], &[]);
+    let output = refused(&["--listen", "127.0.0.1:0", "--data", data], &[]);
     assert_eq!(
-        said,
+        output,
         format!("another Parlor is using {data}; stop it, or choose another directory with --data")
     );
-    assert_eq!(scene.admin.health().await.unwrap(), 200, "the first goes on");
+    assert_eq!(scene.admin.health().await.unwrap(), 200, "the first hub keeps running");
     ok(&["--data", data, "admin", "user", "list"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() {
+async fn data_of_a_newer_version_is_rejected_with_a_one_line_error_and_not_changed() {
     let mut scene = Scene::process().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     scene.admin.post_message(&room, "precious").await.unwrap();
@@ -281,69 +281,73 @@ async fn data_of_a_newer_version_is_refused_in_one_sentence_and_left_as_it_is() 
     let before = std::fs::read(&file).unwrap();
     let data = scene.data().to_str().unwrap();
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin", "user", "add", "eve"]] {
-        let said = refused(&[&["--data", data], arguments].concat(), &[]);
-        assert!(said.contains("newer Parlor") && said.contains("99"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let output = refused(&[&["--data", data], arguments].concat(), &[]);
+        assert!(output.contains("newer Parlor") && output.contains("99"), "{output}");
+        assert_eq!(output.lines().count(), 1, "{output}");
         assert!(std::fs::read(&file).unwrap() == before, "the database was changed");
     }
     let database = rusqlite::Connection::open(&file).unwrap();
     database.pragma_update(None, "user_version", own).unwrap();
     drop(database);
     let hub = HubCommand::process(PARLOR, Path::new(data)).start().await.unwrap();
-    assert_eq!(hub.admin().await.unwrap().history(&room).await.unwrap().len(), 1, "its own version reads it");
+    assert_eq!(
+        hub.admin().await.unwrap().history(&room).await.unwrap().len(),
+        1,
+        "the original version can read it"
+    );
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_in_one_sentence() {
+fn a_start_that_cannot_open_its_data_or_listener_fails_with_a_one_line_error() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a-file");
     std::fs::write(&file, "not a directory").unwrap();
-    let said = refused(&["--listen", "127.0.0.1:0", "--data", file.to_str().unwrap()], &[]);
-    assert!(said.contains("a-file") && said.lines().count() == 1, "{said}");
+    let output = refused(&["--listen", "127.0.0.1:0", "--data", file.to_str().unwrap()], &[]);
+    assert!(output.contains("a-file") && output.lines().count() == 1, "{output}");
     let data = directory.path().join("data");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("parlor.db"), "this is no database, but a text of some length\n".repeat(50))
         .unwrap();
-    let said = refused(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()], &[]);
-    assert!(said.contains("database") && said.lines().count() == 1, "{said}");
+    let output = refused(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()], &[]);
+    assert!(output.contains("database") && output.lines().count() == 1, "{output}");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let data = directory.path().join("other");
-    let said = refused(&["--listen", &taken, "--data", data.to_str().unwrap()], &[]);
-    assert!(said.contains(&taken) && said.lines().count() == 1, "{said}");
+    let output = refused(&["--listen", &taken, "--data", data.to_str().unwrap()], &[]);
+    assert!(output.contains(&taken) && output.lines().count() == 1, "{output}");
 }
 
 #[test]
-fn a_listener_for_everyone_is_warned_of_and_keeps_its_limits() {
+fn a_public_listener_produces_a_warning_and_cannot_disable_the_limits() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let data = data.to_str().unwrap();
     for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let done = parlor(&["config", "check", "--listen", listen], &[], "");
         assert!(done.out.contains("without TLS") && done.out.contains(listen), "{}", done.out);
-        let said = refused(&["--listen", listen, "--data", data], &[("PARLOR_LIMITS", "off")]);
-        assert!(said.contains("limits") && said.contains("loopback"), "{said}");
+        let output = refused(&["--listen", listen, "--data", data], &[("PARLOR_LIMITS", "off")]);
+        assert!(output.contains("limits") && output.contains("loopback"), "{output}");
     }
     for listen in ["127.0.0.1:0", "[::1]:0", "127.8.9.10:0"] {
         let done = parlor(&["config", "check", "--listen", listen], &[("PARLOR_LIMITS", "off")], "");
         assert_eq!(done.code, 0, "{}", done.err);
         assert!(!done.out.contains("TLS"), "{}", done.out);
     }
-    assert!(!Path::new(data).exists(), "nothing was made");
+    assert!(!Path::new(data).exists(), "no data directory was created");
     assert!(ok(&["config", "show"]).contains("listen = \"127.0.0.1:7878\""), "loopback by default");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_start_says_where_it_listens_where_the_data_is_and_what_to_try() {
+async fn the_startup_report_contains_url_data_directory_next_steps_and_warnings() {
     let mut scene = Scene::process().await;
     let data = scene.data().display().to_string();
     let url = scene.url().to_owned();
     scene.hub.stop(Duration::from_secs(10)).await.unwrap();
-    let said = scene.hub.stdout();
+    let output = scene.hub.stdout();
     for part in [url.as_str(), data.as_str(), "curl ", "limits = \"off\""] {
-        assert!(said.contains(part), "no {part} in {said}");
+        assert!(output.contains(part), "no {part} in {output}");
     }
-    assert!(!said.contains('\u{1b}'), "no colours without a terminal: {said}");
+    assert!(!output.contains('\u{1b}'), "no colours without a terminal: {output}");
     assert!(!bytes_in(scene.data()).is_empty());
-    assert!(!scene.data().join("control.sock").exists(), "tidied up");
+    assert!(!scene.data().join("control.sock").exists(), "the control socket is removed");
 }

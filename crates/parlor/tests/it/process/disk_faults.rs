@@ -1,4 +1,4 @@
-//! A disk that fails or fills up: nothing is acknowledged that is not on it, and reading goes on.
+//! Tests with a failing or full disk: only messages on disk are acknowledged, and reads keep working.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ async fn after_a_failed_fsync_nothing_is_acknowledged_until_a_restart() {
     assert_eq!(scene.admin.health().await.unwrap(), 503);
     scene.check_history().await.unwrap();
 
-    // The next fsync would succeed, but what the failed one should have written is gone.
+    // The next fsync would succeed, but the data of the failed one is lost, so the hub must not acknowledge.
     directory.disk.heal();
     for _ in 0..3 {
         assert_eq!(scene.say().await.unwrap(), Outcome::NotAcknowledged);
@@ -45,7 +45,7 @@ async fn after_a_failed_fsync_nothing_is_acknowledged_until_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_gives_no_wrong_acknowledgement_and_leaves_reading_alone() {
+async fn a_full_disk_causes_no_wrong_acknowledgement_and_reads_keep_working() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut scene = Scene::start(&directory).await.unwrap();
     directory.disk.capacity(directory.disk.used() + 200_000);
@@ -58,11 +58,12 @@ async fn a_full_disk_gives_no_wrong_acknowledgement_and_leaves_reading_alone() {
     assert_eq!(scene.admin.health().await.unwrap(), 503);
     scene.check_history().await.unwrap();
 
-    // Once there is space it goes on by itself, and each message it takes must last.
+    // Once there is free space, the hub recovers without a restart, and acknowledged messages are durable
+    // again.
     directory.disk.heal();
-    let space = Instant::now();
+    let healed = Instant::now();
     while scene.say().await.unwrap() == Outcome::NotAcknowledged {
-        assert!(space.elapsed() < TEST_TIMEOUT, "it does not recover");
+        assert!(healed.elapsed() < TEST_TIMEOUT, "the hub does not recover");
     }
     assert_eq!(scene.admin.health().await.unwrap(), 200);
     scene.lose_power_and_restart().await.unwrap();
@@ -73,7 +74,7 @@ async fn a_full_disk_gives_no_wrong_acknowledgement_and_leaves_reading_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fault_at_each_write_and_each_fsync_in_turn_gives_no_wrong_acknowledgement() {
+async fn a_fault_at_each_write_and_each_fsync_causes_no_wrong_acknowledgement() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut scene = Scene::start(&directory).await.unwrap();
     type Inject = fn(&FaultFs, Errno, u64);
@@ -96,7 +97,7 @@ async fn a_fault_at_each_write_and_each_fsync_in_turn_gives_no_wrong_acknowledge
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_was_acknowledged_is_whole_after_a_power_cut_and_no_other_is_acknowledged() {
+async fn an_acknowledged_upload_is_intact_after_a_power_loss() {
     let Some(directory) = FaultyDirectory::new_or_skip() else { return };
     let mut scene = Scene::start(&directory).await.unwrap();
     let (mut kept, mut refused) = (Vec::new(), 0);
@@ -129,11 +130,11 @@ async fn a_file_that_was_acknowledged_is_whole_after_a_power_cut_and_no_other_is
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Acknowledged,
-    /// Refused, or the connection was closed instead.
+    /// The message was refused, or the connection was closed.
     NotAcknowledged,
 }
 
-/// A hub on a faulty disk, a room, and one person who talks in it.
+/// A hub on a faulty disk, and a client that posts in a room.
 struct Scene<'a> {
     directory: &'a FaultyDirectory,
     command: HubCommand,
@@ -142,7 +143,7 @@ struct Scene<'a> {
     client: Client,
     room: String,
     oracle: Oracle,
-    said: u32,
+    sent: u32,
 }
 
 impl<'a> Scene<'a> {
@@ -152,19 +153,19 @@ impl<'a> Scene<'a> {
         let admin = hub.admin().await?;
         let room = admin.make_room("the room", &[]).await?;
         let client = Client::connect(&admin).await?;
-        Ok(Self { directory, command, hub, admin, client, room, oracle: Oracle::default(), said: 0 })
+        Ok(Self { directory, command, hub, admin, client, room, oracle: Oracle::default(), sent: 0 })
     }
 
     async fn say(&mut self) -> Result<Outcome> {
-        self.said += 1;
-        let (id, content) = (format!("m{}", self.said), format!("text {} {}", self.said, "x".repeat(500)));
+        self.sent += 1;
+        let (id, content) = (format!("m{}", self.sent), format!("text {} {}", self.sent, "x".repeat(500)));
         self.oracle.sending("admin", &self.room, &id, &content);
         self.client.say(&self.room, &content, &id).await?;
         loop {
             match self.client.next(TEST_TIMEOUT).await? {
                 SocketEvent::Frame(frame) if frame["type"] == "server:error" => {
-                    let told = (&frame["code"], &frame["clientMessageId"]);
-                    assert_eq!(told, (&json!("INTERNAL_ERROR"), &json!(id)), "{frame}");
+                    let error = (&frame["code"], &frame["clientMessageId"]);
+                    assert_eq!(error, (&json!("INTERNAL_ERROR"), &json!(id)), "{frame}");
                     return Ok(Outcome::NotAcknowledged);
                 }
                 SocketEvent::Frame(frame) => {

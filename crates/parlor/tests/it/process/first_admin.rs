@@ -1,4 +1,4 @@
-//! The first admin: by a link that works once, or by the settings.
+//! Tests of creating the first admin: with the one-time setup link, or from the settings.
 
 use parlor_testkit::hub::{Hub, HubCommand};
 use parlor_testkit::rest::RestClient;
@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::scene::{PARLOR, PASSWORD, assert_refused, bytes_in, contains};
 
-/// The token in the link that the hub prints.
+/// Returns the token in the setup link that the hub prints.
 pub async fn setup_token(hub: &mut Hub) -> String {
     let url = hub.url().to_owned();
     let link = hub.printed(|line| {
         let link = line.split_whitespace().find(|word| word.contains("/setup#"))?;
         assert!(link.starts_with(&url), "{link}");
-        // Behind the `#` it reaches neither a server, nor its log, nor a referrer.
+        // A token in the fragment is sent neither to a server, nor in a `Referer` header, and is not logged.
         Some(link.split_once("#token=").expect("the token is in the fragment").1.to_owned())
     });
     link.await.unwrap()
@@ -27,24 +27,27 @@ fn account(token: &str, username: &str) -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_setup_link_makes_one_admin_and_then_there_is_no_such_page() {
+async fn the_setup_link_creates_one_admin_and_then_returns_404() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let token = setup_token(&mut hub).await;
-    assert!(!contains(&bytes_in(data.path()), &token), "kept as a hash");
+    assert!(!contains(&bytes_in(data.path()), &token), "only the hash is stored");
     let outsider = RestClient::outsider(hub.url());
     assert_eq!(outsider.get("/setup").await.unwrap().status, 200);
     for wrong in ["", "pls_guess", &token[..token.len() - 1], &token.to_lowercase()] {
         assert_refused(&outsider.post("/api/setup", account(wrong, "intruder")).await.unwrap(), 404);
     }
-    // A password that breaks the rules does not use the link up.
+    // An invalid password does not consume the link.
     let weak = json!({ "token": token, "username": "first", "password": "weak" });
     let answer = outsider.post("/api/setup", weak).await.unwrap();
     assert_refused(&answer, 400);
     assert_eq!(answer.body["fields"][0]["field"], "password");
 
     let signed = outsider.post("/api/setup", account(&token, "first")).await.unwrap();
-    assert!(signed.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt="), "signed in at once");
+    assert!(
+        signed.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt="),
+        "the new admin is signed in"
+    );
     let signed = signed.data().unwrap();
     assert_eq!((&signed["user"]["username"], &signed["user"]["role"]), (&json!("first"), &json!("admin")));
     let first = outsider.with_token(signed["accessToken"].as_str().unwrap());
@@ -57,7 +60,7 @@ async fn the_setup_link_makes_one_admin_and_then_there_is_no_such_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_gives_a_new_link_and_the_old_one_is_void() {
+async fn a_restart_prints_a_new_link_and_invalidates_the_old_one() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let old = setup_token(&mut hub).await;
@@ -76,11 +79,11 @@ async fn a_restart_gives_a_new_link_and_the_old_one_is_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expired_link_is_refused() {
+async fn an_expired_setup_link_is_rejected() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let token = setup_token(&mut hub).await;
-    // The shortest lifetime is a minute; ageing the offer is quicker than waiting.
+    // The minimum lifetime is one minute. Moving the expiry in the database is faster than waiting.
     let database = rusqlite::Connection::open(data.path().join("parlor.db")).unwrap();
     database.busy_timeout(parlor_testkit::socket::TEST_TIMEOUT).unwrap();
     let aged =
@@ -92,7 +95,7 @@ async fn an_expired_link_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_who_use_the_link_at_once_make_one_admin() {
+async fn concurrent_uses_of_the_setup_link_create_one_admin() {
     let data = tempfile::tempdir().unwrap();
     let mut hub = without_admin(&data).start().await.unwrap();
     let token = setup_token(&mut hub).await;
@@ -111,7 +114,7 @@ async fn two_who_use_the_link_at_once_make_one_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_settings_make_the_first_admin_and_never_a_second() {
+async fn the_settings_create_the_first_admin_and_never_a_second() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("password.txt");
     std::fs::write(&file, format!("{PASSWORD}\n")).unwrap();
@@ -127,7 +130,7 @@ async fn the_settings_make_the_first_admin_and_never_a_second() {
     let body = json!({ "currentPassword": PASSWORD, "newPassword": "Own-choice-1" });
     assert_eq!(chief.put("/api/users/me/password", body).await.unwrap().status, 200);
 
-    // With an admin there, the settings change nobody: neither the password nor the number of admins.
+    // Once an admin exists, the settings change neither the password nor the number of admins.
     hub.crash().await.unwrap();
     let hub = command.env("PARLOR_ADMIN_USER", "another").start().await.unwrap();
     assert!(hub.sign_in("another", PASSWORD).await.is_err());
@@ -136,9 +139,9 @@ async fn the_settings_make_the_first_admin_and_never_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_password_that_breaks_the_rules_stops_the_start_without_repeating_it() {
+async fn an_invalid_admin_password_stops_the_start_without_being_printed() {
     let data = tempfile::tempdir().unwrap();
     let error = without_admin(&data).env("PARLOR_ADMIN_PASSWORD", "allcanary").start().await.err().unwrap();
-    let said = error.to_string();
-    assert!(said.contains("password") && !said.contains("allcanary"), "{said}");
+    let message = error.to_string();
+    assert!(message.contains("password") && !message.contains("allcanary"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Operating a hub: backups, `parlor doctor`, logs, certificates, traces.
+//! Tests of operating a hub: backups, `parlor doctor`, logs, certificates, traces.
 
 pub mod backup;
 mod doctor;

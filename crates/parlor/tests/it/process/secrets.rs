@@ -1,4 +1,4 @@
-//! Secrets that were used end to end are in no log, no error and no listing, and lie on disk as hashes.
+//! Tests that secrets appear in no log, error or listing, and are stored only as hashes.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -24,13 +24,13 @@ const PAYLOAD: &str = "canary in a payload";
 const TOKEN_SECRET: &str = "canary-signing-secret-of-thirty-two-bytes";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn canaries_sing_in_no_log_even_at_trace_level() {
+async fn secrets_appear_in_no_log_even_at_trace_level() {
     for format in ["text", "json"] {
         let mut scene = Canaries::start(format).await;
-        scene.sing().await;
+        scene.use_secrets().await;
         scene.hub.stop(Duration::from_secs(10)).await.unwrap();
         let printed = format!("{}{}", scene.hub.stdout(), scene.hub.log());
-        assert!(scene.hub.log().contains("answered"), "there is a log to look at: {}", scene.hub.log());
+        assert!(scene.hub.log().contains("answered"), "the log is not empty: {}", scene.hub.log());
         let config = tokio::process::Command::new(PARLOR)
             .args(["config", "show", "--data"])
             .arg(scene.data.path())
@@ -43,22 +43,23 @@ async fn canaries_sing_in_no_log_even_at_trace_level() {
         assert!(shown.contains("token_secret"), "{shown}");
         let stored = bytes_in(scene.data.path());
         for canary in &scene.canaries {
-            assert!(!scene.told.contains(canary.as_str()), "{canary} is told");
-            assert!(!shown.contains(canary.as_str()), "{canary} among the settings");
-            let said = [TEXT, EDITED, PAYLOAD].contains(&canary.as_str());
-            assert!(said || !contains(&stored, canary), "{canary} lies on the disk");
+            assert!(!scene.responses.contains(canary.as_str()), "{canary} is in a response");
+            assert!(!shown.contains(canary.as_str()), "{canary} is in the printed settings");
+            let is_content = [TEXT, EDITED, PAYLOAD].contains(&canary.as_str());
+            assert!(is_content || !contains(&stored, canary), "{canary} is stored on disk");
             let line = printed.lines().find(|line| line.contains(canary.as_str()));
             assert_eq!(line, None, "{canary} in the log as {format}");
         }
     }
 }
 
+/// A hub, and the secrets that were used with it.
 struct Canaries {
     hub: parlor_testkit::hub::Hub,
     data: tempfile::TempDir,
     canaries: Vec<String>,
-    /// What the hub tells its admin of all this.
-    told: String,
+    /// Responses of the hub to its admin after all secrets were used.
+    responses: String,
 }
 
 impl Canaries {
@@ -71,14 +72,15 @@ impl Canaries {
             .env("PARLOR_LOG_FORMAT", format);
         let canaries = [ADMIN, PERSON, CHANGED, WRONG, TEXT, EDITED, PAYLOAD, TOKEN_SECRET];
         let hub = command.start().await.unwrap();
-        Self { hub, data, canaries: canaries.map(str::to_owned).to_vec(), told: String::new() }
+        Self { hub, data, canaries: canaries.map(str::to_owned).to_vec(), responses: String::new() }
     }
 
-    /// An invitation, a challenge, the secret of a device and backup codes, each used rightly and wrongly.
-    async fn sing_of_accounts(&self, admin: &RestClient) -> (String, String, String, Vec<String>) {
+    /// Uses an invitation, a challenge, a TOTP secret and backup codes, each with success and failure.
+    /// Returns them.
+    async fn use_account_secrets(&self, admin: &RestClient) -> (String, String, String, Vec<String>) {
         let outsider = RestClient::outsider(self.hub.url());
-        let made = admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
-        let invitation = made["token"].as_str().unwrap().to_owned();
+        let created = admin.post("/api/invites", json!({})).await.unwrap().data().unwrap();
+        let invitation = created["token"].as_str().unwrap().to_owned();
         let account = json!({ "token": invitation, "username": "joan", "password": PERSON });
         outsider.post("/api/auth/register", account.clone()).await.unwrap().data().unwrap();
         assert_refused(&outsider.post("/api/auth/register", account).await.unwrap(), 404);
@@ -90,8 +92,8 @@ impl Canaries {
         let codes = codes["backupCodes"].as_array().unwrap().iter();
         let codes: Vec<String> = codes.map(|code| code.as_str().unwrap().to_owned()).collect();
         let login = json!({ "username": "joan", "password": PERSON });
-        let asked = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
-        let challenge = asked["totpToken"].as_str().unwrap().to_owned();
+        let required = outsider.post("/api/auth/login", login).await.unwrap().data().unwrap();
+        let challenge = required["totpToken"].as_str().unwrap().to_owned();
         for status in [200, 401] {
             let body = json!({ "totpToken": challenge, "code": codes[0] });
             assert_eq!(outsider.post("/api/auth/verify-totp", body).await.unwrap().status, status);
@@ -99,8 +101,8 @@ impl Canaries {
         (invitation, challenge, secret, codes)
     }
 
-    /// Uses every secret in every way there is, rightly and wrongly.
-    async fn sing(&mut self) {
+    /// Uses every kind of secret over every protocol, with success and failure.
+    async fn use_secrets(&mut self) {
         let url = self.hub.url().to_owned();
         let outsider = RestClient::outsider(&url);
         let sign_in = json!({ "username": "admin", "password": ADMIN });
@@ -134,15 +136,15 @@ impl Canaries {
         Socket::open(&url, "/ws/broker", &[("authorization", &bearer)]).await.unwrap();
         let body = json!({ "currentPassword": PERSON, "newPassword": CHANGED });
         assert_eq!(ada.put("/api/users/me/password", body).await.unwrap().status, 200);
-        // A connection that breaks off in the middle of a secret.
+        // A connection that is closed in the middle of a secret.
         let mut broken = connect(&url).await;
         let half =
             format!("POST /api/auth/login HTTP/1.1\r\nContent-Length: 999\r\n\r\n{{\"password\":\"{WRONG}");
         tokio::io::AsyncWriteExt::write_all(&mut broken, half.as_bytes()).await.unwrap();
         drop(broken);
-        let (invitation, challenge, device, codes) = self.sing_of_accounts(&admin).await;
+        let (invitation, challenge, device, codes) = self.use_account_secrets(&admin).await;
         self.canaries.extend([invitation, challenge]);
-        // Six digits can be anything; what they are made of cannot.
+        // Six digits may occur by chance, so the TOTP secret is searched for instead of the codes.
         self.canaries.push(device);
         self.canaries.extend(codes);
         let sent = admin.upload("notes.txt", b"notes").await.unwrap().data().unwrap();
@@ -153,13 +155,13 @@ impl Canaries {
         self.canaries.push(link.rsplit_once('=').unwrap().1.to_owned());
         let audit = admin.get("/api/audit?limit=200").await.unwrap();
         assert!(audit.body.to_string().contains("second_factor_on"), "{audit:?}");
-        let mut told = audit.body.to_string();
+        let mut responses = audit.body.to_string();
         for path in
             ["/api/settings", "/api/admin/settings", "/api/invites", "/api/users", "/api/keys", "/metrics"]
         {
-            told += &admin.request(Method::GET, path).send().await.unwrap().text().await.unwrap();
+            responses += &admin.request(Method::GET, path).send().await.unwrap().text().await.unwrap();
         }
-        self.told.push_str(&told);
+        self.responses.push_str(&responses);
         self.canaries.extend([refresh, newer, key]);
         self.canaries.extend([admin.token().to_owned(), ada.token().to_owned()]);
         let renewed = renewed["accessToken"].as_str().unwrap().to_owned();
@@ -168,7 +170,7 @@ impl Canaries {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_setup_token_is_shown_once_and_is_in_no_log() {
+async fn the_setup_token_is_printed_once_and_not_logged() {
     let data = tempfile::tempdir().unwrap();
     let command = HubCommand::process(PARLOR, data.path())
         .env_remove("PARLOR_ADMIN_PASSWORD")
@@ -186,7 +188,7 @@ async fn the_setup_token_is_shown_once_and_is_in_no_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_never_repeats_what_it_was_given() {
+async fn an_error_response_never_contains_the_input() {
     let scene = Scene::process().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let outsider = RestClient::outsider(scene.url());
@@ -233,9 +235,12 @@ async fn an_error_never_repeats_what_it_was_given() {
             if answer.status.is_success() {
                 continue;
             }
-            let said = answer.body.to_string();
-            assert!(!said.contains(canary) && !said.contains("8888777766"), "{path} {body}: {said}");
-            assert!(!said.contains("struct "), "our own type names mean nothing to a caller: {said}");
+            let response = answer.body.to_string();
+            assert!(
+                !response.contains(canary) && !response.contains("8888777766"),
+                "{path} {body}: {response}"
+            );
+            assert!(!response.contains("struct "), "internal type names are not exposed: {response}");
         }
     }
     for (path, header) in [("/api/users/me", "authorization"), ("/api/auth/refresh", "cookie")] {
@@ -260,7 +265,7 @@ async fn an_error_never_repeats_what_it_was_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_of_a_secret_is_its_hash() {
+async fn secrets_are_stored_only_as_hashes() {
     let scene = Scene::process().await;
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&ada, &["read"]).await;
@@ -268,11 +273,11 @@ async fn what_is_stored_of_a_secret_is_its_hash() {
     let outsider = RestClient::outsider(scene.url());
     let signed = outsider.post("/api/auth/login", sign_in).await.unwrap().data().unwrap();
     let stored = bytes_in(scene.data());
-    assert!(contains(&stored, "ada") && contains(&stored, "$argon2id$"), "the database is there");
+    assert!(contains(&stored, "ada") && contains(&stored, "$argon2id$"), "the search covers the database");
     let admin = parlor_testkit::hub::PASSWORD;
     let tokens = [&signed["refreshToken"], &signed["accessToken"]].map(|token| token.as_str().unwrap());
     for secret in [&key, admin, crate::scene::PASSWORD, tokens[0], tokens[1]] {
-        assert!(!contains(&stored, secret), "{secret} lies on the disk");
+        assert!(!contains(&stored, secret), "{secret} is stored on disk");
     }
     let listed = ada.get("/api/keys").await.unwrap().body.to_string();
     assert!(!listed.contains(&key) && !listed.contains("secret"), "{listed}");
@@ -281,7 +286,7 @@ async fn what_is_stored_of_a_secret_is_its_hash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_of_the_hub_can_read_its_files() {
+async fn only_the_operating_system_user_of_the_hub_can_read_its_files() {
     let parent = tempfile::tempdir().unwrap();
     let made = parent.path().join("made-by-parlor");
     let found = parent.path().join("made-by-hand");

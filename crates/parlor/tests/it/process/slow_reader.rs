@@ -1,4 +1,4 @@
-//! One client that stops reading costs the others nothing and the hub no more than its outbox.
+//! Tests that a slow consumer does not affect other clients, and costs the hub at most its outbox.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const MESSAGES: usize = 600;
 const SIZE: usize = 8_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
+async fn a_slow_consumer_is_disconnected_while_a_hundred_other_clients_receive_everything() {
     let scene = Scene::process_set(&[("PARLOR_OUTBOX_MAX_BYTES", "1000000")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut slow = with_small_window(&scene.admin).await;
@@ -37,25 +37,25 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
     }
     let before = resident_kilobytes(&scene, "VmRSS");
     let mut writer = Client::connect(&scene.admin).await.unwrap();
-    let mut under_way = 0;
+    let mut in_flight = 0;
     for n in 0..MESSAGES {
         writer.say(&room, &format!("{n} {}", "x".repeat(SIZE)), &format!("m{n}")).await.unwrap();
-        under_way += 1;
-        while under_way >= 16 || (n + 1 == MESSAGES && under_way > 0) {
+        in_flight += 1;
+        while in_flight >= 16 || (n + 1 == MESSAGES && in_flight > 0) {
             writer.wait_for_type("server:message_ack").await.unwrap();
-            under_way -= 1;
+            in_flight -= 1;
         }
     }
     drop(writer);
     let history = scene.admin.history(&room).await.unwrap();
     let ids: Vec<Value> = history.iter().map(|message| message["id"].clone()).collect();
     while let Some(seen) = others.join_next().await {
-        assert_eq!(seen.unwrap(), ids, "everyone else sees everything, in order");
+        assert_eq!(seen.unwrap(), ids, "every other client receives all messages in order");
     }
     let grown = resident_kilobytes(&scene, "VmHWM") - before;
     assert!(grown < 128 * 1024, "the hub grew by {grown} kB at its peak");
 
-    // What the kernel still held arrives, then the hub's word, or at least the end.
+    // The slow client receives the data in kernel buffers, then the error frame, or only the close.
     let mut seen = Vec::new();
     let code = loop {
         match slow.next(TEST_TIMEOUT).await.unwrap() {
@@ -68,23 +68,24 @@ async fn a_reader_that_stops_is_ended_while_a_hundred_others_lose_nothing() {
         }
     };
     assert!(matches!(code, 1013 | 1006), "closed with {code}");
-    assert!(seen.len() < MESSAGES, "it was never too slow");
+    assert!(seen.len() < MESSAGES, "the client was never too slow");
     let position = seen.last().map_or(position, |last| last["position"].as_str().unwrap().to_owned());
-    let mut back = Client::connect(&scene.admin).await.unwrap();
-    let joined = back.join_since(&room, &position).await.unwrap();
+    let mut resumed = Client::connect(&scene.admin).await.unwrap();
+    let joined = resumed.join_since(&room, &position).await.unwrap();
     assert!(!joined.resync);
-    let whole: Vec<Value> = seen.iter().chain(&joined.missed).map(|frame| frame["message"].clone()).collect();
-    assert_eq!(contents(&whole), contents(&history), "and it comes back to the rest");
+    let received: Vec<Value> =
+        seen.iter().chain(&joined.missed).map(|frame| frame["message"].clone()).collect();
+    assert_eq!(contents(&received), contents(&history), "the resume delivers the missing messages");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_bye() {
+async fn queued_frames_are_delivered_before_the_shutdown_notice() {
     let mut scene = Scene::process_set(&[("PARLOR_OUTBOX_MAX_BYTES", "64000000")]).await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     let mut slow = following(&scene.admin, &room).await;
     let mut witness = following(&scene.admin, &room).await;
-    // More than the kernel takes, so that much of it is still the hub's when it is told to end.
+    // More than the kernel buffers hold, so that frames are still queued in the hub at shutdown.
     for _ in 0..150 {
         scene.admin.post_message(&room, &"x".repeat(90_000)).await.unwrap();
         heard(&mut witness).await;
@@ -107,7 +108,7 @@ async fn what_waits_for_a_reader_at_shutdown_still_reaches_it_before_the_good_by
     scene.assert_never_panicked();
 }
 
-/// A connection whose kernel buffers take little, so that not reading is soon noticed.
+/// Connects with small kernel buffers, so that the hub soon notices a client that does not read.
 async fn with_small_window(person: &RestClient) -> Client {
     let address = person.url().strip_prefix("http://").unwrap();
     let socket = TcpSocket::new_v4().unwrap();

@@ -1,4 +1,5 @@
-//! Reading back: by cursor from the newest, and forward by `after`, complete while others go on posting.
+//! Paging of `/api/messages/rooms/{id}`: backwards by `cursor` and forwards by `after`, without gaps or
+//! duplicates while other users post.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::rest::RestClient;
@@ -6,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused};
 
-/// A room with these many messages, "0", "1", ….
-async fn filled(scene: &Scene, count: usize) -> String {
+/// Creates a room with `count` messages: "0", "1", ….
+async fn room_with_messages(scene: &Scene, count: usize) -> String {
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     let mut client = Client::connect(&scene.admin).await.unwrap();
     for n in 0..count {
@@ -20,8 +21,8 @@ async fn filled(scene: &Scene, count: usize) -> String {
     room
 }
 
-async fn page(person: &RestClient, room: &str, query: &str) -> Value {
-    person.get(&format!("/api/messages/rooms/{room}?{query}")).await.unwrap().data().unwrap()
+async fn page(user: &RestClient, room: &str, query: &str) -> Value {
+    user.get(&format!("/api/messages/rooms/{room}?{query}")).await.unwrap().data().unwrap()
 }
 
 fn texts(page: &Value) -> Vec<&str> {
@@ -29,16 +30,16 @@ fn texts(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn backwards_by_cursor_every_message_comes_once_while_others_post() {
+async fn paging_backwards_returns_every_message_once_while_others_post() {
     let scene = Scene::start().await;
-    let room = filled(&scene, 53).await;
+    let room = room_with_messages(&scene, 53).await;
     let (mut seen, mut query) = (Vec::new(), "limit=10".to_owned());
     loop {
         let page = page(&scene.admin, &room, &query).await;
         seen.extend(texts(&page).into_iter().map(str::to_owned));
-        scene.admin.post_message(&room, "a newcomer").await.unwrap();
+        scene.admin.post_message(&room, "posted while paging").await.unwrap();
         if page["hasMore"] == false {
-            assert!(page.get("nextCursor").is_none(), "nowhere further back: {page}");
+            assert!(page.get("nextCursor").is_none(), "the oldest page has no cursor: {page}");
             break;
         }
         assert_eq!(texts(&page).len(), 10);
@@ -49,9 +50,9 @@ async fn backwards_by_cursor_every_message_comes_once_while_others_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forward_by_after_there_is_no_gap_however_many_pages_and_whoever_posts() {
+async fn paging_forwards_has_no_gaps_while_others_post() {
     let scene = Scene::start().await;
-    let room = filled(&scene, 120).await;
+    let room = room_with_messages(&scene, 120).await;
     let (url, admin, busy_room) = (scene.url().to_owned(), scene.admin.clone(), room.clone());
     let posting = tokio::spawn(async move {
         let writer = admin.at(&url);
@@ -82,13 +83,13 @@ async fn forward_by_after_there_is_no_gap_however_many_pages_and_whoever_posts()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_time_comes_everything_later_than_it() {
+async fn after_a_timestamp_returns_all_later_messages() {
     let scene = Scene::start().await;
-    let room = filled(&scene, 9).await;
+    let room = room_with_messages(&scene, 9).await;
     let items = scene.admin.history(&room).await.unwrap();
     for (index, item) in items.iter().enumerate() {
         let at = item["createdAt"].as_str().unwrap();
-        // Those of one instant belong together, so the first that follows is the first of a later one.
+        // `after` is exclusive: messages with the same timestamp are left out.
         let expected: Vec<&str> = items[index..]
             .iter()
             .filter(|later| later["createdAt"].as_str().unwrap() > at)
@@ -100,14 +101,14 @@ async fn after_a_time_comes_everything_later_than_it() {
     let all = page(&scene.admin, &room, "after=2020-01-01T00:00:00%2B02:00&limit=4").await;
     assert_eq!((texts(&all), &all["hasMore"]), (vec!["0", "1", "2", "3"], &json!(true)));
     let rest = page(&scene.admin, &room, &format!("after={}", all["nextCursor"].as_str().unwrap())).await;
-    assert_eq!(texts(&rest), ["4", "5", "6", "7", "8"], "a time leads on to positions");
+    assert_eq!(texts(&rest), ["4", "5", "6", "7", "8"], "the next cursor is a position");
     assert_eq!(texts(&page(&scene.admin, &room, "after=2999-01-01T00:00:00Z").await).len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_position_of_another_history_is_told_and_nonsense_is_refused() {
+async fn a_position_of_another_epoch_requires_a_resync_and_a_malformed_one_is_refused() {
     let scene = Scene::start().await;
-    let room = filled(&scene, 3).await;
+    let room = room_with_messages(&scene, 3).await;
     let path = format!("/api/messages/rooms/{room}");
     let first = page(&scene.admin, &room, "after=0&limit=1").await;
     let (epoch, _) = first["nextCursor"].as_str().unwrap().split_once('-').unwrap();

@@ -1,4 +1,4 @@
-//! Reactions, pins, bookmarks.
+//! Annotations of messages: reactions, pins and bookmarks.
 
 use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
@@ -9,19 +9,19 @@ fn path_of(message: &Value) -> String {
     format!("/api/messages/{}", message["id"].as_str().unwrap())
 }
 
-async fn react(person: &RestClient, message: &Value, emoji: &str) -> Value {
+async fn react(user: &RestClient, message: &Value, emoji: &str) -> Value {
     let path = format!("{}/reactions", path_of(message));
-    person.post(&path, json!({ "emoji": emoji })).await.unwrap().data().unwrap()
+    user.post(&path, json!({ "emoji": emoji })).await.unwrap().data().unwrap()
 }
 
-fn reaction(emoji: &str, people: &[(&RestClient, &str)]) -> Value {
-    let ids: Vec<&str> = people.iter().map(|(person, _)| person.user_id()).collect();
-    let names: Vec<&str> = people.iter().map(|(_, name)| *name).collect();
+fn reaction(emoji: &str, users: &[(&RestClient, &str)]) -> Value {
+    let ids: Vec<&str> = users.iter().map(|(user, _)| user.user_id()).collect();
+    let names: Vec<&str> = users.iter().map(|(_, name)| *name).collect();
     json!({ "emoji": emoji, "userIds": ids, "usernames": names })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reaction_is_told_to_the_room_and_taken_back_by_the_same_request() {
+async fn a_reaction_is_published_to_the_room_and_toggled_off_by_the_same_request() {
     let scene = Scene::with(&[("PARLOR_MAX_REACTIONS", "2")]).await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = ada.make_room("a room", &[&bob]).await.unwrap();
@@ -31,12 +31,12 @@ async fn a_reaction_is_told_to_the_room_and_taken_back_by_the_same_request() {
 
     let first = json!([reaction("+1", &[(&ada, "ada")])]);
     assert_eq!(react(&ada, &message, "+1").await, first);
-    let told = next(&mut watching, "server:reaction_update").await;
+    let frame = next(&mut watching, "server:reaction_update").await;
     assert_eq!(
-        (&told["roomId"], &told["messageId"], &told["reactions"]),
+        (&frame["roomId"], &frame["messageId"], &frame["reactions"]),
         (&json!(room), &message["id"], &first)
     );
-    assert!(told["position"].is_string(), "{told}");
+    assert!(frame["position"].is_string(), "{frame}");
     react(&bob, &message, "+1").await;
     let all = json!([reaction("+1", &[(&ada, "ada"), (&bob, "bob")]), reaction(family, &[(&bob, "bob")])]);
     assert_eq!(react(&bob, &message, family).await, all);
@@ -48,27 +48,27 @@ async fn a_reaction_is_told_to_the_room_and_taken_back_by_the_same_request() {
         assert_refused(&refused, 400);
         assert_eq!(refused.body["fields"][0]["field"], "emoji", "{refused:?}");
     }
-    let left = json!([reaction("+1", &[(&ada, "ada"), (&bob, "bob")])]);
-    assert_eq!(react(&bob, &message, family).await, left);
+    let remaining = json!([reaction("+1", &[(&ada, "ada"), (&bob, "bob")])]);
+    assert_eq!(react(&bob, &message, family).await, remaining);
     assert_eq!(react(&ada, &message, "+1").await, json!([reaction("+1", &[(&bob, "bob")])]));
     assert_eq!(react(&bob, &message, "+1").await, json!([]));
     assert_eq!(bob.history(&room).await.unwrap()[0]["reactions"], json!([]));
 
-    // Who comes back sees them as they are now; what is edited keeps them.
+    // A resuming client receives the current reactions; an edited message keeps its reactions.
     let position = watching.join(&room).await.unwrap();
     react(&ada, &message, "+1").await;
     ada.put(&path_of(&message), json!({ "content": "edited" })).await.unwrap().data().unwrap();
     assert_eq!(ada.history(&room).await.unwrap()[0]["reactions"], first);
-    let mut late = following(&bob, &room).await;
-    late.join_since(&room, &position).await.unwrap();
-    let missed = so_far(&mut late).await;
+    let mut resumed = following(&bob, &room).await;
+    resumed.join_since(&room, &position).await.unwrap();
+    let missed = so_far(&mut resumed).await;
     let missed = missed.iter().find(|frame| frame["type"] == "server:reaction_update");
     assert_eq!(missed.map(|frame| &frame["reactions"]), Some(&first));
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_keeps_messages_in_sight() {
+async fn members_pin_messages_and_the_author_or_an_admin_unpins_them() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let cyd = scene.person("cyd").await;
@@ -81,26 +81,34 @@ async fn a_room_keeps_messages_in_sight() {
 
     let pinned = bob.post(&pin(&first), json!({})).await.unwrap().data().unwrap();
     assert_eq!((&pinned["messageId"], &pinned["pinnedById"]), (&first["id"], &json!(bob.user_id())));
-    let told = next(&mut watching, "server:message_pinned").await;
-    assert_eq!((&told["messageId"], &told["pinnedById"]), (&first["id"], &json!(bob.user_id())));
-    assert_eq!(told["pinnedAt"], pinned["pinnedAt"]);
-    let again = cyd.post(&pin(&first), json!({})).await.unwrap().data().unwrap();
-    assert_eq!(again["pinnedById"], bob.user_id(), "it is pinned already");
+    let frame = next(&mut watching, "server:message_pinned").await;
+    assert_eq!((&frame["messageId"], &frame["pinnedById"]), (&first["id"], &json!(bob.user_id())));
+    assert_eq!(frame["pinnedAt"], pinned["pinnedAt"]);
+    let repeated = cyd.post(&pin(&first), json!({})).await.unwrap().data().unwrap();
+    assert_eq!(repeated["pinnedById"], bob.user_id(), "a second pin keeps the first author");
     ada.post(&pin(&second), json!({})).await.unwrap().data().unwrap();
     let listed = cyd.get(&pins).await.unwrap().data().unwrap();
-    let shown: Vec<&Value> =
+    let contents: Vec<&Value> =
         listed.as_array().unwrap().iter().map(|pin| &pin["message"]["content"]).collect();
-    assert_eq!(shown, ["second", "first"], "the newest pin first");
+    assert_eq!(contents, ["second", "first"], "the newest pin first");
 
     assert_refused(&cyd.delete(&pin(&first)).await.unwrap(), 403);
-    assert_eq!(bob.delete(&pin(&first)).await.unwrap().body, json!({ "ok": true }), "whoever pinned it");
-    let told = next(&mut watching, "server:message_unpinned").await;
-    assert_eq!((&told["roomId"], &told["messageId"]), (&json!(room), &first["id"]));
+    assert_eq!(
+        bob.delete(&pin(&first)).await.unwrap().body,
+        json!({ "ok": true }),
+        "the author of the pin may unpin"
+    );
+    let frame = next(&mut watching, "server:message_unpinned").await;
+    assert_eq!((&frame["roomId"], &frame["messageId"]), (&json!(room), &first["id"]));
     assert_refused(&bob.delete(&pin(&first)).await.unwrap(), 404);
     cyd.post(&pin(&first), json!({})).await.unwrap().data().unwrap();
-    assert_eq!(ada.delete(&pin(&first)).await.unwrap().status, 200, "an admin of the room");
+    assert_eq!(ada.delete(&pin(&first)).await.unwrap().status, 200, "an admin of the room may unpin");
     bob.delete(&path_of(&second)).await.unwrap();
-    assert_eq!(cyd.get(&pins).await.unwrap().data().unwrap(), json!([]), "what is deleted is not pinned");
+    assert_eq!(
+        cyd.get(&pins).await.unwrap().data().unwrap(),
+        json!([]),
+        "deleting a message removes its pin"
+    );
 
     for n in 0..100 {
         let message = ada.post_message(&room, &format!("{n}")).await.unwrap();
@@ -112,23 +120,23 @@ async fn a_room_keeps_messages_in_sight() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bookmarks_are_one_s_own_and_paged_newest_first() {
+async fn bookmarks_are_private_and_paged_newest_first() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = ada.make_room("a room", &[&bob]).await.unwrap();
     let mut ids = Vec::new();
-    // Personal: told to the other devices of the same person, whether they joined the room or not.
+    // Bookmark changes are sent to the user's other devices, whether or not they joined the room.
     let mut other_device = parlor_testkit::agentim::Client::connect(&ada).await.unwrap();
     let mut watching = following(&bob, &room).await;
     for n in 0..5 {
         let message = bob.post_message(&room, &format!("m{n}")).await.unwrap();
         let body = json!({ "messageId": message["id"] });
-        let made = ada.post("/api/bookmarks", body.clone()).await.unwrap();
-        assert_eq!((made.status.as_u16(), &made.body["data"]["message"]), (201, &message));
-        let again = ada.post("/api/bookmarks", body).await.unwrap();
-        assert_eq!((again.status.as_u16(), again.data().unwrap()), (200, made.data().unwrap()));
-        let told = next(&mut other_device, "server:bookmark_update").await;
-        assert_eq!((&told["messageId"], &told["bookmarked"]), (&message["id"], &json!(true)));
+        let created = ada.post("/api/bookmarks", body.clone()).await.unwrap();
+        assert_eq!((created.status.as_u16(), &created.body["data"]["message"]), (201, &message));
+        let repeated = ada.post("/api/bookmarks", body).await.unwrap();
+        assert_eq!((repeated.status.as_u16(), repeated.data().unwrap()), (200, created.data().unwrap()));
+        let frame = next(&mut other_device, "server:bookmark_update").await;
+        assert_eq!((&frame["messageId"], &frame["bookmarked"]), (&message["id"], &json!(true)));
         ids.insert(0, message["id"].clone());
     }
     let (mut seen, mut cursor) = (Vec::new(), String::new());
@@ -144,16 +152,16 @@ async fn bookmarks_are_one_s_own_and_paged_newest_first() {
         bob.get("/api/bookmarks").await.unwrap().data().unwrap(),
         json!({ "items": [], "hasMore": false })
     );
-    let gone = format!("/api/bookmarks/{}", ids[0].as_str().unwrap());
-    assert_refused(&bob.delete(&gone).await.unwrap(), 404);
-    assert_eq!(ada.delete(&gone).await.unwrap().body, json!({ "ok": true }));
+    let bookmark_path = format!("/api/bookmarks/{}", ids[0].as_str().unwrap());
+    assert_refused(&bob.delete(&bookmark_path).await.unwrap(), 404);
+    assert_eq!(ada.delete(&bookmark_path).await.unwrap().body, json!({ "ok": true }));
     assert_eq!(next(&mut other_device, "server:bookmark_update").await["bookmarked"], false);
-    assert_refused(&ada.delete(&gone).await.unwrap(), 404);
+    assert_refused(&ada.delete(&bookmark_path).await.unwrap(), 404);
     bob.delete(&format!("/api/messages/{}", ids[1].as_str().unwrap())).await.unwrap();
-    let left = ada.get("/api/bookmarks").await.unwrap().data().unwrap();
-    assert_eq!(left["items"].as_array().unwrap().len(), 3, "{left}");
-    let heard = so_far(&mut watching).await;
-    assert!(heard.iter().all(|frame| frame["type"] != "server:bookmark_update"), "{heard:?}");
+    let remaining = ada.get("/api/bookmarks").await.unwrap().data().unwrap();
+    assert_eq!(remaining["items"].as_array().unwrap().len(), 3, "{remaining}");
+    let frames = so_far(&mut watching).await;
+    assert!(frames.iter().all(|frame| frame["type"] != "server:bookmark_update"), "{frames:?}");
     for query in ["cursor=x", "cursor=2024-01-01T00:00:00Z", "limit=x"] {
         assert_refused(&ada.get(&format!("/api/bookmarks?{query}")).await.unwrap(), 400);
     }

@@ -1,4 +1,4 @@
-//! Unread, read, edited, deleted.
+//! Messages over REST: unread counts, read receipts, edits with their history, and deletion.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::rest::RestClient;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contains};
 
-async fn unread(person: &RestClient, room: &str) -> Value {
-    person.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
+async fn unread(user: &RestClient, room: &str) -> Value {
+    user.get("/api/messages/recent").await.unwrap().data().unwrap()[room]["unread"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unread_counts_what_others_said_since_one_last_looked() {
+async fn unread_counts_messages_of_other_users_since_the_last_read() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (first, second) = (
@@ -22,14 +22,14 @@ async fn unread_counts_what_others_said_since_one_last_looked() {
     scene.admin.post_message(&first, "before she came").await.unwrap();
     let body = json!({ "memberId": ada.user_id(), "memberType": "user" });
     assert_eq!(scene.admin.post(&format!("/api/rooms/{first}/members"), body).await.unwrap().status, 201);
-    assert_eq!(unread(&ada, &first).await, 0, "what was said before is history");
+    assert_eq!(unread(&ada, &first).await, 0, "messages from before joining do not count as unread");
     for n in 0..3 {
         scene.admin.post_message(&first, &format!("news {n}")).await.unwrap();
         scene.admin.post_message(&second, &format!("news {n}")).await.unwrap();
     }
     ada.post_message(&first, "my own").await.unwrap();
     assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(3), json!(3)));
-    assert_eq!(unread(&scene.admin, &first).await, 1, "each counts the others'");
+    assert_eq!(unread(&scene.admin, &first).await, 1, "only messages of other users count");
     let recent = ada.get("/api/messages/recent").await.unwrap().data().unwrap();
     let entry = &recent[&first];
     assert_eq!((&entry["content"], &entry["senderName"]), (&json!("my own"), &json!("ada")));
@@ -43,20 +43,21 @@ async fn unread_counts_what_others_said_since_one_last_looked() {
     assert_eq!((&receipt["userId"], &receipt["roomId"]), (&json!(ada.user_id()), &json!(first)));
     assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(0), json!(3)));
     let members = scene.admin.get(&format!("/api/rooms/{first}/members")).await.unwrap().data().unwrap();
-    let hers = members.as_array().unwrap().iter().find(|member| member["memberId"] == ada.user_id()).unwrap();
-    assert!(hers["lastReadAt"].is_string(), "{hers}");
+    let member =
+        members.as_array().unwrap().iter().find(|member| member["memberId"] == ada.user_id()).unwrap();
+    assert!(member["lastReadAt"].is_string(), "{member}");
 
     scene.admin.post_message(&first, "more").await.unwrap();
     assert_eq!(ada.post("/api/messages/mark-all-read", json!({})).await.unwrap().status, 200);
     assert_eq!((unread(&ada, &first).await, unread(&ada, &second).await), (json!(0), json!(0)));
-    let gone = scene.admin.post_message(&second, "soon deleted").await.unwrap();
+    let deleted = scene.admin.post_message(&second, "soon deleted").await.unwrap();
     assert_eq!(unread(&ada, &second).await, 1);
-    scene.admin.delete(&format!("/api/messages/{}", gone["id"].as_str().unwrap())).await.unwrap();
-    assert_eq!(unread(&ada, &second).await, 0, "what is gone is not unread");
+    scene.admin.delete(&format!("/api/messages/{}", deleted["id"].as_str().unwrap())).await.unwrap();
+    assert_eq!(unread(&ada, &second).await, 0, "a deleted message does not count as unread");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_keeps_what_was_said_before_for_those_in_the_room() {
+async fn members_can_read_the_earlier_versions_of_an_edited_message() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
@@ -72,8 +73,8 @@ async fn an_edit_keeps_what_was_said_before_for_those_in_the_room() {
             (&json!(text), &message["id"], &message["seq"])
         );
         assert!(edited["updatedAt"].is_string() && edited["editedAt"].is_string(), "{edited}");
-        let told = watching.wait_for_type("server:message_edited").await.unwrap();
-        assert_eq!(told["message"]["content"], text);
+        let frame = watching.wait_for_type("server:message_edited").await.unwrap();
+        assert_eq!(frame["message"]["content"], text);
     }
     let history = bob.get(&format!("{path}/history")).await.unwrap().data().unwrap();
     let before: Vec<&str> =
@@ -92,7 +93,7 @@ async fn an_edit_keeps_what_was_said_before_for_those_in_the_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
+async fn a_deleted_text_is_in_no_response_no_row_and_no_free_page_of_the_database() {
     let mut scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let room = scene.admin.make_room("a room", &[&ada, &bob]).await.unwrap();
@@ -107,8 +108,8 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
     let position = watching.join_since(&room, "now").await.unwrap().position;
     assert_refused(&bob.delete(&path).await.unwrap(), 403);
     assert_eq!(ada.delete(&path).await.unwrap().body, json!({ "ok": true }));
-    let told = watching.wait_for_type("server:message_deleted").await.unwrap();
-    assert_eq!((&told["messageId"], &told["roomId"]), (&json!(id), &json!(room)));
+    let frame = watching.wait_for_type("server:message_deleted").await.unwrap();
+    assert_eq!((&frame["messageId"], &frame["roomId"]), (&json!(id), &json!(room)));
 
     let history = bob.history(&room).await.unwrap();
     assert_eq!(history.len(), 1, "{history:?}");
@@ -121,16 +122,16 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
     assert_eq!(unread(&bob, &room).await, 1);
     let reply = json!({ "content": "to whom?", "replyToId": id });
     assert_refused(&bob.post(&messages, reply).await.unwrap(), 400);
-    // A retry of what was deleted is recognised, and brings neither the text back nor a second message.
+    // A retry of a deleted message is recognised: it neither restores the text nor creates a second message.
     let retried = ada.post(&messages, body).await.unwrap();
     assert_eq!((retried.status.as_u16(), &retried.body["data"]["deleted"]), (200, &json!(true)));
     let (epoch, _) = position.split_once('-').unwrap();
-    let mut late = Client::connect(&bob).await.unwrap();
-    let joined = late.join_since(&room, &format!("{epoch}-0")).await.unwrap();
+    let mut resumed = Client::connect(&bob).await.unwrap();
+    let joined = resumed.join_since(&room, &format!("{epoch}-0")).await.unwrap();
     assert!(!format!("{joined:?}").contains("canary"), "{joined:?}");
 
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
-    // An index keeps its words in tables of its own, which are looked at as all others.
+    // A full-text index stores its terms in shadow tables, which are checked like all other tables.
     let tables =
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'";
     let mut names = database.prepare(tables).unwrap();
@@ -143,11 +144,11 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
         while let Some(row) = rows.next().unwrap() {
             for column in 0..columns {
                 let value = row.get::<_, rusqlite::types::Value>(column).unwrap();
-                let told = match &value {
+                let text = match &value {
                     rusqlite::types::Value::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                     other => format!("{other:?}"),
                 };
-                assert!(!told.contains("canary"), "{table}: {told}");
+                assert!(!text.contains("canary"), "{table}: {text}");
             }
         }
     }
@@ -156,12 +157,12 @@ async fn a_deleted_text_is_in_no_answer_in_no_row_and_not_between_them() {
 
     scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
-    assert!(contains(&bytes, "stays"), "the end of the hub moves everything to the database");
+    assert!(contains(&bytes, "stays"), "stopping the hub checkpoints the write-ahead log into the database");
     assert!(!contains(&bytes, "canary"), "a deleted text is overwritten");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_s_admin_may_delete_what_others_said() {
+async fn a_room_admin_may_delete_messages_of_other_users() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();

@@ -1,4 +1,5 @@
-//! Finding what was said, and nothing that one may not see.
+//! `/api/messages/search`: matches, snippets, filters and paging, limited to rooms of the caller. Deleted
+//! text leaves the index and the database file.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,87 +11,109 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, assert_refused, contains, contents, make_key};
 
-async fn search(person: &RestClient, query: &[(&str, &str)]) -> RestResponse {
+async fn search(user: &RestClient, query: &[(&str, &str)]) -> RestResponse {
     let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-    person.get(&format!("/api/messages/search?{query}")).await.unwrap()
+    user.get(&format!("/api/messages/search?{query}")).await.unwrap()
 }
 
-async fn found(person: &RestClient, text: &str) -> Vec<String> {
-    let answer = search(person, &[("q", text)]).await;
+async fn search_contents(user: &RestClient, text: &str) -> Vec<String> {
+    let answer = search(user, &[("q", text)]).await;
     assert_eq!((answer.status.as_u16(), &answer.body["partial"]), (200, &json!(false)), "{answer:?}");
     contents(answer.body["data"].as_array().unwrap())
 }
 
-/// Says so much besides that what was said so far comes into the index, and waits until it is there.
-async fn has_indexed(person: &RestClient, data: &Path) {
-    let room = person.make_room("hay", &[]).await.unwrap();
-    let mut client = Client::connect(person).await.unwrap();
+/// Posts 1000 messages, which makes the hub index all earlier messages, and waits until they are indexed.
+async fn wait_until_indexed(user: &RestClient, data: &Path) {
+    let room = user.make_room("hay", &[]).await.unwrap();
+    let mut client = Client::connect(user).await.unwrap();
     for n in 0..1000 {
         client.say(&room, &format!("hay {n}"), &format!("{room} {n}")).await.unwrap();
     }
     let last = format!("{room} 999");
     client.wait_for(TEST_TIMEOUT, |frame| frame["clientMessageId"] == last.as_str()).await.unwrap();
     let database = rusqlite::Connection::open(data.join("parlor.db")).unwrap();
-    let began = Instant::now();
-    let number = |query| database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
-    while number("SELECT value FROM meta WHERE key = 'indexed'") < number("SELECT max(seq) - 999 FROM log") {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the index stays behind");
-        assert_eq!(person.health().await.unwrap(), 200);
+    let start = Instant::now();
+    let query_number = |query| database.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
+    while query_number("SELECT value FROM meta WHERE key = 'indexed'")
+        < query_number("SELECT max(seq) - 999 FROM log")
+    {
+        assert!(start.elapsed() < TEST_TIMEOUT, "the index does not catch up");
+        assert_eq!(user.health().await.unwrap(), 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_is_found_with_a_snippet_and_where_to_mark_it() {
+async fn search_returns_a_snippet_with_highlights_and_applies_filters() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let answer = search(&ada, &[("q", "anything")]).await;
-    assert_eq!(answer.body, json!({ "ok": true, "data": [], "partial": false }), "without any room too");
+    assert_eq!(
+        answer.body,
+        json!({ "ok": true, "data": [], "partial": false }),
+        "a user without rooms gets an empty result"
+    );
 
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
-    let said = ada.post_message(&room, "🎉 The Café opens, <b>today</b>").await.unwrap();
+    let message = ada.post_message(&room, "🎉 The Café opens, <b>today</b>").await.unwrap();
     scene.admin.post_message(&room, "which cafe?").await.unwrap();
     let answer = search(&ada, &[("q", "cafe today")]).await;
     let hit = &answer.body["data"][0];
-    assert_eq!((&hit["id"], &hit["content"], &hit["roomId"]), (&said["id"], &said["content"], &json!(room)));
+    assert_eq!(
+        (&hit["id"], &hit["content"], &hit["roomId"]),
+        (&message["id"], &message["content"], &json!(room))
+    );
     assert_eq!(hit["snippet"], "🎉 The Café opens, <b>today</b>");
     assert_eq!(hit["highlights"], json!([{ "start": 7, "end": 11 }, { "start": 22, "end": 27 }]));
     assert_eq!(answer.body["data"].as_array().unwrap().len(), 1);
-    assert_eq!(found(&ada, "caf").await.len(), 2);
+    assert_eq!(search_contents(&ada, "caf").await.len(), 2);
 
     let (_, key) = make_key(&ada, &["read"]).await;
-    assert_eq!(found(&ada.with_token(&key), "\"opens today\"").await, [] as [String; 0]);
-    assert_eq!(found(&ada.with_token(&key), "\"b today b\"").await.len(), 1);
-    let (_, blind) = make_key(&ada, &["write"]).await;
-    assert_refused(&search(&ada.with_token(&blind), &[("q", "cafe")]).await, 403);
+    assert_eq!(search_contents(&ada.with_token(&key), "\"opens today\"").await, [] as [String; 0]);
+    assert_eq!(search_contents(&ada.with_token(&key), "\"b today b\"").await.len(), 1);
+    let (_, write_key) = make_key(&ada, &["write"]).await;
+    assert_refused(&search(&ada.with_token(&write_key), &[("q", "cafe")]).await, 403);
     assert_refused(&search(&RestClient::outsider(scene.url()), &[("q", "cafe")]).await, 401);
 
-    let narrow = async |name: &str, value: &str| {
+    let count_with_filter = async |name: &str, value: &str| {
         let answer = search(&ada, &[("q", "cafe"), (name, value)]).await;
         contents(answer.body["data"].as_array().unwrap_or_else(|| panic!("{name}={value}: {answer:?}"))).len()
     };
-    assert_eq!(narrow("roomId", &room).await, 2);
-    assert_eq!(narrow("senderId", ada.user_id()).await, 1);
-    assert_eq!((narrow("senderType", "user").await, narrow("senderType", "agent").await), (2, 0));
-    assert_eq!((narrow("type", "text").await, narrow("type", "agent_response").await), (2, 0));
-    let at = said["createdAt"].as_str().unwrap();
-    assert_eq!((narrow("dateTo", at).await, narrow("dateFrom", at).await), (1, 2));
-    let day = &at[..10];
-    assert_eq!((narrow("dateFrom", day).await, narrow("dateFrom", "2999-01-01").await), (2, 0));
-    assert_eq!(narrow("dateTo", "2999-12-31T00:00:00+02:00").await, 2);
+    assert_eq!(count_with_filter("roomId", &room).await, 2);
+    assert_eq!(count_with_filter("senderId", ada.user_id()).await, 1);
     assert_eq!(
-        (narrow("limit", "1").await, narrow("limit", "0").await, narrow("limit", "9999").await),
+        (count_with_filter("senderType", "user").await, count_with_filter("senderType", "agent").await),
+        (2, 0)
+    );
+    assert_eq!(
+        (count_with_filter("type", "text").await, count_with_filter("type", "agent_response").await),
+        (2, 0)
+    );
+    let at = message["createdAt"].as_str().unwrap();
+    assert_eq!((count_with_filter("dateTo", at).await, count_with_filter("dateFrom", at).await), (1, 2));
+    let date = &at[..10];
+    assert_eq!(
+        (count_with_filter("dateFrom", date).await, count_with_filter("dateFrom", "2999-01-01").await),
+        (2, 0)
+    );
+    assert_eq!(count_with_filter("dateTo", "2999-12-31T00:00:00+02:00").await, 2);
+    assert_eq!(
+        (
+            count_with_filter("limit", "1").await,
+            count_with_filter("limit", "0").await,
+            count_with_filter("limit", "9999").await
+        ),
         (1, 1, 2)
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_search_is_refused_in_a_sentence() {
+async fn an_invalid_search_is_refused_with_a_readable_error() {
     let scene = Scene::start().await;
     let foreign = scene.admin.make_room("foreign", &[]).await.unwrap();
     let ada = scene.person("ada").await;
-    let long = "x".repeat(501);
-    let many = "a b ".repeat(40);
-    for text in ["", "a", "  ", "\"\"", "\"open", "-without", "!?", "*", "a* b", &long, &many] {
+    let too_long = "x".repeat(501);
+    let too_many_terms = "a b ".repeat(40);
+    for text in ["", "a", "  ", "\"\"", "\"open", "-without", "!?", "*", "a* b", &too_long, &too_many_terms] {
         let answer = search(&ada, &[("q", text)]).await;
         assert_refused(&answer, 400);
         assert_eq!(answer.body["fields"][0]["field"], "q", "{text:?}: {answer:?}");
@@ -116,7 +139,8 @@ async fn a_bad_search_is_refused_in_a_sentence() {
         assert_refused(&answer, status);
         assert!(!answer.body["error"].as_str().unwrap().is_empty(), "{name}={value}");
     }
-    // The index has a language of its own, which nobody speaks from outside.
+    // The query language of the full-text index (FTS5) is not exposed: its operators are plain text or
+    // refused.
     for text in [
         "about:r*",
         "words : x",
@@ -134,7 +158,7 @@ async fn a_bad_search_is_refused_in_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_go_on_where_the_last_one_ended() {
+async fn search_pages_continue_at_the_cursor_despite_new_messages() {
     let scene = Scene::start().await;
     let room = scene.admin.make_room("a room", &[]).await.unwrap();
     for n in 0..7 {
@@ -155,7 +179,7 @@ async fn pages_go_on_where_the_last_one_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_word_of_a_foreign_room_is_never_found() {
+async fn search_never_returns_messages_of_foreign_rooms() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
     let common = scene.admin.make_room("common", &[&ada, &bob]).await.unwrap();
@@ -165,69 +189,74 @@ async fn a_word_of_a_foreign_room_is_never_found() {
     ada.post_message(&common, "good morning").await.unwrap();
     for indexed in [false, true] {
         if indexed {
-            has_indexed(&scene.admin, scene.data()).await;
+            wait_until_indexed(&scene.admin, scene.data()).await;
         }
         assert_eq!(
-            (found(&ada, "canary").await, found(&bob, "cana").await),
+            (search_contents(&ada, "canary").await, search_contents(&bob, "cana").await),
             (vec![canary.into()], vec![canary.into()])
         );
         for text in ["canary", "can", "\"canary sings\"", "sings dawn", "morning -canary", "canary* morning"]
         {
             let answer = search(&scene.admin, &[("q", text)]).await;
             let expected: &[&str] = if text.starts_with("morning") { &["good morning"] } else { &[] };
-            assert_eq!(contents(answer.body["data"].as_array().unwrap()), expected, "a site admin, {text}");
+            assert_eq!(
+                contents(answer.body["data"].as_array().unwrap()),
+                expected,
+                "search of a site admin for {text}"
+            );
             assert!(!answer.body.to_string().contains("canary"), "{answer:?}");
             assert_eq!(answer.body.get("nextCursor"), None, "{answer:?}");
         }
     }
-    // Whoever is removed finds nothing of it from that moment on, and whoever comes finds all of it.
+    // A removed member finds nothing of the room at once; a new member finds its whole history.
     let members = format!("/api/rooms/{secret}/members");
     ada.delete(&format!("{members}/{}", bob.user_id())).await.unwrap().data().unwrap();
-    assert_eq!(found(&bob, "canary").await, [] as [String; 0]);
+    assert_eq!(search_contents(&bob, "canary").await, [] as [String; 0]);
     assert_refused(&search(&bob, &[("q", "canary"), ("roomId", &secret)]).await, 404);
     ada.post(&members, json!({ "memberId": bob.user_id() })).await.unwrap().data().unwrap();
-    assert_eq!(found(&bob, "canary").await, [canary]);
+    assert_eq!(search_contents(&bob, "canary").await, [canary]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_changed_or_deleted_leaves_the_search_and_the_file_at_once() {
+async fn edited_and_deleted_text_leaves_the_search_and_the_database_file_at_once() {
     let mut scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
-    let doomed = scene.admin.make_room("doomed", &[&ada]).await.unwrap();
-    // Written in capitals, and in the index without: what lies in the file in small letters is the index.
+    let deleted_room = scene.admin.make_room("doomed", &[&ada]).await.unwrap();
+    // Messages are upper case and index terms lower case, so that both are distinguishable in the database
+    // file.
     for text in ["QXQABLAUT", "QXQBORSCHT", "QXQCHUTNEY"] {
         ada.post_message(&room, text).await.unwrap();
     }
-    ada.post_message(&doomed, "QXQDAIQUIRI").await.unwrap();
-    has_indexed(&scene.admin, scene.data()).await;
+    ada.post_message(&deleted_room, "QXQDAIQUIRI").await.unwrap();
+    wait_until_indexed(&scene.admin, scene.data()).await;
     for text in ["QXQESCARGOT", "QXQFALAFEL"] {
         ada.post_message(&room, text).await.unwrap();
     }
-    assert_eq!(found(&ada, "qxq").await.len(), 6);
-    let said = ada.history(&room).await.unwrap();
-    let path = |n: usize| format!("/api/messages/{}", said[n]["id"].as_str().unwrap());
+    assert_eq!(search_contents(&ada, "qxq").await.len(), 6);
+    let messages = ada.history(&room).await.unwrap();
+    let path = |n: usize| format!("/api/messages/{}", messages[n]["id"].as_str().unwrap());
     for n in [1, 3] {
         assert_eq!(ada.delete(&path(n)).await.unwrap().status, 200);
     }
     for n in [2, 4] {
         ada.put(&path(n), json!({ "content": format!("NOW{n}QX") })).await.unwrap().data().unwrap();
     }
-    assert_eq!(scene.admin.delete(&format!("/api/rooms/{doomed}")).await.unwrap().status, 200);
+    assert_eq!(scene.admin.delete(&format!("/api/rooms/{deleted_room}")).await.unwrap().status, 200);
     for indexed in [false, true] {
         if indexed {
-            has_indexed(&scene.admin, scene.data()).await;
+            wait_until_indexed(&scene.admin, scene.data()).await;
         }
-        assert_eq!(found(&ada, "qxq").await, ["QXQABLAUT"]);
-        assert_eq!(found(&ada, "now*").await, ["NOW4QX", "NOW2QX"]);
+        assert_eq!(search_contents(&ada, "qxq").await, ["QXQABLAUT"]);
+        assert_eq!(search_contents(&ada, "now*").await, ["NOW4QX", "NOW2QX"]);
     }
 
     scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     let bytes = std::fs::read(scene.data().join("parlor.db")).unwrap();
-    for kept in ["QXQABLAUT", "ablaut", "now2qx", "QXQCHUTNEY"] {
-        assert!(contains(&bytes, kept), "{kept} is in a row, in the index, or in the history of an edit");
+    for stored in ["QXQABLAUT", "ablaut", "now2qx", "QXQCHUTNEY"] {
+        assert!(contains(&bytes, stored), "{stored} is in a row, in the index, or in the history of an edit");
     }
-    for gone in ["BORSCHT", "DAIQUIRI", "ESCARGOT", "orscht", "hutney", "aiquiri", "scargot", "alafel"] {
-        assert!(!contains(&bytes, gone), "{gone} is overwritten");
+    for erased in ["BORSCHT", "DAIQUIRI", "ESCARGOT", "orscht", "hutney", "aiquiri", "scargot", "alafel"] {
+        assert!(!contains(&bytes, erased), "{erased} is overwritten");
     }
 }

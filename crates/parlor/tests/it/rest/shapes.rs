@@ -1,4 +1,4 @@
-//! Each endpoint once, for shape and status, and the one form of every error.
+//! Shape and status of the REST endpoints, the common form of errors, authentication, and security headers.
 
 use parlor_testkit::broker::Broker;
 use parlor_testkit::rest::{RestClient, RestResponse};
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 use crate::scene::{PASSWORD, Scene, assert_refused, bare, send_text};
 
 #[track_caller]
-fn has(value: &Value, fields: &[&str]) {
+fn assert_fields(value: &Value, fields: &[&str]) {
     for field in fields {
         assert!(value.get(field).is_some(), "no {field} in {value}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_and_rooms_look_like() {
+async fn users_and_rooms_have_the_documented_fields() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let me = ada.get("/api/users/me").await.unwrap().data().unwrap();
-    let person = ["id", "username", "displayName", "avatarUrl", "role", "createdAt", "updatedAt"];
-    has(&me, &person);
+    let user_fields = ["id", "username", "displayName", "avatarUrl", "role", "createdAt", "updatedAt"];
+    assert_fields(&me, &user_fields);
     let changed = ada.put("/api/users/me", json!({ "displayName": "Ada L." })).await.unwrap();
     assert_eq!((changed.status.as_u16(), &changed.body["data"]["displayName"]), (200, &json!("Ada L.")));
     let found = scene.admin.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
-    has(&found[0], &["id", "username", "displayName", "avatarUrl"]);
+    assert_fields(&found[0], &["id", "username", "displayName", "avatarUrl"]);
     for (query, status) in [("q=a", 400), ("q=", 400), ("", 400), ("q=%25%25", 200), ("q=nobody", 200)] {
         let answer = scene.admin.get(&format!("/api/users/search?{query}")).await.unwrap();
         assert_eq!(answer.status, status, "{query}: {answer:?}");
@@ -34,9 +34,9 @@ async fn what_people_and_rooms_look_like() {
     }
 
     let body = json!({ "name": "Salon", "memberIds": [ada.user_id()], "type": "private", "systemPrompt": "Be kind" });
-    let made = scene.admin.post("/api/rooms", body).await.unwrap();
-    assert_eq!(made.status, 201);
-    let room = made.data().unwrap();
+    let created = scene.admin.post("/api/rooms", body).await.unwrap();
+    assert_eq!(created.status, 201);
+    let room = created.data().unwrap();
     let fields = [
         "id",
         "name",
@@ -48,20 +48,23 @@ async fn what_people_and_rooms_look_like() {
         "createdAt",
         "updatedAt",
     ];
-    has(&room, &fields);
+    assert_fields(&room, &fields);
     assert_eq!(
         (&room["name"], &room["type"], &room["systemPrompt"]),
         (&json!("Salon"), &json!("private"), &json!("Be kind"))
     );
     let path = format!("/api/rooms/{}", room["id"].as_str().unwrap());
-    let shown = ada.get(&path).await.unwrap().data().unwrap();
-    assert_eq!((&shown["totalMembers"], shown["members"].as_array().unwrap().len()), (&json!(2), 2));
+    let details = ada.get(&path).await.unwrap().data().unwrap();
+    assert_eq!((&details["totalMembers"], details["members"].as_array().unwrap().len()), (&json!(2), 2));
     let listed = ada.get("/api/rooms").await.unwrap().data().unwrap();
     assert_eq!((&listed[0]["id"], &listed[0]["role"]), (&room["id"], &json!("member")));
     let members = ada.get(&format!("{path}/members?limit=1&offset=1")).await.unwrap();
     assert_eq!(members.body["pagination"], json!({ "limit": 1, "offset": 1, "total": 2 }));
     let member = &members.body["data"][0];
-    has(member, &["roomId", "memberId", "memberType", "role", "displayName", "joinedAt", "lastReadAt"]);
+    assert_fields(
+        member,
+        &["roomId", "memberId", "memberType", "role", "displayName", "joinedAt", "lastReadAt"],
+    );
     assert_eq!((&member["memberId"], &member["role"]), (&json!(ada.user_id()), &json!("member")));
     let renamed = scene.admin.put(&path, json!({ "name": " Parlour ", "systemPrompt": null })).await.unwrap();
     let renamed = renamed.data().unwrap();
@@ -72,16 +75,16 @@ async fn what_people_and_rooms_look_like() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_messages_and_agents_look_like() {
+async fn messages_and_agents_have_the_documented_fields() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let room = scene.admin.make_room("a room", &[&ada]).await.unwrap();
     let path = format!("/api/rooms/{room}/messages");
     let body = json!({ "content": "hello @ada", "clientMessageId": "c1" });
-    let made = scene.admin.post(&path, body.clone()).await.unwrap();
-    assert_eq!(made.status, 201);
-    let message = made.data().unwrap();
-    has(
+    let created = scene.admin.post(&path, body.clone()).await.unwrap();
+    assert_eq!(created.status, 201);
+    let message = created.data().unwrap();
+    assert_fields(
         &message,
         &["id", "roomId", "senderId", "senderType", "senderName", "type", "content", "createdAt", "seq"],
     );
@@ -90,23 +93,27 @@ async fn what_messages_and_agents_look_like() {
         (&json!(["ada"]), &json!([]), &json!([]))
     );
     assert_eq!((&message["clientMessageId"], &message["senderType"]), (&json!("c1"), &json!("user")));
-    let again = scene.admin.post(&path, body).await.unwrap();
+    let retried = scene.admin.post(&path, body).await.unwrap();
     assert_eq!(
-        (again.status.as_u16(), &again.body["data"]["id"]),
+        (retried.status.as_u16(), &retried.body["data"]["id"]),
         (200, &message["id"]),
-        "a retry is no new message"
+        "a retry creates no second message"
     );
     let other = json!({ "content": "something else", "clientMessageId": "c1" });
     let refused = scene.admin.post(&path, other.clone()).await.unwrap();
     assert_refused(&refused, 409);
     assert_eq!(refused.body["code"], "INVALID_MESSAGE");
-    assert_eq!(ada.post(&path, other).await.unwrap().status, 201, "each sender has their own");
+    assert_eq!(
+        ada.post(&path, other).await.unwrap().status,
+        201,
+        "client message ids are scoped to their sender"
+    );
 
     let reply = json!({ "content": "hello back", "replyToId": message["id"] });
     assert_eq!(ada.post(&path, reply).await.unwrap().data().unwrap()["replyToId"], message["id"]);
-    let elsewhere = scene.admin.make_room("another", &[]).await.unwrap();
+    let other_room = scene.admin.make_room("another", &[]).await.unwrap();
     let foreign = json!({ "content": "hello", "replyToId": message["id"] });
-    let refused = scene.admin.post(&format!("/api/rooms/{elsewhere}/messages"), foreign).await.unwrap();
+    let refused = scene.admin.post(&format!("/api/rooms/{other_room}/messages"), foreign).await.unwrap();
     assert_refused(&refused, 400);
     assert_eq!(refused.body["fields"][0]["field"], "replyToId");
     for (body, field) in [
@@ -126,24 +133,24 @@ async fn what_messages_and_agents_look_like() {
     broker.create_agent("helper", &[]).await.unwrap();
     let agents = ada.get("/api/agents").await.unwrap().data().unwrap();
     assert_eq!((&agents[0]["id"], &agents[0]["type"]), (&json!("helper"), &json!("generic")));
-    has(&agents[0], &["name", "status", "visibility", "createdAt"]);
+    assert_fields(&agents[0], &["name", "status", "visibility", "createdAt"]);
     assert_eq!(
         scene.admin.get("/api/agents").await.unwrap().data().unwrap(),
         json!([]),
-        "each sees their own"
+        "the list contains only the caller's agents"
     );
     assert_eq!(ada.get("/api/agents/shared").await.unwrap().data().unwrap(), json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_and_the_page_are_for_everyone_and_the_rest_is_for_the_signed_in() {
+async fn only_health_and_the_web_page_are_available_without_a_sign_in() {
     let scene = Scene::start().await;
-    let outsider = RestClient::outsider(scene.url());
-    let health = outsider.get("/api/health").await.unwrap();
+    let anonymous = RestClient::outsider(scene.url());
+    let health = anonymous.get("/api/health").await.unwrap();
     assert_eq!((health.status.as_u16(), &health.body["ok"]), (200, &json!(true)));
-    has(&health.body, &["status", "timestamp", "version", "checks"]);
+    assert_fields(&health.body, &["status", "timestamp", "version", "checks"]);
     assert!(health.headers.contains_key("x-request-id"));
-    assert_eq!(outsider.get("/").await.unwrap().status, 200);
+    assert_eq!(anonymous.get("/").await.unwrap().status, 200);
     for (method, path) in [
         (Method::GET, "/api/users/me"),
         (Method::PUT, "/api/users/me"),
@@ -194,14 +201,14 @@ async fn health_and_the_page_are_for_everyone_and_the_rest_is_for_the_signed_in(
         (Method::DELETE, "/api/auth/sessions/x"),
         (Method::POST, "/api/auth/logout"),
     ] {
-        let answer = RestResponse::of(outsider.request(method.clone(), path)).await.unwrap();
+        let answer = RestResponse::of(anonymous.request(method.clone(), path)).await.unwrap();
         assert_eq!(answer.status, 401, "{method} {path}: {answer:?}");
         assert_refused(&answer, 401);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_exist_is_404_and_the_wrong_method_405_in_json() {
+async fn unknown_paths_return_404_and_wrong_methods_405_in_json() {
     let scene = Scene::start().await;
     for path in [
         "/api",
@@ -243,10 +250,10 @@ async fn what_does_not_exist_is_404_and_the_wrong_method_405_in_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_tell_browsers_to_be_careful() {
+async fn responses_carry_security_headers() {
     let scene = Scene::start().await;
-    // The page holds nothing of anybody, and is asked about each time.
-    for (path, kept) in [
+    // The web page contains no user data: it may be cached, but is revalidated each time.
+    for (path, cache_control) in [
         ("/api/health", "no-store"),
         ("/api/users/me", "no-store"),
         ("/api/nothing", "no-store"),
@@ -257,7 +264,7 @@ async fn answers_tell_browsers_to_be_careful() {
             ("x-content-type-options", "nosniff"),
             ("x-frame-options", "DENY"),
             ("referrer-policy", "no-referrer"),
-            ("cache-control", kept),
+            ("cache-control", cache_control),
         ] {
             assert_eq!(answer.headers[name], value, "{path}");
         }
@@ -269,21 +276,21 @@ async fn answers_tell_browsers_to_be_careful() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_content_type_is_not_asked_for_and_the_scheme_is_bearer() {
+async fn no_content_type_is_required_and_only_bearer_tokens_are_accepted() {
     let scene = Scene::start().await;
     let answer = send_text(&scene.admin, Method::POST, "/api/rooms", r#"{"name":"by curl -d"}"#).await;
     assert_eq!(answer.status, 201);
-    let outsider = RestClient::outsider(scene.url());
+    let anonymous = RestClient::outsider(scene.url());
     for value in
         [format!("Basic {}", scene.admin.token()), scene.admin.token().to_owned(), "Bearer".to_owned()]
     {
-        let request = outsider.request(Method::GET, "/api/users/me").header("authorization", &value);
+        let request = anonymous.request(Method::GET, "/api/users/me").header("authorization", &value);
         assert_refused(&RestResponse::of(request).await.unwrap(), 401);
     }
-    let in_query = outsider.get(&format!("/api/users/me?token={}", scene.admin.token())).await.unwrap();
+    let in_query = anonymous.get(&format!("/api/users/me?token={}", scene.admin.token())).await.unwrap();
     assert_refused(&in_query, 401);
     let sign_in = json!({ "username": "nobody", "password": PASSWORD }).to_string();
     let request =
         format!("POST /api/auth/login HTTP/1.0\r\nContent-Length: {}\r\n\r\n{sign_in}", sign_in.len());
-    assert_eq!(bare(scene.url(), request.as_bytes()).await.status, 401, "an old client is served");
+    assert_eq!(bare(scene.url(), request.as_bytes()).await.status, 401, "HTTP/1.0 is served");
 }

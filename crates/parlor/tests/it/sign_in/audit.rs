@@ -1,4 +1,5 @@
-//! The audit log: what it tells, to whom, and what it never holds.
+//! The audit log: which actions it records, who may read it, and that it never contains secrets or message
+//! text.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ async fn entries(admin: &RestClient, query: &str) -> Vec<Value> {
     page["items"].as_array().unwrap().clone()
 }
 
-/// `actor action subject detail`, oldest first.
-fn told(entries: &[Value]) -> Vec<String> {
+/// Formats each entry as `actor action subject detail`, oldest first.
+fn format_entries(entries: &[Value]) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let line = |entry: &Value| {
         let actor = entry["actor"].get("name").unwrap_or(&entry["actor"]["kind"]);
@@ -31,7 +32,7 @@ async fn login(scene: &Scene, username: &str, password: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_life_of_an_account_can_be_read_from_it() {
+async fn every_change_of_an_account_is_recorded() {
     let scene = Scene::start().await;
     let admin = &scene.admin;
     let ada = scene.person("ada").await;
@@ -51,11 +52,11 @@ async fn the_life_of_an_account_can_be_read_from_it() {
     admin.put(&user, json!({ "password": "Given-anew-12" })).await.unwrap().data().unwrap();
     assert_eq!(admin.delete(&user).await.unwrap().status, 200);
 
-    let session = |line: &String| line.split(" session ").next().unwrap().to_owned();
-    let about: Vec<String> =
-        told(&entries(admin, "subject=ada&limit=200").await).iter().map(session).collect();
+    let without_session = |line: &String| line.split(" session ").next().unwrap().to_owned();
+    let lines: Vec<String> =
+        format_entries(&entries(admin, "subject=ada&limit=200").await).iter().map(without_session).collect();
     assert_eq!(
-        about,
+        lines,
         [
             "admin user_created ada as user".to_owned(),
             "ada signed_in ada -".to_owned(),
@@ -71,7 +72,7 @@ async fn the_life_of_an_account_can_be_read_from_it() {
             "admin user_removed ada -".to_owned(),
         ]
     );
-    let keys = told(&entries(admin, &format!("subject={key}")).await);
+    let keys = format_entries(&entries(admin, &format!("subject={key}")).await);
     assert_eq!(
         keys,
         [
@@ -79,19 +80,20 @@ async fn the_life_of_an_account_can_be_read_from_it() {
             format!("ada key_revoked a program of {id}")
         ]
     );
-    let all = admin.get("/api/audit?limit=200").await.unwrap().body.to_string();
-    assert!(!all.contains("Secret plans") && !all.contains("Countess"), "{all}");
+    let response = admin.get("/api/audit?limit=200").await.unwrap().body.to_string();
+    assert!(!response.contains("Secret plans") && !response.contains("Countess"), "{response}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invitations_settings_and_the_command_line_are_noted_with_who_and_whence() {
+async fn invitations_settings_and_cli_actions_are_recorded_with_actor_and_address() {
     let scene = Scene::start().await;
     let (_, key) = make_key(&scene.admin, &["admin", "read"]).await;
-    let program = scene.admin.with_token(&key);
-    let made = program.post("/api/invites", json!({ "note": "for Joan" })).await.unwrap().data().unwrap();
-    let body = json!({ "token": made["token"], "username": "joan", "password": PASSWORD });
+    let key_client = scene.admin.with_token(&key);
+    let invitation =
+        key_client.post("/api/invites", json!({ "note": "for Joan" })).await.unwrap().data().unwrap();
+    let body = json!({ "token": invitation["token"], "username": "joan", "password": PASSWORD });
     RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap().data().unwrap();
-    let path = format!("/api/invites/{}", made["id"].as_str().unwrap());
+    let path = format!("/api/invites/{}", invitation["id"].as_str().unwrap());
     assert_eq!(scene.admin.delete(&path).await.unwrap().status, 200);
     let changes = json!({ "hubName": "Salon", "lockoutSeconds": 60, "invitations": null });
     assert_eq!(scene.admin.post("/api/settings", changes).await.unwrap().status, 200);
@@ -103,46 +105,47 @@ async fn invitations_settings_and_the_command_line_are_noted_with_who_and_whence
         String::from_utf8(output.stdout).unwrap()
     };
     run(&["user", "remove", "joan"]).await;
-    let all = entries(&scene.admin, "").await;
-    let newest: Vec<String> = told(&all).split_off(all.len() - 6);
-    let invitation = made["id"].as_str().unwrap();
+    let recorded = entries(&scene.admin, "").await;
+    let newest: Vec<String> = format_entries(&recorded).split_off(recorded.len() - 6);
+    let invitation_id = invitation["id"].as_str().unwrap();
     assert_eq!(
         newest,
         [
             "admin invitation_created for Joan as user, 1 times".to_owned(),
-            format!("nobody user_created joan as user, by invitation {invitation}"),
+            format!("nobody user_created joan as user, by invitation {invitation_id}"),
             "joan signed_in joan -".to_owned(),
             "admin invitation_revoked for Joan -".to_owned(),
             "admin settings_changed - hubName: Salon; invitations: as started; lockoutSeconds: 60".to_owned(),
             "operator user_removed joan -".to_owned(),
         ]
     );
-    let by_key = &all[5]["actor"];
+    let by_key = &recorded[5]["actor"];
     assert_eq!((&by_key["kind"], by_key["keyId"].is_string()), (&json!("key"), true), "{by_key}");
-    assert!(all[1..6].iter().all(|entry| entry["address"] == "127.0.0.1"), "{all:?}");
-    assert!(all[0].get("address").is_none(), "the operator comes from nowhere");
+    assert!(recorded[1..6].iter().all(|entry| entry["address"] == "127.0.0.1"), "{recorded:?}");
+    assert!(recorded[0].get("address").is_none(), "an action of the operator has no remote address");
 
     let printed = run(&["audit", "--subject", "joan", "--limit", "2"]).await;
     let lines: Vec<&str> = printed.lines().collect();
-    assert!(lines[0].starts_with("WHEN") && lines.len() == 3, "{printed}");
+    assert!(lines[0].starts_with("TIME") && lines.len() == 3, "{printed}");
     assert!(lines[1].contains("operator") && lines[1].contains("user_removed  user joan"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_sign_ins_are_counted_together_and_an_unknown_name_is_not_kept() {
+async fn failed_sign_ins_share_an_entry_and_an_unknown_name_is_not_stored() {
     let scene = Scene::start().await;
     scene.person("ada").await;
-    // People type their password where the name belongs.
+    // Users sometimes type their password into the username field.
     for _ in 0..7 {
         assert_eq!(login(&scene, "Canary-in-the-wrong-field-1", PASSWORD).await, 401);
     }
     for _ in 0..7 {
         assert_eq!(login(&scene, "ada", "Wrong-guess-1").await, 401);
     }
-    // A failure is answered before it is stored, and stored before what comes after it.
+    // A failed sign-in is answered before it is stored. A later command commits after it, so this one waits
+    // for it.
     assert_eq!(scene.admin.post("/api/messages/mark-all-read", json!({})).await.unwrap().status, 200);
     let failed = entries(&scene.admin, "action=sign_in_failed").await;
-    let counts: Vec<(String, u64)> = told(&failed)
+    let counts: Vec<(String, u64)> = format_entries(&failed)
         .into_iter()
         .zip(failed.iter().rev().map(|entry| entry["count"].as_u64().unwrap()))
         .collect();
@@ -158,14 +161,14 @@ async fn failed_sign_ins_are_counted_together_and_an_unknown_name_is_not_kept() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_admins_read_it_page_by_page_and_nobody_writes_it() {
+async fn only_admins_read_the_audit_log_and_it_cannot_be_written() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&scene.admin, &["read", "write"]).await;
     assert_refused(&ada.get("/api/audit").await.unwrap(), 403);
     assert_refused(&scene.admin.with_token(&key).get("/api/audit").await.unwrap(), 403);
     assert_refused(&RestClient::outsider(scene.url()).get("/api/audit").await.unwrap(), 401);
-    let whole = entries(&scene.admin, "limit=200").await;
+    let all = entries(&scene.admin, "limit=200").await;
     let mut paged = Vec::new();
     let mut cursor = String::new();
     loop {
@@ -176,10 +179,10 @@ async fn only_admins_read_it_page_by_page_and_nobody_writes_it() {
             None => break,
         }
     }
-    assert!(whole.len() > 3 && paged == whole, "{paged:?} {whole:?}");
-    let from = whole[1]["at"].as_str().unwrap();
+    assert!(all.len() > 3 && paged == all, "{paged:?} {all:?}");
+    let from = all[1]["at"].as_str().unwrap();
     assert_eq!(entries(&scene.admin, &format!("from={from}")).await.len(), 2);
-    assert_eq!(entries(&scene.admin, &format!("to={from}&limit=200")).await.len(), whole.len() - 1);
+    assert_eq!(entries(&scene.admin, &format!("to={from}&limit=200")).await.len(), all.len() - 1);
     for (query, field) in
         [("action=party", "action"), ("cursor=x", "cursor"), ("from=yesterday", "from"), ("to=-", "to")]
     {

@@ -1,4 +1,4 @@
-//! People who make their own accounts, with an invitation.
+//! Registration with an invitation: roles, number of uses, expiry, revocation, and concurrent registrations.
 
 use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
@@ -21,71 +21,75 @@ fn token(invitation: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_makes_one_account_and_signs_it_in() {
+async fn an_invitation_creates_one_account_and_signs_it_in() {
     let scene = Scene::start().await;
-    let made = invite(&scene.admin, json!({ "note": "for Ada" })).await;
-    let link = format!("{}/register#token={}", scene.url(), token(&made));
-    assert_eq!(made["url"], link.as_str());
+    let invitation = invite(&scene.admin, json!({ "note": "for Ada" })).await;
+    let link = format!("{}/register#token={}", scene.url(), token(&invitation));
+    assert_eq!(invitation["url"], link.as_str());
     let page = reqwest::get(format!("{}/register", scene.url())).await.unwrap();
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
 
     let body = json!({
-        "invite": token(&made), "username": "ada", "password": PASSWORD, "displayName": "Ada L.", "role": "admin"
+        "invite": token(&invitation), "username": "ada", "password": PASSWORD, "displayName": "Ada L.", "role": "admin"
     });
     let answer = RestClient::outsider(scene.url()).post("/api/auth/register", body).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt=plr_"));
-    let signed = answer.data().unwrap();
-    let user = &signed["user"];
+    let session = answer.data().unwrap();
+    let user = &session["user"];
     assert_eq!((&user["username"], &user["displayName"]), (&json!("ada"), &json!("Ada L.")));
-    assert_eq!(user["role"], "user", "the role is the invitation's");
-    let ada = scene.admin.with_token(signed["accessToken"].as_str().unwrap());
+    assert_eq!(user["role"], "user", "the invitation decides the role");
+    let ada = scene.admin.with_token(session["accessToken"].as_str().unwrap());
     assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200);
 
-    let again = register(&scene, token(&made), "bob").await;
-    assert_refused(&again, 404);
+    let reused = register(&scene, token(&invitation), "bob").await;
+    assert_refused(&reused, 404);
     let listed = scene.admin.get("/api/invites").await.unwrap();
     assert_eq!(
         (&listed.body["data"][0]["usesLeft"], &listed.body["data"][0]["note"]),
         (&json!(0), &json!("for Ada"))
     );
-    assert!(!listed.body.to_string().contains(token(&made)), "shown once");
-    assert!(!contains(&bytes_in(scene.data()), token(&made)), "stored as a hash");
+    assert!(!listed.body.to_string().contains(token(&invitation)), "the token is returned only once");
+    assert!(!contains(&bytes_in(scene.data()), token(&invitation)), "the token is stored as a hash");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_gives_its_role_as_often_as_it_says() {
+async fn an_invitation_grants_its_role_for_its_number_of_uses() {
     let scene = Scene::start().await;
-    let made = invite(&scene.admin, json!({ "role": "admin", "uses": 2, "expiresIn": 60 })).await;
-    assert_eq!(register(&scene, token(&made), "ada").await.data().unwrap()["user"]["role"], "admin");
-    let taken = register(&scene, token(&made), "ADA").await;
+    let invitation = invite(&scene.admin, json!({ "role": "admin", "uses": 2, "expiresIn": 60 })).await;
+    assert_eq!(register(&scene, token(&invitation), "ada").await.data().unwrap()["user"]["role"], "admin");
+    let taken = register(&scene, token(&invitation), "ADA").await;
     assert_refused(&taken, 409);
     assert_eq!(taken.body["error"], "Username already taken");
-    assert_eq!(register(&scene, token(&made), "bob").await.status, 200, "a taken name spends nothing");
-    assert_refused(&register(&scene, token(&made), "cyd").await, 404);
+    assert_eq!(
+        register(&scene, token(&invitation), "bob").await.status,
+        200,
+        "a taken username does not use up the invitation"
+    );
+    assert_refused(&register(&scene, token(&invitation), "cyd").await, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_take_one_invitation_at_once_one_gets_an_account() {
+async fn concurrent_registrations_with_one_invitation_create_one_account() {
     let scene = Scene::start().await;
-    let made = invite(&scene.admin, json!({})).await;
+    let invitation = invite(&scene.admin, json!({})).await;
     let names: Vec<String> = (0..8).map(|n| format!("racer{n}")).collect();
-    let mut racing = tokio::task::JoinSet::new();
+    let mut registrations = tokio::task::JoinSet::new();
     for name in names {
-        let (url, token) = (scene.url().to_owned(), token(&made).to_owned());
-        racing.spawn(async move {
+        let (url, token) = (scene.url().to_owned(), token(&invitation).to_owned());
+        registrations.spawn(async move {
             let body = json!({ "token": token, "username": name, "password": PASSWORD });
             RestClient::outsider(&url).post("/api/auth/register", body).await.unwrap().status.as_u16()
         });
     }
-    let mut statuses = racing.join_all().await;
+    let mut statuses = registrations.join_all().await;
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 404, 404, 404, 404, 404, 404, 404]);
     assert_eq!(scene.admin.get("/api/users").await.unwrap().body["total"], 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_invitation_that_is_not_good_is_refused_alike() {
+async fn every_invalid_invitation_gets_the_same_refusal() {
     let scene = Scene::start().await;
     let spent = invite(&scene.admin, json!({})).await;
     assert_eq!(register(&scene, token(&spent), "ada").await.status, 200);
@@ -102,30 +106,31 @@ async fn every_invitation_that_is_not_good_is_refused_alike() {
 
     let wrong = register(&scene, "pli_wrong", "bob").await;
     assert_refused(&wrong, 404);
-    // The name is not looked at: who was not invited learns nothing about names.
+    // The username is not checked without a valid invitation, so that the response does not reveal existing
+    // names.
     assert_eq!(register(&scene, "pli_wrong", "ada").await.body, wrong.body);
-    for bad in [&spent, &revoked, &by_demoted] {
-        assert_eq!(register(&scene, token(bad), "bob").await.body, wrong.body);
+    for invalid in [&spent, &revoked, &by_demoted] {
+        assert_eq!(register(&scene, token(invalid), "bob").await.body, wrong.body);
     }
     let setup = register(&scene, scene.admin.token(), "bob").await;
-    assert_eq!(setup.body, wrong.body, "an access token is no invitation");
-    // While it is good a weak password is what is wrong, and spends nothing.
+    assert_eq!(setup.body, wrong.body, "an access token is not an invitation");
+    // With a valid invitation a weak password is reported, and does not use it up.
     let weak = json!({ "token": token(&expired), "username": "bob", "password": "weak" });
-    let outsider = RestClient::outsider(scene.url());
-    assert_eq!(outsider.post("/api/auth/register", weak.clone()).await.unwrap().status, 400);
+    let anonymous = RestClient::outsider(scene.url());
+    assert_eq!(anonymous.post("/api/auth/register", weak.clone()).await.unwrap().status, 400);
     scene.advance(std::time::Duration::from_secs(601));
-    assert_eq!(outsider.post("/api/auth/register", weak).await.unwrap().status, 404);
+    assert_eq!(anonymous.post("/api/auth/register", weak).await.unwrap().status, 404);
     assert_eq!(register(&scene, token(&expired), "bob").await.body, wrong.body);
     assert_eq!(scene.admin.get("/api/users").await.unwrap().body["total"], 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_admins_invite_and_what_they_ask_must_make_sense() {
+async fn only_admins_invite_and_their_input_is_validated() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&scene.admin, &["read", "write"]).await;
-    let made = invite(&scene.admin, json!({})).await;
-    let path = format!("/api/invites/{}", made["id"].as_str().unwrap());
+    let invitation = invite(&scene.admin, json!({})).await;
+    let path = format!("/api/invites/{}", invitation["id"].as_str().unwrap());
     for other in [&ada, &scene.admin.with_token(&key)] {
         assert_refused(&other.post("/api/invites", json!({})).await.unwrap(), 403);
         assert_refused(&other.get("/api/invites").await.unwrap(), 403);
@@ -149,9 +154,13 @@ async fn only_admins_invite_and_what_they_ask_must_make_sense() {
         assert_refused(&answer, 400);
         assert_eq!(answer.body["fields"][0]["field"], field, "{body}");
     }
-    let weak = json!({ "token": token(&made), "username": "bob", "password": "short" });
+    let weak = json!({ "token": token(&invitation), "username": "bob", "password": "short" });
     assert_refused(&RestClient::outsider(scene.url()).post("/api/auth/register", weak).await.unwrap(), 400);
-    let short = json!({ "token": token(&made), "username": "b", "password": PASSWORD });
+    let short = json!({ "token": token(&invitation), "username": "b", "password": PASSWORD });
     assert_refused(&RestClient::outsider(scene.url()).post("/api/auth/register", short).await.unwrap(), 400);
-    assert_eq!(register(&scene, token(&made), "bob").await.status, 200, "what was refused spends nothing");
+    assert_eq!(
+        register(&scene, token(&invitation), "bob").await.status,
+        200,
+        "a refused registration does not use up the invitation"
+    );
 }

@@ -1,4 +1,4 @@
-//! The people an admin keeps.
+//! User management by admins: create, list, change and delete users, and the last-admin rule.
 
 use parlor_testkit::agentim::Client;
 use serde_json::json;
@@ -6,16 +6,16 @@ use serde_json::json;
 use crate::scene::{PASSWORD, Scene, assert_refused, assert_revoked};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admin_makes_lists_changes_and_removes_people() {
+async fn an_admin_creates_lists_changes_and_deletes_users() {
     let scene = Scene::start().await;
     let body = json!({ "username": "ada", "password": PASSWORD, "displayName": "Ada L.", "role": "user" });
-    let made = scene.admin.post("/api/users", body.clone()).await.unwrap();
-    assert_eq!(made.status, 200);
-    let made = made.data().unwrap();
-    assert_eq!((&made["username"], &made["displayName"]), (&json!("ada"), &json!("Ada L.")));
-    let twice = scene.admin.post("/api/users", body).await.unwrap();
-    assert_refused(&twice, 409);
-    assert_eq!(twice.body["error"], "Username already taken");
+    let created = scene.admin.post("/api/users", body.clone()).await.unwrap();
+    assert_eq!(created.status, 200);
+    let created = created.data().unwrap();
+    assert_eq!((&created["username"], &created["displayName"]), (&json!("ada"), &json!("Ada L.")));
+    let duplicate = scene.admin.post("/api/users", body).await.unwrap();
+    assert_refused(&duplicate, 409);
+    assert_eq!(duplicate.body["error"], "Username already taken");
     let body = json!({ "username": "ADA", "password": PASSWORD });
     assert_refused(&scene.admin.post("/api/users", body).await.unwrap(), 409);
 
@@ -25,7 +25,7 @@ async fn an_admin_makes_lists_changes_and_removes_people() {
     assert_eq!((&page.body["total"], &page.body["data"][0]["username"]), (&json!(2), &json!("ada")));
     assert_eq!(page.body["data"].as_array().unwrap().len(), 1);
 
-    let path = format!("/api/users/{}", made["id"].as_str().unwrap());
+    let path = format!("/api/users/{}", created["id"].as_str().unwrap());
     let body = json!({ "displayName": "Countess", "role": "admin", "maxConnections": 3 });
     let changed = scene.admin.put(&path, body).await.unwrap().data().unwrap();
     assert_eq!((&changed["displayName"], &changed["role"]), (&json!("Countess"), &json!("admin")));
@@ -38,7 +38,7 @@ async fn an_admin_makes_lists_changes_and_removes_people() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flaws_are_named_field_by_field() {
+async fn validation_errors_name_the_field() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     for (body, field) in [
@@ -62,25 +62,25 @@ async fn flaws_are_named_field_by_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_admins_manage_people_and_a_demotion_holds_at_once() {
+async fn only_admins_manage_users_and_a_demotion_applies_at_once() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let bob = scene.person("bob").await;
-    let path = format!("/api/users/{}", bob.user_id());
-    let own = format!("/api/users/{}", ada.user_id());
-    for raised in [json!({ "role": "admin" }), json!({ "password": "Taken-over-13" })] {
-        assert_refused(&ada.put(&own, raised.clone()).await.unwrap(), 403);
-        assert_refused(&ada.put(&path, raised).await.unwrap(), 403);
+    let path_of_bob = format!("/api/users/{}", bob.user_id());
+    let path_of_ada = format!("/api/users/{}", ada.user_id());
+    for change in [json!({ "role": "admin" }), json!({ "password": "Taken-over-13" })] {
+        assert_refused(&ada.put(&path_of_ada, change.clone()).await.unwrap(), 403);
+        assert_refused(&ada.put(&path_of_bob, change).await.unwrap(), 403);
     }
     assert_refused(&ada.get("/api/users").await.unwrap(), 403);
-    assert_refused(&ada.delete(&path).await.unwrap(), 403);
-    // Neither may one raise oneself by the way of the profile.
+    assert_refused(&ada.delete(&path_of_bob).await.unwrap(), 403);
+    // A user cannot change their own role through the profile.
     let body = json!({ "displayName": "Ada", "role": "admin" });
     assert_eq!(ada.put("/api/users/me", body).await.unwrap().data().unwrap()["role"], "user");
 
-    scene.admin.put(&own, json!({ "role": "admin" })).await.unwrap().data().unwrap();
+    scene.admin.put(&path_of_ada, json!({ "role": "admin" })).await.unwrap().data().unwrap();
     assert_eq!(ada.get("/api/users").await.unwrap().status, 200);
-    scene.admin.put(&own, json!({ "role": "user" })).await.unwrap().data().unwrap();
+    scene.admin.put(&path_of_ada, json!({ "role": "user" })).await.unwrap().data().unwrap();
     assert_refused(&ada.get("/api/users").await.unwrap(), 403);
 }
 
@@ -95,14 +95,14 @@ async fn the_last_admin_must_remain() {
     let ada = scene.person("ada").await;
     let other = format!("/api/users/{}", ada.user_id());
     scene.admin.put(&other, json!({ "role": "admin" })).await.unwrap().data().unwrap();
-    // Two admins who remove each other at once leave one.
-    let (one, two) = tokio::join!(scene.admin.delete(&other), ada.delete(&path));
-    let statuses = [one.unwrap().status.as_u16(), two.unwrap().status.as_u16()];
+    // When two admins delete each other concurrently, one of them remains.
+    let (first, second) = tokio::join!(scene.admin.delete(&other), ada.delete(&path));
+    let statuses = [first.unwrap().status.as_u16(), second.unwrap().status.as_u16()];
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_s_own_limit_of_connections_overrides_the_hub_s() {
+async fn the_connection_limit_of_a_user_overrides_the_limit_of_the_hub() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LIMITS", "on").env("PARLOR_MAX_WS_CONNECTIONS_PER_USER", "1")
     })
@@ -119,13 +119,13 @@ async fn a_person_s_own_limit_of_connections_overrides_the_hub_s() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn removing_a_person_ends_their_sockets_and_frees_the_name() {
+async fn deleting_a_user_closes_their_sockets_and_frees_the_name() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let mut client = Client::connect(&ada).await.unwrap();
     assert_eq!(scene.admin.delete(&format!("/api/users/{}", ada.user_id())).await.unwrap().status, 200);
     assert_revoked(&mut client).await;
-    let again = scene.person("ada").await;
-    assert_ne!(again.user_id(), ada.user_id());
+    let recreated = scene.person("ada").await;
+    assert_ne!(recreated.user_id(), ada.user_id());
     assert_refused(&ada.get("/api/users/me").await.unwrap(), 401);
 }

@@ -1,4 +1,4 @@
-//! What people say and show of themselves.
+//! The caller's own profile: display name, avatar, and linked OAuth accounts.
 
 use parlor_testkit::rest::form;
 use serde_json::json;
@@ -6,32 +6,32 @@ use serde_json::json;
 use crate::scene::{Scene, assert_refused, make_key};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_change_their_name_and_picture_and_nothing_else() {
+async fn users_change_their_display_name_and_avatar_and_nothing_else() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let bob = scene.person("bob").await;
     let png = b"\x89PNG\r\n\x1a\n and the rest";
-    let sent = ada.send_form("/api/upload/avatar", form(&[("file", "me.png", png)])).await.unwrap();
-    let picture = sent.data().unwrap()["avatarUrl"].clone();
-    let body = json!({ "displayName": "Ada L.", "avatarUrl": picture });
+    let uploaded = ada.send_form("/api/upload/avatar", form(&[("file", "me.png", png)])).await.unwrap();
+    let avatar = uploaded.data().unwrap()["avatarUrl"].clone();
+    let body = json!({ "displayName": "Ada L.", "avatarUrl": avatar });
     assert_refused(&bob.put("/api/users/me", body.clone()).await.unwrap(), 400);
     let changed = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
     assert_eq!((&changed["displayName"], &changed["role"]), (&json!("Ada L."), &json!("user")));
     let me = ada.get("/api/users/me").await.unwrap().data().unwrap();
-    assert_eq!((&me["avatarUrl"], &me["totpEnabled"]), (&picture, &json!(false)));
-    let seen = bob.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
-    assert_eq!(seen[0]["avatarUrl"], picture);
+    assert_eq!((&me["avatarUrl"], &me["totpEnabled"]), (&avatar, &json!(false)));
+    let found = bob.get("/api/users/search?q=ada").await.unwrap().data().unwrap();
+    assert_eq!(found[0]["avatarUrl"], avatar);
 
     let renamed = ada.put("/api/users/me", json!({ "displayName": "Ada" })).await.unwrap().data().unwrap();
-    assert_eq!(renamed["avatarUrl"], picture, "absent leaves it");
+    assert_eq!(renamed["avatarUrl"], avatar, "an absent field is unchanged");
     let body = json!({ "avatarUrl": null, "role": "admin", "username": "root" });
-    let bare = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
-    assert_eq!((&bare["avatarUrl"], &bare["displayName"]), (&json!(null), &json!("Ada")));
-    assert_eq!((&bare["role"], &bare["username"]), (&json!("user"), &json!("ada")));
+    let cleared = ada.put("/api/users/me", body).await.unwrap().data().unwrap();
+    assert_eq!((&cleared["avatarUrl"], &cleared["displayName"]), (&json!(null), &json!("Ada")));
+    assert_eq!((&cleared["role"], &cleared["username"]), (&json!("user"), &json!("ada")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_is_one_that_was_sent_to_this_hub() {
+async fn an_avatar_must_be_an_upload_on_this_hub() {
     let scene = Scene::start().await;
     let long = format!("/uploads/{}", "x".repeat(200));
     for url in [
@@ -54,15 +54,15 @@ async fn a_picture_is_one_that_was_sent_to_this_hub() {
         assert_eq!(answer.body["fields"][0]["field"], "avatarUrl", "{url}");
     }
     let me = scene.admin.get("/api/users/me").await.unwrap().data().unwrap();
-    assert_eq!(me["avatarUrl"], json!(null), "nothing was changed");
+    assert_eq!(me["avatarUrl"], json!(null), "the avatar is unchanged");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_has_an_account_elsewhere() {
+async fn the_list_of_oauth_accounts_is_empty() {
     let scene = Scene::start().await;
     let accounts = scene.admin.get("/api/users/me/oauth-accounts").await.unwrap();
     assert_eq!(accounts.body, json!({ "ok": true, "data": [] }));
     let (_, key) = make_key(&scene.admin, &["write"]).await;
-    let blind = scene.admin.with_token(&key);
-    assert_refused(&blind.get("/api/users/me/oauth-accounts").await.unwrap(), 403);
+    let key_client = scene.admin.with_token(&key);
+    assert_refused(&key_client.get("/api/users/me/oauth-accounts").await.unwrap(), 403);
 }

@@ -1,4 +1,4 @@
-//! A second factor: turning it on, signing in with it, losing it.
+//! The second factor (TOTP): set-up, sign-in with codes or backup codes, lockout, and removal.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,46 +9,48 @@ use sha1::Sha1;
 
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, make_key};
 
-/// A device that makes codes: the standard, written down once more.
+/// TOTP authenticator, implemented from RFC 6238 independently of the hub.
 pub struct Device {
     secret: Vec<u8>,
-    /// The half minute in which it was made. Codes count from there, so that no code changes during a test.
-    made_in: i64,
+    /// 30-second time step in which the device was created. Codes are relative to it, so that none changes
+    /// during a test.
+    creation_step: i64,
 }
 
 impl Device {
     pub fn new(secret: &str) -> Self {
-        let value = |c: u8| b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|own| *own == c).unwrap();
+        let value = |c: u8| b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".iter().position(|digit| *digit == c).unwrap();
         let bits: String = secret.bytes().map(|c| format!("{:05b}", value(c))).collect();
         let bytes = bits.as_bytes().chunks_exact(8);
-        let number = |byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap();
-        let made_in = UNIX_EPOCH.elapsed().unwrap().as_secs() as i64 / 30;
-        Self { secret: bytes.map(number).collect(), made_in }
+        let parse_byte = |byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap();
+        let creation_step = UNIX_EPOCH.elapsed().unwrap().as_secs() as i64 / 30;
+        Self { secret: bytes.map(parse_byte).collect(), creation_step }
     }
 
-    /// The code so many half minutes after it was made. One ahead is good, and stays so for a minute.
+    /// Code of the time step `ahead` steps after the creation of the device. Step 1 is valid for at least a
+    /// minute, because the hub accepts adjacent steps.
     pub fn code(&self, ahead: i64) -> String {
-        let step = self.made_in + ahead;
+        let step = self.creation_step + ahead;
         let mac = Hmac::<Sha1>::new_from_slice(&self.secret).unwrap().chain_update(step.to_be_bytes());
         let mac = mac.finalize().into_bytes();
-        let at = usize::from(mac[19] % 16);
-        let number = u32::from_be_bytes(mac[at..at + 4].try_into().unwrap()) % (1 << 31);
+        let offset = usize::from(mac[19] % 16);
+        let number = u32::from_be_bytes(mac[offset..offset + 4].try_into().unwrap()) % (1 << 31);
         format!("{:06}", number % 1_000_000)
     }
 
-    /// A code of this secret, but not of this time.
+    /// A code of this secret that is not valid near the current time.
     pub fn wrong_code(&self) -> String {
         let near = [-2, -1, 0, 1, 2, 3, 4].map(|ahead| self.code(ahead));
         (100..).map(|ahead| self.code(ahead)).find(|code| !near.contains(code)).unwrap()
     }
 }
 
-/// Turns it on; gives the device and the codes on paper.
-pub async fn turn_on(person: &RestClient) -> (Device, Vec<String>) {
-    let offered = person.post("/api/auth/setup-totp", json!({})).await.unwrap().data().unwrap();
+/// Enables the second factor; returns the device and the backup codes.
+pub async fn turn_on(user: &RestClient) -> (Device, Vec<String>) {
+    let offered = user.post("/api/auth/setup-totp", json!({})).await.unwrap().data().unwrap();
     let device = Device::new(offered["secret"].as_str().unwrap());
     let body = json!({ "code": device.code(0) });
-    let codes = person.post("/api/auth/verify-totp-setup", body).await.unwrap().data().unwrap();
+    let codes = user.post("/api/auth/verify-totp-setup", body).await.unwrap().data().unwrap();
     let codes = codes["backupCodes"].as_array().unwrap().iter();
     (device, codes.map(|code| code.as_str().unwrap().to_owned()).collect())
 }
@@ -59,11 +61,11 @@ async fn login(scene: &Scene, username: &str, password: &str) -> RestResponse {
 }
 
 pub async fn challenge(scene: &Scene, username: &str) -> String {
-    let asked = login(scene, username, PASSWORD).await;
-    assert_eq!(asked.status, 200, "{asked:?}");
-    assert!(asked.headers.get("set-cookie").is_none(), "{asked:?}");
-    let data = asked.data().unwrap();
-    assert_eq!(data.as_object().unwrap().len(), 2, "nothing but the question: {data}");
+    let response = login(scene, username, PASSWORD).await;
+    assert_eq!(response.status, 200, "{response:?}");
+    assert!(response.headers.get("set-cookie").is_none(), "{response:?}");
+    let data = response.data().unwrap();
+    assert_eq!(data.as_object().unwrap().len(), 2, "the response contains only the challenge: {data}");
     assert_eq!(data["totpRequired"], true);
     data["totpToken"].as_str().unwrap().to_owned()
 }
@@ -74,7 +76,7 @@ async fn verify(scene: &Scene, token: &str, code: &str) -> RestResponse {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_second_factor_a_password_only_gets_a_question() {
+async fn with_a_second_factor_a_password_yields_only_a_challenge() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let offered = ada.post("/api/auth/setup-totp", json!({})).await.unwrap().data().unwrap();
@@ -83,7 +85,7 @@ async fn with_a_second_factor_a_password_only_gets_a_question() {
     assert_eq!(
         login(&scene, "ada", PASSWORD).await.data().unwrap()["user"]["totpEnabled"],
         false,
-        "offered only"
+        "the set-up is not confirmed yet"
     );
     let device = Device::new(secret);
     let wrong = json!({ "code": device.wrong_code() });
@@ -94,35 +96,43 @@ async fn with_a_second_factor_a_password_only_gets_a_question() {
     assert_refused(&ada.post("/api/auth/setup-totp", json!({})).await.unwrap(), 409);
 
     let token = challenge(&scene, "ada").await;
-    let signed = verify(&scene, &token, &device.code(1)).await;
-    assert_eq!(signed.status, 200, "{signed:?}");
-    assert!(signed.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt=plr_"));
-    let signed = signed.data().unwrap();
-    assert_eq!((&signed["user"]["username"], &signed["user"]["totpEnabled"]), (&json!("ada"), &json!(true)));
-    let again = ada.with_token(signed["accessToken"].as_str().unwrap());
-    assert_eq!(again.get("/api/users/me").await.unwrap().status, 200);
+    let session = verify(&scene, &token, &device.code(1)).await;
+    assert_eq!(session.status, 200, "{session:?}");
+    assert!(session.headers["set-cookie"].to_str().unwrap().starts_with("parlor_rt=plr_"));
+    let session = session.data().unwrap();
+    assert_eq!(
+        (&session["user"]["username"], &session["user"]["totpEnabled"]),
+        (&json!("ada"), &json!(true))
+    );
+    let signed_in = ada.with_token(session["accessToken"].as_str().unwrap());
+    assert_eq!(signed_in.get("/api/users/me").await.unwrap().status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_good_once_also_for_many_at_once() {
+async fn a_code_is_accepted_once_even_for_concurrent_requests() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (device, codes) = turn_on(&ada).await;
     let token = challenge(&scene, "ada").await;
-    // The code that turned it on is spent.
+    // The code that confirmed the set-up is used up.
     assert_refused(&verify(&scene, &token, &device.code(0)).await, 401);
     let code = device.code(1);
-    let (one, other) = tokio::join!(verify(&scene, &token, &code), verify(&scene, &token, &code));
-    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    let (first, second) = tokio::join!(verify(&scene, &token, &code), verify(&scene, &token, &code));
+    let mut statuses = [first.status.as_u16(), second.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 401]);
-    let paper = &codes[3];
-    let (one, other) = tokio::join!(verify(&scene, &token, paper), verify(&scene, &token, paper));
-    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    let backup_code = &codes[3];
+    let (first, second) =
+        tokio::join!(verify(&scene, &token, backup_code), verify(&scene, &token, backup_code));
+    let mut statuses = [first.status.as_u16(), second.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 401]);
-    let shouted = codes[4].to_uppercase().replace('-', " ");
-    assert_eq!(verify(&scene, &token, &shouted).await.status, 200, "however it is typed");
+    let reformatted = codes[4].to_uppercase().replace('-', " ");
+    assert_eq!(
+        verify(&scene, &token, &reformatted).await.status,
+        200,
+        "case and separators of a backup code do not matter"
+    );
     assert_refused(&verify(&scene, &token, "not-a-code-of-ours").await, 401);
     assert_refused(&verify(&scene, &token, "").await, 401);
 }
@@ -138,7 +148,7 @@ async fn wrong_codes_lock_the_account_and_look_like_wrong_passwords() {
         assert_eq!(verify(&scene, &token, &device.wrong_code()).await.body, wrong_password.body);
     }
     let right = verify(&scene, &token, &device.code(1)).await;
-    assert_eq!((right.status.as_u16(), &right.body), (401, &wrong_password.body), "locked");
+    assert_eq!((right.status.as_u16(), &right.body), (401, &wrong_password.body), "the account is locked");
     assert_refused(&verify(&scene, &token, &codes[0]).await, 401);
     assert_refused(&login(&scene, "ada", PASSWORD).await, 401);
     let users = scene.admin.get("/api/users").await.unwrap().data().unwrap();
@@ -146,14 +156,18 @@ async fn wrong_codes_lock_the_account_and_look_like_wrong_passwords() {
     let path = format!("/api/users/{}", ada.user_id());
     scene.admin.put(&path, json!({ "password": "Given-anew-12" })).await.unwrap().data().unwrap();
     assert_refused(&verify(&scene, &token, &codes[0]).await, 401);
-    let asked = login(&scene, "ada", "Given-anew-12").await.data().unwrap();
-    assert_eq!(asked["totpRequired"], true, "a new password leaves the second factor");
-    let token = asked["totpToken"].as_str().unwrap();
-    assert_eq!(verify(&scene, token, &codes[0]).await.status, 200, "what was refused spent nothing");
+    let challenge = login(&scene, "ada", "Given-anew-12").await.data().unwrap();
+    assert_eq!(challenge["totpRequired"], true, "a new password does not disable the second factor");
+    let token = challenge["totpToken"].as_str().unwrap();
+    assert_eq!(
+        verify(&scene, token, &codes[0]).await.status,
+        200,
+        "a refused attempt does not use up the code"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_turned_off_with_the_password_and_its_codes_are_gone() {
+async fn disabling_needs_the_password_and_invalidates_the_codes() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     assert_refused(&ada.post("/api/auth/disable-totp", json!({ "password": PASSWORD })).await.unwrap(), 404);
@@ -162,27 +176,27 @@ async fn it_is_turned_off_with_the_password_and_its_codes_are_gone() {
     let token = challenge(&scene, "ada").await;
     let wrong = json!({ "password": "Wrong-guess-1" });
     assert_refused(&ada.post("/api/auth/disable-totp", wrong).await.unwrap(), 401);
-    let off = ada.post("/api/auth/disable-totp", json!({ "password": PASSWORD })).await.unwrap();
-    assert_eq!(off.body, json!({ "ok": true }));
+    let disabled = ada.post("/api/auth/disable-totp", json!({ "password": PASSWORD })).await.unwrap();
+    assert_eq!(disabled.body, json!({ "ok": true }));
     assert!(login(&scene, "ada", PASSWORD).await.data().unwrap()["accessToken"].is_string());
     assert_refused(&verify(&scene, &token, &codes[0]).await, 401);
-    let (_, newer) = turn_on(&ada).await;
+    let (_, new_codes) = turn_on(&ada).await;
     let token = challenge(&scene, "ada").await;
     assert_refused(&verify(&scene, &token, &codes[0]).await, 401);
-    assert_eq!(verify(&scene, &token, &newer[0]).await.status, 200);
+    assert_eq!(verify(&scene, &token, &new_codes[0]).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_go_on_without_it_and_cannot_touch_it() {
+async fn keys_work_without_the_second_factor_and_cannot_change_it() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (_, key) = make_key(&ada, &["read", "write", "admin"]).await;
-    let program = ada.with_token(&key);
-    assert_refused(&program.post("/api/auth/setup-totp", json!({})).await.unwrap(), 403);
+    let key_client = ada.with_token(&key);
+    assert_refused(&key_client.post("/api/auth/setup-totp", json!({})).await.unwrap(), 403);
     turn_on(&ada).await;
-    assert_eq!(program.get("/api/users/me").await.unwrap().status, 200);
+    assert_eq!(key_client.get("/api/users/me").await.unwrap().status, 200);
     let body = json!({ "password": PASSWORD });
-    assert_refused(&program.post("/api/auth/disable-totp", body).await.unwrap(), 403);
+    assert_refused(&key_client.post("/api/auth/disable-totp", body).await.unwrap(), 403);
     for path in ["setup-totp", "verify-totp-setup", "disable-totp"] {
         let body = json!({ "code": "123456", "password": PASSWORD });
         let path = format!("/api/auth/{path}");
@@ -191,7 +205,7 @@ async fn keys_go_on_without_it_and_cannot_touch_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_line_helps_who_lost_the_device_and_a_restart_forgets_nothing() {
+async fn used_codes_survive_a_restart_and_the_cli_disables_the_second_factor() {
     let mut scene = Scene::start().await;
     let ada = scene.person("ada").await;
     let (_, codes) = turn_on(&ada).await;
@@ -207,11 +221,11 @@ async fn the_command_line_helps_who_lost_the_device_and_a_restart_forgets_nothin
         command.args(["admin", "user", "disable-second-factor", name, "--data"]).arg(scene.data());
         tokio::time::timeout(Duration::from_secs(20), command.output()).await.unwrap().unwrap()
     };
-    let done = disable("ada").await;
-    assert_eq!(String::from_utf8_lossy(&done.stdout), "ada signs in with the password alone.\n");
-    let signed: Value = login(&scene, "ada", PASSWORD).await.data().unwrap();
-    assert_eq!(signed["user"]["totpEnabled"], false);
-    let twice = disable("ada").await;
-    assert!(!twice.status.success());
-    assert!(String::from_utf8_lossy(&twice.stderr).contains("Second factor not found"), "{twice:?}");
+    let output = disable("ada").await;
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Disabled the second factor of ada.\n");
+    let session: Value = login(&scene, "ada", PASSWORD).await.data().unwrap();
+    assert_eq!(session["user"]["totpEnabled"], false);
+    let repeated = disable("ada").await;
+    assert!(!repeated.status.success());
+    assert!(String::from_utf8_lossy(&repeated.stderr).contains("Second factor not found"), "{repeated:?}");
 }

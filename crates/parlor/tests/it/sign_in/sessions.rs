@@ -1,4 +1,5 @@
-//! Passwords, tokens and their renewal, the cookie, sessions, lockout.
+//! Sign-in with a password, access and refresh tokens, the refresh cookie, the list of sign-ins, lockout, and
+//! password rules.
 
 use parlor_testkit::agentim::Client;
 use parlor_testkit::rest::{RestClient, RestResponse};
@@ -24,7 +25,7 @@ fn text<'a>(answer: &'a RestResponse, pointer: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signing_in_gives_a_person_two_tokens_and_a_cookie() {
+async fn signing_in_returns_two_tokens_and_a_cookie() {
     let scene = Scene::start().await;
     scene.person("ada").await;
     let answer = login(&scene, "ada", PASSWORD).await;
@@ -43,7 +44,7 @@ async fn signing_in_gives_a_person_two_tokens_and_a_cookie() {
     );
     let ada = RestClient::outsider(scene.url()).with_token(text(&answer, "/data/accessToken"));
     assert_eq!(ada.get("/api/users/me").await.unwrap().data().unwrap()["username"], "ada");
-    assert_eq!(login(&scene, "ADA", PASSWORD).await.status, 200, "names are one name in any case");
+    assert_eq!(login(&scene, "ADA", PASSWORD).await.status, 200, "usernames are case-insensitive");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +56,7 @@ async fn behind_https_the_cookie_is_secure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_is_exchanged_once_and_again_and_again() {
+async fn a_refresh_token_is_rotated_with_every_refresh() {
     let scene = Scene::start().await;
     scene.person("ada").await;
     let mut token = text(&login(&scene, "ada", PASSWORD).await, "/data/refreshToken").to_owned();
@@ -71,74 +72,79 @@ async fn a_refresh_token_is_exchanged_once_and_again_and_again() {
         seen.push(token.clone());
     }
     assert_refused(&refresh(&scene, "plr_unknown").await, 401);
-    let nothing = RestClient::outsider(scene.url()).request(Method::POST, "/api/auth/refresh");
-    let nothing = RestResponse::of(nothing).await.unwrap();
-    assert_refused(&nothing, 401);
-    assert_eq!(nothing.body["error"], "Refresh token required");
+    let without_token = RestClient::outsider(scene.url()).request(Method::POST, "/api/auth/refresh");
+    let without_token = RestResponse::of(without_token).await.unwrap();
+    assert_refused(&without_token, 401);
+    assert_eq!(without_token.body["error"], "Refresh token required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_refresh_token_shown_again_ends_the_whole_family_and_its_sockets() {
+async fn reusing_an_old_refresh_token_revokes_its_family_and_closes_its_sockets() {
     let scene = Scene::start().await;
-    let elsewhere = scene.person("ada").await;
+    let other_device = scene.person("ada").await;
     let first = login(&scene, "ada", PASSWORD).await;
-    let stolen = text(&first, "/data/refreshToken").to_owned();
-    let second = refresh(&scene, &stolen).await;
+    let reused = text(&first, "/data/refreshToken").to_owned();
+    let second = refresh(&scene, &reused).await;
     let third = refresh(&scene, text(&second, "/data/refreshToken")).await;
-    let ada = elsewhere.with_token(text(&third, "/data/accessToken"));
+    let ada = other_device.with_token(text(&third, "/data/accessToken"));
     let mut client = Client::connect(&ada).await.unwrap();
 
-    assert_refused(&refresh(&scene, &stolen).await, 401);
+    assert_refused(&refresh(&scene, &reused).await, 401);
     assert_revoked(&mut client).await;
     assert_refused(&refresh(&scene, text(&third, "/data/refreshToken")).await, 401);
     assert_refused(&ada.get("/api/users/me").await.unwrap(), 401);
-    assert_eq!(elsewhere.get("/api/users/me").await.unwrap().status, 200, "another device is another family");
+    assert_eq!(
+        other_device.get("/api/users/me").await.unwrap().status,
+        200,
+        "a sign-in on another device is not affected"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_loaded_twice_in_a_moment_stays_signed_in_by_either_answer() {
+async fn concurrent_refreshes_with_one_token_both_succeed() {
     let scene = Scene::start().await;
-    let signed = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
-    let token = text(&signed, "/data/refreshToken").to_owned();
-    let (one, other) = tokio::join!(refresh(&scene, &token), refresh(&scene, &token));
-    assert_eq!((one.status.as_u16(), other.status.as_u16()), (200, 200));
-    let (one, other) = (text(&one, "/data/refreshToken"), text(&other, "/data/refreshToken"));
-    assert_ne!(one, other);
-    let next = refresh(&scene, other).await;
+    let session = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
+    let token = text(&session, "/data/refreshToken").to_owned();
+    let (first, second) = tokio::join!(refresh(&scene, &token), refresh(&scene, &token));
+    assert_eq!((first.status.as_u16(), second.status.as_u16()), (200, 200));
+    let (first, second) = (text(&first, "/data/refreshToken"), text(&second, "/data/refreshToken"));
+    assert_ne!(first, second);
+    let next = refresh(&scene, second).await;
     assert_eq!(next.status, 200);
-    // Both answers are of one generation: the other one is the token just spent, and the first is older.
-    assert_eq!(refresh(&scene, one).await.status, 200);
+    // Both responses are of one generation: after `second` was exchanged, `first` is still accepted as a
+    // token of the generation just used. The original token is older, so reusing it revokes the whole family.
+    assert_eq!(refresh(&scene, first).await.status, 200);
     assert_refused(&refresh(&scene, &token).await, 401);
     assert_refused(&refresh(&scene, text(&next, "/data/refreshToken")).await, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cookie_refreshes_without_a_body_and_shows_the_page_no_token() {
+async fn the_cookie_refreshes_without_a_body_and_the_response_contains_no_refresh_token() {
     let scene = Scene::start().await;
-    let signed = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
+    let session = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
     let cookie = |answer: &RestResponse| {
         answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
     };
-    let outsider = RestClient::outsider(scene.url());
+    let anonymous = RestClient::outsider(scene.url());
     let by_cookie = async |cookie: &str| {
-        let request = outsider.request(Method::POST, "/api/auth/refresh").header("cookie", cookie);
+        let request = anonymous.request(Method::POST, "/api/auth/refresh").header("cookie", cookie);
         RestResponse::of(request.header("origin", scene.url())).await.unwrap()
     };
-    let renewed = by_cookie(&format!("theme=dark; {}", cookie(&signed))).await;
+    let renewed = by_cookie(&format!("theme=dark; {}", cookie(&session))).await;
     assert_eq!(renewed.status, 200, "{renewed:?}");
     assert!(renewed.body["data"].get("refreshToken").is_none(), "{renewed:?}");
-    assert_ne!(cookie(&renewed), cookie(&signed));
-    let admin = outsider.with_token(text(&renewed, "/data/accessToken"));
-    let out = admin.request(Method::POST, "/api/auth/logout").header("cookie", cookie(&renewed));
-    let out = RestResponse::of(out.header("origin", scene.url())).await.unwrap();
-    assert_eq!(out.status, 200);
-    let cleared = out.headers["set-cookie"].to_str().unwrap();
+    assert_ne!(cookie(&renewed), cookie(&session));
+    let admin = anonymous.with_token(text(&renewed, "/data/accessToken"));
+    let logout = admin.request(Method::POST, "/api/auth/logout").header("cookie", cookie(&renewed));
+    let logout = RestResponse::of(logout.header("origin", scene.url())).await.unwrap();
+    assert_eq!(logout.status, 200);
+    let cleared = logout.headers["set-cookie"].to_str().unwrap();
     assert!(cleared.starts_with("parlor_rt=; Max-Age=0; Path=/api/auth; HttpOnly"), "{cleared}");
     assert_refused(&by_cookie(&cookie(&renewed)).await, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_listed_and_ended_one_by_one() {
+async fn sign_ins_are_listed_and_revoked_individually() {
     let scene = Scene::start().await;
     let bob = scene.person("bob").await;
     let phone = scene.person("ada").await;
@@ -162,25 +168,25 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     assert_revoked(&mut client).await;
     assert_refused(&laptop.get("/api/users/me").await.unwrap(), 401);
     assert_refused(&phone.delete(&path).await.unwrap(), 404);
-    let left = phone.get("/api/auth/sessions").await.unwrap().data().unwrap();
-    assert_eq!(left.as_array().unwrap().len(), 1);
+    let remaining = phone.get("/api/auth/sessions").await.unwrap().data().unwrap();
+    assert_eq!(remaining.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_outlives_a_restart_and_an_end_does_too() {
+async fn sign_ins_and_sign_outs_survive_a_restart() {
     let data = tempfile::tempdir().unwrap();
     let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
     let mut hub = command.start().await.unwrap();
-    let (stays, goes) = (hub.admin().await.unwrap(), hub.admin().await.unwrap());
-    assert_eq!(goes.post("/api/auth/logout", json!({})).await.unwrap().status, 200);
+    let (signed_in, signed_out) = (hub.admin().await.unwrap(), hub.admin().await.unwrap());
+    assert_eq!(signed_out.post("/api/auth/logout", json!({})).await.unwrap().status, 200);
     hub.crash().await.unwrap();
     let hub = command.start().await.unwrap();
-    assert_eq!(stays.at(hub.url()).get("/api/users/me").await.unwrap().status, 200);
-    assert_refused(&goes.at(hub.url()).get("/api/users/me").await.unwrap(), 401);
+    assert_eq!(signed_in.at(hub.url()).get("/api/users/me").await.unwrap().status, 200);
+    assert_refused(&signed_out.at(hub.url()).get("/api/users/me").await.unwrap(), 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_wrong_passwords_lock_the_account_and_every_answer_is_the_same() {
+async fn five_wrong_passwords_lock_the_account_and_every_failure_looks_the_same() {
     let scene = Scene::start_with(|command| command.env("PARLOR_LOCKOUT_SECONDS", "2")).await;
     let ada = scene.person("ada").await;
     scene.person("bob").await;
@@ -190,33 +196,37 @@ async fn five_wrong_passwords_lock_the_account_and_every_answer_is_the_same() {
     for _ in 0..4 {
         assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.body, unknown.body);
     }
-    // A success in between starts the count anew.
+    // A successful sign-in resets the failure count.
     assert_eq!(login(&scene, "ada", PASSWORD).await.status, 200);
     for _ in 0..5 {
         assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.body, unknown.body);
     }
     let locked = login(&scene, "ada", PASSWORD).await;
-    assert_eq!((locked.status.as_u16(), &locked.body), (401, &unknown.body), "the true password too");
+    assert_eq!(
+        (locked.status.as_u16(), &locked.body),
+        (401, &unknown.body),
+        "a locked account refuses the correct password"
+    );
     let users = scene.admin.get("/api/users").await.unwrap().data().unwrap();
-    let shown = users.as_array().unwrap().iter().find(|user| user["username"] == "ada").unwrap();
-    assert_eq!(shown["locked"], true, "an admin can see it");
-    assert_eq!(login(&scene, "bob", PASSWORD).await.status, 200, "nobody else is locked");
-    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "who is signed in stays so");
+    let entry = users.as_array().unwrap().iter().find(|user| user["username"] == "ada").unwrap();
+    assert_eq!(entry["locked"], true, "admins see the lock");
+    assert_eq!(login(&scene, "bob", PASSWORD).await.status, 200, "other accounts are not locked");
+    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "existing sign-ins remain valid");
 
     let path = format!("/api/users/{}", ada.user_id());
     scene.admin.put(&path, json!({ "password": "Given-anew-12" })).await.unwrap().data().unwrap();
-    assert_eq!(login(&scene, "ada", "Given-anew-12").await.status, 200, "a new password unlocks");
+    assert_eq!(login(&scene, "ada", "Given-anew-12").await.status, 200, "a new password unlocks the account");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_ends_by_itself() {
+async fn a_lockout_expires() {
     let scene = Scene::start_with(|command| {
         command.env("PARLOR_LOCKOUT_SECONDS", "600").env("PARLOR_LOCKOUT_FAILURES", "1")
     })
     .await;
     scene.person("ada").await;
     assert_eq!(login(&scene, "ada", "Wrong-guess-1").await.status, 401);
-    // Trying again with the right password does not help until the time is over.
+    // The correct password is refused until the lockout ends.
     for _ in 0..3 {
         assert_eq!(login(&scene, "ada", PASSWORD).await.status, 401);
     }
@@ -227,7 +237,7 @@ async fn a_lock_ends_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_token_ends_by_its_time_and_a_refresh_gives_the_next() {
+async fn an_access_token_expires_after_the_configured_time() {
     let scene = Scene::start_with(|command| command.env("PARLOR_ACCESS_TOKEN_TTL", "30")).await;
     let answer = login(&scene, "admin", parlor_testkit::hub::PASSWORD).await;
     let claims = text(&answer, "/data/accessToken").split('.').nth(1).unwrap().to_owned();
@@ -238,7 +248,7 @@ async fn an_access_token_ends_by_its_time_and_a_refresh_gives_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_must_keep_the_rules_and_prove_the_old_one() {
+async fn a_new_password_must_satisfy_the_rules_and_needs_the_current_password() {
     let scene = Scene::start().await;
     let ada = scene.person("ada").await;
     for (password, rules) in [
@@ -262,11 +272,11 @@ async fn a_new_password_must_keep_the_rules_and_prove_the_old_one() {
     }
     let body = json!({ "currentPassword": "Wrong-guess-1", "newPassword": "Another-one-10" });
     assert_refused(&ada.put("/api/users/me/password", body).await.unwrap(), 401);
-    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "nothing was changed");
+    assert_eq!(ada.get("/api/users/me").await.unwrap().status, 200, "the sign-in remains valid");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_no_foreign_providers_yet() {
+async fn the_list_of_oauth_providers_is_empty() {
     let scene = Scene::start().await;
     let answer = RestClient::outsider(scene.url()).get("/api/auth/oauth/providers").await.unwrap();
     assert_eq!(answer.body, json!({ "ok": true, "data": [] }));

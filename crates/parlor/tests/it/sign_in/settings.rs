@@ -1,4 +1,4 @@
-//! What admins change while the hub runs.
+//! Settings that admins change while the hub runs (`/api/settings`, `/api/admin/settings`).
 
 use parlor_testkit::rest::RestClient;
 use serde_json::json;
@@ -7,12 +7,12 @@ use crate::scene::{PASSWORD, Scene, assert_refused, make_key};
 use crate::sign_in::second_factor::Device;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_read_settings_and_admins_change_them_for_good() {
+async fn users_read_settings_and_admins_change_them_durably() {
     let mut scene = Scene::with(&[("PARLOR_LOCKOUT_FAILURES", "7")]).await;
     let ada = scene.person("ada").await;
-    let first =
+    let initial =
         json!({ "hubName": "Parlor", "invitations": true, "lockoutFailures": 7, "lockoutSeconds": 900 });
-    assert_eq!(ada.get("/api/settings").await.unwrap().body, first);
+    assert_eq!(ada.get("/api/settings").await.unwrap().body, initial);
     assert_refused(&RestClient::outsider(scene.url()).get("/api/settings").await.unwrap(), 401);
     assert_refused(&ada.post("/api/settings", json!({ "hubName": "Mine" })).await.unwrap(), 403);
     assert_refused(&ada.get("/api/admin/settings").await.unwrap(), 403);
@@ -21,15 +21,19 @@ async fn members_read_settings_and_admins_change_them_for_good() {
 
     let changes = json!({ "hubName": "Salon", "lockoutFailures": 2 });
     let changed = scene.admin.post("/api/settings", changes).await.unwrap();
-    let second =
+    let expected =
         json!({ "hubName": "Salon", "invitations": true, "lockoutFailures": 2, "lockoutSeconds": 900 });
-    assert_eq!(changed.body, second);
+    assert_eq!(changed.body, expected);
     scene.crash_and_restart().await;
-    let kept = scene.admin.get("/api/admin/settings").await.unwrap();
-    assert_eq!(kept.body, json!({ "ok": true, "data": second }), "over what the hub was started with");
+    let after_restart = scene.admin.get("/api/admin/settings").await.unwrap();
+    assert_eq!(
+        after_restart.body,
+        json!({ "ok": true, "data": expected }),
+        "changes override the start-up settings and survive a restart"
+    );
     let body = json!({ "changes": { "lockoutFailures": null } });
-    let taken_back = scene.admin.put("/api/admin/settings", body).await.unwrap().data().unwrap();
-    assert_eq!((&taken_back["lockoutFailures"], &taken_back["hubName"]), (&json!(7), &json!("Salon")));
+    let reset = scene.admin.put("/api/admin/settings", body).await.unwrap().data().unwrap();
+    assert_eq!((&reset["lockoutFailures"], &reset["hubName"]), (&json!(7), &json!("Salon")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +64,7 @@ async fn every_setting_takes_effect_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_and_wrong_settings_are_refused_and_change_nothing() {
+async fn unknown_and_invalid_settings_are_refused_and_change_nothing() {
     let scene = Scene::start().await;
     let before = scene.admin.get("/api/settings").await.unwrap().body;
     for (body, field) in [

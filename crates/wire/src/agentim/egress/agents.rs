@@ -1,4 +1,4 @@
-//! What people are told of agents: what they say, how they are, what they ask, and what they answer through the hub.
+//! Encodes frames about agents for clients: reply chunks, status, approvals and relayed answers.
 
 use super::{encode, encode_about, text};
 use crate::time::iso;
@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The kinds of agents that AgentIM's own clients know; they throw away a frame that names another.
+/// Kinds of agents that AgentIM's clients know. They discard a frame with any other kind.
 const KINDS: [&str; 4] = ["claude-code", "codex", "gemini", "generic"];
 
-/// What AgentIM's clients are told of an agent's kind, whatever its host calls it.
+/// Maps the kind reported by a gateway to a kind that AgentIM's clients know.
 pub fn kind(given: &str) -> &'static str {
     match given {
         "claude" | "acp:claude" => "claude-code",
@@ -103,7 +103,8 @@ struct AgentFrame<'a> {
     queue_depth: u32,
 }
 
-/// The question is shown to the letter, a `null` inside it too: what people see is what would be run.
+/// Encodes a permission request. The tool input is sent unchanged, even if it contains `null`: users must see
+/// exactly the input that the agent would run.
 pub fn permission_request(approval: &Approval) -> String {
     encode(&PermissionRequest {
         kind: "server:permission_request",
@@ -138,9 +139,9 @@ pub fn permission_request_expired(approval: &Approval) -> String {
     text(json!({ "type": "server:permission_request_expired", "requestId": approval.id.as_str() }))
 }
 
-/// How a question was decided, and by whom if anybody did.
+/// Encodes the decision of an approval, with the user that decided it, if any.
 pub fn permission_resolved(approval: &Approval) -> String {
-    let (person, reason) = match &approval.decision {
+    let (decider, reason) = match &approval.decision {
         Some(Decision::Allowed { by }) => (Some(by), None),
         Some(Decision::Denied { by, reason }) => (Some(by), reason.as_deref()),
         Some(Decision::Answered { by, .. }) => (Some(by), None),
@@ -150,10 +151,10 @@ pub fn permission_resolved(approval: &Approval) -> String {
         kind: "server:permission_resolved",
         request_id: approval.id.as_str(),
         room_id: approval.room.as_str(),
-        // Nobody's answer is never a yes.
+        // Default deny: an approval without a decision is reported as denied.
         decision: approval.decision.as_ref().map_or("deny", Decision::as_str),
-        decided_by: person.map(|person| person.user.as_str()),
-        decided_by_name: person.map(|person| &*person.name),
+        decided_by: decider.map(|decider| decider.user.as_str()),
+        decided_by_name: decider.map(|decider| &*decider.name),
         reason,
     })
 }
@@ -174,8 +175,8 @@ struct PermissionResolved<'a> {
     reason: Option<&'a str>,
 }
 
-/// What was answered to somebody's question: the same object under another name. `None` for what people are told in other
-/// words.
+/// Encodes the answer to an inquiry: the gateway's object with another `type`. `None` for rewind results,
+/// which clients receive as `server:room_rewound`.
 pub(super) fn answered(answered: &InquiryAnswer) -> Option<String> {
     let InquiryAnswer { kind, by, body } = answered;
     let name = match kind {
@@ -190,32 +191,33 @@ pub(super) fn answered(answered: &InquiryAnswer) -> Option<String> {
         AnswerKind::Rewind => return None,
     };
     let mut frame: Value = serde_json::from_str(&body.0).ok()?;
-    // The one field that AgentIM's clients want to be `null`: a folder without a history has no status.
+    // AgentIM's clients require `null` in this field only: a folder without version control has no status.
     let no_status =
         frame.pointer("/response/data").is_some_and(Value::is_null) && frame["response"]["kind"] == "status";
-    leave_out_nulls(&mut frame);
+    remove_nulls(&mut frame);
     if no_status {
         frame["response"]["data"] = Value::Null;
     }
     let fields = frame.as_object_mut()?;
     fields.insert("type".into(), name.into());
-    let (who, id) = match by {
+    let (field, id) = match by {
         Answerer::Agent { agent, .. } => ("agentId", agent.as_str()),
         Answerer::Gateway(gateway) => ("gatewayId", gateway.as_str()),
     };
-    fields.insert(who.into(), id.into());
+    fields.insert(field.into(), id.into());
     Some(text(frame))
 }
 
-/// An agent as those may see it who share a room with it, with what its host answered about it.
+/// Encodes `server:agent_info`: the gateway's answer, with identity and status overwritten by the hub's
+/// values.
 fn agent_info(by: &Answerer, answer: &Payload) -> Option<String> {
     let Answerer::Agent { agent, name, kind: given_kind, status } = by else { return None };
     let mut info = match without_nulls(answer) {
         Some(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    for told_elsewhere in ["type", "agentId", "roomId", "requestId"] {
-        info.remove(told_elsewhere);
+    for envelope_field in ["type", "agentId", "roomId", "requestId"] {
+        info.remove(envelope_field);
     }
     info.insert("id".into(), agent.as_str().into());
     info.insert("name".into(), (&**name).into());
@@ -244,7 +246,8 @@ fn raw(payload: &Payload) -> Option<Box<RawValue>> {
     serde_json::from_str(&payload.0).ok()
 }
 
-/// Clients drop a frame that carries a `null`, and take no metadata but an object.
+/// Returns the payload without `null` values, or `None` if it is not an object. Clients discard a frame that
+/// contains `null` or whose metadata is not an object.
 pub fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
     if !payload.0.contains("null") {
         return raw(payload).filter(|raw| raw.get().starts_with('{'));
@@ -253,22 +256,22 @@ pub fn object_without_nulls(payload: &Payload) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&value).ok()
 }
 
-/// What passed through from outside, with what is `null` left out.
+/// Parses a relayed payload and removes all `null` values.
 pub fn without_nulls(payload: &Payload) -> Option<Value> {
     let mut value = serde_json::from_str(&payload.0).ok()?;
-    leave_out_nulls(&mut value);
+    remove_nulls(&mut value);
     Some(value)
 }
 
-fn leave_out_nulls(value: &mut Value) {
+fn remove_nulls(value: &mut Value) {
     match value {
         Value::Array(items) => {
             items.retain(|item| !item.is_null());
-            items.iter_mut().for_each(leave_out_nulls);
+            items.iter_mut().for_each(remove_nulls);
         }
         Value::Object(fields) => {
             fields.retain(|_, field| !field.is_null());
-            fields.values_mut().for_each(leave_out_nulls);
+            fields.values_mut().for_each(remove_nulls);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
@@ -287,7 +290,7 @@ mod tests {
         serde_json::from_str(frame).unwrap()
     }
 
-    fn spoken(metadata: Option<&str>, first: bool) -> Value {
+    fn chunk_frame(metadata: Option<&str>, first: bool) -> Value {
         let metadata = metadata.map(|text| Payload(text.into()));
         let signal = Signal::Chunk {
             room: RoomId::stored("r"),
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_told_as_the_protocol_has_it() {
+    fn a_chunk_is_encoded_with_its_metadata_and_position_in_the_reply() {
         let mut expected = json!({
             "type": "server:message_chunk",
             "roomId": "r",
@@ -310,28 +313,28 @@ mod tests {
             "messageId": "m",
             "chunk": { "type": "text", "content": "hi \"you\"" },
         });
-        assert_eq!(spoken(None, false), expected);
-        assert_eq!(spoken(Some("[1]"), false), expected, "only an object can be metadata");
+        assert_eq!(chunk_frame(None, false), expected);
+        assert_eq!(chunk_frame(Some("[1]"), false), expected, "only an object can be metadata");
         expected["first"] = true.into();
-        assert_eq!(spoken(None, true), expected);
+        assert_eq!(chunk_frame(None, true), expected);
         expected["chunk"]["metadata"] = json!({ "a": { "c": [1] } });
-        assert_eq!(spoken(Some(r#"{"a":{"b":null,"c":[null,1]},"d":null}"#), true), expected);
+        assert_eq!(chunk_frame(Some(r#"{"a":{"b":null,"c":[null,1]},"d":null}"#), true), expected);
     }
 
     #[test]
-    fn the_status_of_an_agent_names_a_kind_that_clients_know_and_nothing_absent() {
-        let told = |kind: &str, model: Option<&str>| {
+    fn an_agent_status_has_a_kind_that_clients_know_and_no_absent_fields() {
+        let encoded = |kind: &str, model: Option<&str>| {
             value(&status(&AgentId::stored("a"), "Coder", kind, model, AgentStatus::Busy, 2))["agent"].clone()
         };
         let expected =
             json!({ "id": "a", "name": "Coder", "type": "codex", "status": "busy", "queueDepth": 2 });
-        assert_eq!(told("codex", None), expected);
-        let odd = told("my-own", Some("opus"));
+        assert_eq!(encoded("codex", None), expected);
+        let odd = encoded("my-own", Some("opus"));
         assert_eq!((&odd["type"], &odd["model"]), (&json!("generic"), &json!("opus")));
     }
 
     #[test]
-    fn a_terminal_is_shown_and_what_clients_have_no_frame_for_is_not_told() {
+    fn terminal_data_has_a_frame_and_run_events_have_none() {
         let (room, agent) = (RoomId::stored("r"), AgentId::stored("a"));
         let signal = Signal::Terminal {
             room: room.clone(),
@@ -376,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_shown_to_the_letter_under_the_id_of_the_hub() {
+    fn a_permission_request_has_the_unchanged_input_and_the_id_of_the_hub() {
         let frame = permission_request(&approval(None));
         assert!(frame.contains(r#""toolInput":{"b":1.0, "a":null}"#), "{frame}");
         let frame = value(&frame);
@@ -390,35 +393,35 @@ mod tests {
     }
 
     #[test]
-    fn everyone_is_told_who_decided_and_nobody_is_named_who_did_not() {
+    fn a_resolved_permission_names_the_user_only_if_a_user_decided() {
         let by = Decider { user: UserId::stored("u"), name: "ann".into() };
-        let told = |decision| value(&permission_resolved(&approval(decision)));
+        let encoded = |decision| value(&permission_resolved(&approval(decision)));
         let mut expected = json!({ "type": "server:permission_resolved", "requestId": "p", "roomId": "r", "decision": "deny" });
-        assert_eq!(told(None), expected);
-        assert_eq!(told(Some(Decision::Withdrawn)), expected);
+        assert_eq!(encoded(None), expected);
+        assert_eq!(encoded(Some(Decision::Withdrawn)), expected);
         expected["decision"] = "timeout".into();
-        assert_eq!(told(Some(Decision::Expired)), expected);
+        assert_eq!(encoded(Some(Decision::Expired)), expected);
         expected["decision"] = "allow".into();
-        assert_eq!(told(Some(Decision::AllowedByRule)), expected);
+        assert_eq!(encoded(Some(Decision::AllowedByRule)), expected);
         expected["decidedBy"] = "u".into();
         expected["decidedByName"] = "ann".into();
-        assert_eq!(told(Some(Decision::Allowed { by: by.clone() })), expected);
+        assert_eq!(encoded(Some(Decision::Allowed { by: by.clone() })), expected);
         expected["decision"] = "deny".into();
         expected["reason"] = "no".into();
         let denied = Decision::Denied { by, reason: Some("no".into()) };
-        assert_eq!(told(Some(denied)), expected);
+        assert_eq!(encoded(Some(denied)), expected);
     }
 
     #[test]
-    fn an_answer_is_handed_on_under_another_name_without_nulls() {
+    fn an_answer_is_relayed_with_another_type_and_without_nulls() {
         let by = Answerer::Gateway(GatewayId::stored("g"));
-        let told = |kind, body: &str| {
+        let encoded = |kind, body: &str| {
             let answer = InquiryAnswer { kind, by: by.clone(), body: Payload(body.into()) };
             super::super::signal(&Signal::Answered(Box::new(answer))).map(|frame| value(&frame))
         };
         let body = r#"{"type":"gateway:spawn_result","requestId":"1","success":true,"error":null,"l":[null,{"x":null}]}"#;
         assert_eq!(
-            told(AnswerKind::Spawn, body),
+            encoded(AnswerKind::Spawn, body),
             Some(json!({
                 "type": "server:spawn_result",
                 "requestId": "1",
@@ -429,15 +432,15 @@ mod tests {
         );
         let body = r#"{"type":"gateway:workspace_response","requestId":"1","response":{"kind":"status","data":null,"x":null}}"#;
         assert_eq!(
-            told(AnswerKind::Workspace, body).unwrap()["response"],
+            encoded(AnswerKind::Workspace, body).unwrap()["response"],
             json!({ "kind": "status", "data": null })
         );
-        assert_eq!(told(AnswerKind::Rewind, "{}"), None);
-        assert_eq!(told(AnswerKind::Spawn, "[]"), None);
+        assert_eq!(encoded(AnswerKind::Rewind, "{}"), None);
+        assert_eq!(encoded(AnswerKind::Spawn, "[]"), None);
     }
 
     #[test]
-    fn what_a_gateway_says_of_an_agent_cannot_make_it_another() {
+    fn a_gateway_cannot_override_the_identity_of_an_agent() {
         let body = Payload(
             r#"{"type":"gateway:agent_info","agentId":"b","id":"b","name":"Admin","status":"x","model":null,"slashCommands":[]}"#.into(),
         );
@@ -453,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_that_was_rewound_says_what_is_gone() {
+    fn a_rewound_room_lists_the_removed_messages() {
         let (room, message) = (RoomId::stored("r"), MessageId::stored("m"));
         assert_eq!(
             value(&room_rewound(&room, &message, &[message.clone(), MessageId::stored("n")], "hi")),

@@ -1,4 +1,4 @@
-//! From what an agent is to do to `server:*` frames for its gateway. No frame carries `null`.
+//! Encodes `server:*` frames that the hub sends to a gateway. No frame contains `null`.
 
 use super::super::egress::{
     self as common,
@@ -23,7 +23,7 @@ pub fn authenticated() -> String {
 
 pub fn refusal(refusal: &Refusal) -> String {
     match refusal {
-        // Gateways know of no `clientMessageId`.
+        // Gateways send a `messageId`, not a `clientMessageId`.
         Refusal::Conflict { .. } => {
             common::error("INVALID_MESSAGE", "This messageId belongs to another message")
         }
@@ -35,27 +35,29 @@ pub fn not_authenticated(error: &str) -> String {
     json!({ "type": "server:gateway_auth_result", "ok": false, "error": error }).to_string()
 }
 
-/// Of each earlier message an agent is told so many bytes at most: a reply may have ten million.
-const EARLIER_BYTES: usize = 8 * 1024;
+/// Maximum bytes of each earlier message in the context of a run. Longer texts are cut; a reply may have 10
+/// MiB.
+const MAX_HISTORY_ENTRY_BYTES: usize = 8 * 1024;
 
-/// A message for an agent to answer. What was said before is only for hosts of ours.
+/// Starts a run: sends its trigger to the agent. `earlier` (messages before the trigger) is sent to Parlor
+/// gateways only.
 pub fn send_to_agent(started: &StartedRun, earlier: &[Arc<Message>]) -> String {
     let run = &started.run;
-    let came;
+    let prompt;
     let (message_id, content, sender_name, sender_type) = match &started.prompt {
         RunTrigger::Message(message) => {
             (message.id.as_str(), &*message.text, &*message.sender_name, sender_type(&message.sender))
         }
         RunTrigger::Task(task) => {
-            came = match &task.description {
+            prompt = match &task.description {
                 Some(description) => format!("{}\n\n{description}", task.title),
                 None => task.title.to_string(),
             };
-            (task.id.as_str(), &*came, "task", "system")
+            (task.id.as_str(), &*prompt, "task", "system")
         }
         RunTrigger::Arrival { name } => {
-            came = format!("{name} has joined the room.");
-            (run.id.as_str(), &*came, &**name, "system")
+            prompt = format!("{name} has joined the room.");
+            (run.id.as_str(), &*prompt, &**name, "system")
         }
     };
     encode(&SendToAgent {
@@ -93,7 +95,7 @@ struct SendToAgent<'a> {
     agent_id: &'a str,
     room_id: &'a str,
     message_id: &'a str,
-    /// For hosts of ours; others pass over it.
+    /// Used by Parlor gateways; other gateways ignore it.
     run_id: &'a str,
     content: &'a str,
     sender_name: &'a str,
@@ -117,7 +119,7 @@ struct HistoryEntry<'a> {
 
 impl<'a> HistoryEntry<'a> {
     fn of(message: &'a Message) -> Self {
-        let end = message.text.floor_char_boundary(EARLIER_BYTES);
+        let end = message.text.floor_char_boundary(MAX_HISTORY_ENTRY_BYTES);
         let (shown, rest) = message.text.split_at(end);
         Self {
             sender_id: message.sender.id(),
@@ -129,30 +131,32 @@ impl<'a> HistoryEntry<'a> {
     }
 }
 
-/// Somebody in a room, as an agent is told.
+/// A member of a room, as described to an agent.
 pub struct ContextPeer<'a> {
     pub member: &'a MemberId,
     pub name: &'a str,
     pub role: &'a str,
     pub role_description: Option<&'a str>,
-    /// If it is an agent that is known to the hub.
+    /// The agent and its status, if the member is an agent that the hub knows.
     pub agent: Option<(&'a Agent, &'a str)>,
 }
 
-/// Where an agent finds itself: the room, its prompt, and who is in it.
+/// Describes a room to an agent: name, system prompt and members.
 pub fn room_context(agent: &AgentId, room: &Room, members: &[ContextPeer]) -> String {
-    let members = members.iter().map(|one| ContextMember {
-        id: one.member.as_str(),
-        name: one.name,
-        kind: match one.member {
+    let members = members.iter().map(|peer| ContextMember {
+        id: peer.member.as_str(),
+        name: peer.name,
+        kind: match peer.member {
             MemberId::User(_) => "user",
             MemberId::Agent(_) => "agent",
         },
-        role: one.role,
-        role_description: one.role_description,
-        agent_type: one.agent.map(|(agent, _)| known_kind(&agent.host.kind)),
-        capabilities: one.agent.map(|(agent, _)| agent.host.capabilities.iter().map(AsRef::as_ref).collect()),
-        status: one.agent.map(|(_, status)| status),
+        role: peer.role,
+        role_description: peer.role_description,
+        agent_type: peer.agent.map(|(agent, _)| known_kind(&agent.host.kind)),
+        capabilities: peer
+            .agent
+            .map(|(agent, _)| agent.host.capabilities.iter().map(AsRef::as_ref).collect()),
+        status: peer.agent.map(|(_, status)| status),
     });
     encode(&RoomContext {
         kind: "server:room_context",
@@ -203,7 +207,8 @@ struct ContextMember<'a> {
     status: Option<&'a str>,
 }
 
-/// For hosts of ours: something that was said to an agent while it is at work in this turn.
+/// Injects a message into the active run `run`. `added` is the queued run of the message. For Parlor gateways
+/// only.
 pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, message: &Message) -> String {
     json!({
         "type": "server:add_to_run",
@@ -219,7 +224,8 @@ pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, me
     .to_string()
 }
 
-/// In one room, which only hosts of ours can tell apart, or everywhere.
+/// Stops an agent in one room or, if `room` is `None`, in all rooms. Only Parlor gateways support a single
+/// room.
 pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
     let mut frame = json!({ "type": "server:stop_agent", "agentId": agent.as_str() });
     if let Some(room) = room {
@@ -228,18 +234,18 @@ pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
     frame.to_string()
 }
 
-/// For hosts of ours: the end of a turn is kept, however it ended.
+/// Confirms that the end of a run is stored, whatever its outcome. For Parlor gateways only.
 pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &RunOutcome) -> String {
     let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
     json!({ "type": "server:run_ended", "agentId": agent, "roomId": room, "runId": run, "outcome": outcome.as_str() })
         .to_string()
 }
 
-/// For hosts of ours: a turn goes on, and this much of its reply was heard: so many whole parts, and so many bytes of
-/// the next.
-pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, heard: (usize, usize)) -> String {
+/// Confirms that a run is resumed. `received` is the part of its reply that the hub already has: number of
+/// complete parts, and bytes of the next part. For Parlor gateways only.
+pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, received: (usize, usize)) -> String {
     let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
-    let (parts, bytes) = heard;
+    let (parts, bytes) = received;
     json!({ "type": "server:run_resumed", "agentId": agent, "roomId": room, "runId": run, "parts": parts, "bytes": bytes })
         .to_string()
 }
@@ -248,7 +254,7 @@ pub fn remove_agent(agent: &AgentId) -> String {
     json!({ "type": "server:remove_agent", "agentId": agent.as_str() }).to_string()
 }
 
-/// What somebody asks of an agent.
+/// Relays the inquiry of the user `by` to an agent.
 pub fn inquiry(
     agent: &AgentId,
     room: Option<&RoomId>,
@@ -264,17 +270,17 @@ pub fn inquiry(
             "userId": by.as_str(),
         }),
         Inquiry::Info => json!({ "type": "server:query_agent_info" }),
-        Inquiry::Workspace(look) => {
-            let kind = match look {
+        Inquiry::Workspace(workspace_request) => {
+            let kind = match workspace_request {
                 WorkspaceRequest::Status => "status",
                 WorkspaceRequest::Tree { .. } => "tree",
                 WorkspaceRequest::File { .. } => "file",
             };
-            let mut wanted = json!({ "kind": kind });
-            if let Some(path) = look.path() {
-                wanted["path"] = path.into();
+            let mut body = json!({ "kind": kind });
+            if let Some(path) = workspace_request.path() {
+                body["path"] = path.into();
             }
-            json!({ "type": "server:request_workspace", "requestId": request, "request": wanted })
+            json!({ "type": "server:request_workspace", "requestId": request, "request": body })
         }
     };
     frame["agentId"] = agent.as_str().into();
@@ -284,15 +290,15 @@ pub fn inquiry(
     frame.to_string()
 }
 
-/// The agent is to forget what was said in a room from a message on.
+/// Requests that an agent discards `message` and all later messages of a room from its conversation.
 pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> String {
     let (agent, room, message) = (agent.as_str(), room.as_str(), message.as_str());
     json!({ "type": "server:rewind_agent", "agentId": agent, "roomId": room, "messageId": message })
         .to_string()
 }
 
-/// What its owner asks of a gateway. What is about credentials goes on as it came; under the name that the asker gave it,
-/// where it goes on with something that began under that name.
+/// Relays a request of the owner to a gateway. The body of a credential request is relayed unchanged, and
+/// keeps its own `requestId` if it has one, since it may continue an earlier request with that id.
 pub fn gateway_request(request: &str, gateway_request: &GatewayRequest) -> String {
     let (what, body) = match gateway_request {
         GatewayRequest::Spawn(spawn) => return spawn_agent(request, spawn),
@@ -333,8 +339,7 @@ fn spawn_agent(request: &str, spawn: &Spawn) -> String {
     frame.to_string()
 }
 
-/// The answer to what the gateway asked, under the name the gateway gave it.
-/// What people said to the questions of an agent, if anybody did.
+/// Sends the result of a question set to its gateway: the answers, or the status without answers.
 pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -> String {
     let mut frame = json!({
         "type": "server:question_response",
@@ -343,19 +348,20 @@ pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -
         "status": answers::status(decision),
     });
     if let Decision::Answered { by, answers } = decision {
-        let one = |answer: QuestionAnswer| {
-            let mut one = json!({ "questionIndex": answer.question_index, "selected": answer.selected });
+        let encode = |answer: QuestionAnswer| {
+            let mut encoded = json!({ "questionIndex": answer.question_index, "selected": answer.selected });
             if let Some(text) = answer.custom_text {
-                one["customText"] = text.into();
+                encoded["customText"] = text.into();
             }
-            one
+            encoded
         };
-        frame["answers"] = answers::answers(answers).into_iter().map(one).collect();
+        frame["answers"] = answers::answers(answers).into_iter().map(encode).collect();
         frame["answeredBy"] = (*by.name).into();
     }
     frame.to_string()
 }
 
+/// Sends the decision of a permission request to its gateway. `request` is the id chosen by the gateway.
 pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) -> String {
     let mut frame = json!({
         "type": "server:permission_response",

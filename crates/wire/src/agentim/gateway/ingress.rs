@@ -1,4 +1,4 @@
-//! From `gateway:*` frames to what they tell and ask. Never panics, whatever comes.
+//! Decodes `gateway:*` frames that a gateway sends to the hub. Never panics, whatever the input.
 
 use super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
 use super::run_event::RunEventBody;
@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// How many pieces one reply may come in, and how much of it: what is beyond is refused, not cut off.
-pub const MOST_CHUNKS: usize = 5000;
-/// Characters of why a turn failed: a sentence or two.
+/// Maximum number of chunks of one reply. A longer reply is rejected, not cut off.
+pub const MAX_CHUNKS: usize = 5000;
+/// Maximum characters of the reason of a failed run. A longer reason is cut off.
 const MAX_REASON_CHARS: usize = 500;
-pub const LONGEST_REPLY: usize = 10 * 1024 * 1024;
+/// Maximum bytes of one reply. A longer reply is rejected, not cut off.
+pub const MAX_REPLY_BYTES: usize = 10 * 1024 * 1024;
 
-/// What a gateway tells or asks for.
+/// Decoded frame of a gateway.
 #[derive(Debug, PartialEq)]
 pub enum GatewayMessage {
     Auth(Auth),
@@ -34,16 +35,16 @@ pub enum GatewayMessage {
         chunks: Vec<Chunk>,
         conversation: Option<Box<str>>,
         depth: Option<u32>,
-        /// Only hosts of ours say anything but complete.
+        /// Always `Complete` unless a Parlor gateway reports another outcome.
         outcome: RunOutcome,
     },
-    /// A host of ours is back and goes on with a turn: it asks how far it was heard.
+    /// A Parlor gateway reconnected and resumes a run. It asks which part of the reply the hub already has.
     Resume {
         agent: AgentId,
         room: RoomId,
         run: RunId,
     },
-    /// An agent of a host of ours has what was said to it while it was at work: `added` waits no longer.
+    /// A Parlor gateway injected a message into `run`. The queued run `added` of that message is done.
     Added {
         agent: AgentId,
         room: RoomId,
@@ -57,7 +58,7 @@ pub enum GatewayMessage {
     },
     Terminal {
         agent: AgentId,
-        /// Said by hosts that run an agent in several rooms at once.
+        /// Set by gateways that run an agent in several rooms at the same time.
         room: Option<RoomId>,
         data: Box<str>,
     },
@@ -67,9 +68,9 @@ pub enum GatewayMessage {
         result: Option<Box<str>>,
     },
     Permission(PermissionForm),
-    /// An answer to what a person asked through the hub.
+    /// Answer to an inquiry or request of a user.
     Answer(RelayedAnswer),
-    /// What only Parlor's own gateway tells: plans, questions, usage and the like.
+    /// Plans, question sets, usage and other reports. Sent by Parlor gateways only.
     RunEvent {
         agent: AgentId,
         room: Option<RoomId>,
@@ -88,7 +89,8 @@ pub struct Auth {
     pub version: Option<Box<str>>,
     pub device: Device,
     pub ephemeral: bool,
-    /// Whether it is one of ours: it can run an agent in several rooms at once, and stop it in one of them.
+    /// Whether it is a Parlor gateway, which can run an agent in several rooms at the same time and stop it
+    /// in one.
     pub by_room: bool,
 }
 
@@ -101,28 +103,29 @@ pub struct Device {
     pub node_version: Box<str>,
 }
 
-/// An agent as its gateway presents it.
+/// Registration of an agent by its gateway.
 #[derive(Debug, PartialEq)]
 pub struct AgentForm {
     pub id: AgentId,
     pub name: Box<str>,
-    /// Whatever the gateway calls it.
+    /// Kind of the agent as named by the gateway; free text.
     pub kind: Box<str>,
     pub working_directory: Option<Box<str>>,
     pub capabilities: Vec<Box<str>>,
     pub model: Option<Box<str>>,
-    /// Lists that pass through as they came.
+    /// JSON list, relayed unchanged.
     pub slash_commands: Option<Payload>,
+    /// JSON list, relayed unchanged.
     pub mcp_servers: Option<Payload>,
 }
 
-/// Where a piece of a reply belongs.
+/// Identifies the reply that a chunk or a completion belongs to.
 #[derive(Debug, PartialEq)]
 pub struct ReplyTarget {
     pub agent: AgentId,
     pub room: Option<RoomId>,
     pub message: Option<MessageId>,
-    /// In which turn, where the host is ours and says so.
+    /// Run of the reply. Set by Parlor gateways only.
     pub run: Option<RunId>,
     pub target_agent: Option<Box<str>>,
 }
@@ -146,14 +149,14 @@ pub struct PermissionForm {
     pub timeout_ms: Option<u64>,
 }
 
-/// An answer that the hub only hands on to whoever asked.
+/// Answer that the hub relays to the user that sent the request.
 #[derive(Debug, PartialEq)]
 pub struct RelayedAnswer {
     pub kind: AnswerKind,
     pub agent: Option<AgentId>,
     pub room: Option<RoomId>,
     pub request: Option<Box<str>>,
-    /// The whole frame, an object.
+    /// The whole frame, a JSON object.
     pub body: Payload,
 }
 
@@ -394,7 +397,7 @@ struct ChunkForm<'a> {
 }
 
 impl ChunkForm<'_> {
-    /// `None` for a kind nobody here knows how to show.
+    /// `None` if the kind of the chunk is unknown.
     fn read(self) -> Option<Chunk> {
         Some(Chunk {
             kind: ChunkKind::parse(&self.kind)?,
@@ -535,23 +538,23 @@ mod tests {
     use proptest::prelude::*;
 
     const LIMITS: FrameLimits =
-        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
+        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MAX_CHUNKS } };
 
-    fn told(text: &str) -> GatewayMessage {
+    fn decoded(text: &str) -> GatewayMessage {
         read(text, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {text}"))
     }
 
     #[track_caller]
-    fn misread(text: &str) {
+    fn expect_error(text: &str) {
         assert_eq!(read(text, &LIMITS), Err(FrameError::Unknown), "{text}");
     }
 
     #[test]
-    fn every_frame_the_real_gateway_sent_is_understood() {
+    fn every_recorded_frame_of_the_original_gateway_is_decoded() {
         let recorded = include_str!("../../../tests/fixtures/gateway-frames.jsonl");
         let mut kinds = std::collections::BTreeSet::new();
         for line in recorded.lines() {
-            told(line);
+            decoded(line);
             let frame: serde_json::Value = serde_json::from_str(line).unwrap();
             kinds.insert(frame["type"].as_str().unwrap().to_owned());
         }
@@ -561,32 +564,34 @@ mod tests {
     #[test]
     fn an_agent_may_be_of_any_kind() {
         let text = r#"{"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"my-own"}}"#;
-        let GatewayMessage::Register(form) = told(text) else { panic!("not a registration") };
+        let GatewayMessage::Register(form) = decoded(text) else { panic!("not a registration") };
         assert_eq!((&*form.kind, form.capabilities.len(), form.slash_commands), ("my-own", 0, None));
     }
 
     #[test]
-    fn a_piece_of_a_kind_nobody_knows_is_refused_but_does_not_spoil_the_whole() {
+    fn a_chunk_of_unknown_kind_is_rejected_alone_and_skipped_in_a_complete_reply() {
         let ids = r#""roomId":"r","agentId":"a","messageId":"m""#;
         let odd = r#"{"type":"hologram","content":"x"}"#;
-        misread(&format!(r#"{{"type":"gateway:message_chunk",{ids},"chunk":{odd}}}"#));
+        expect_error(&format!(r#"{{"type":"gateway:message_chunk",{ids},"chunk":{odd}}}"#));
         let whole = format!(
             r#"{{"type":"gateway:message_complete",{ids},"fullContent":"hi","chunks":[{odd},{{"type":"text","content":"hi"}}]}}"#
         );
-        let GatewayMessage::Complete { text, chunks, .. } = told(&whole) else { panic!("not a completion") };
+        let GatewayMessage::Complete { text, chunks, .. } = decoded(&whole) else {
+            panic!("not a completion")
+        };
         assert_eq!((text.as_deref(), chunks.len()), (Some("hi"), 1));
     }
 
     #[test]
-    fn what_is_to_be_approved_is_kept_to_the_letter() {
+    fn the_tool_input_of_a_permission_request_is_kept_unchanged() {
         let text = r#"{"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"b":1.0, "a":"x"}}"#;
-        let GatewayMessage::Permission(form) = told(text) else { panic!("not a question") };
+        let GatewayMessage::Permission(form) = decoded(text) else { panic!("not a permission request") };
         assert_eq!((&*form.input.0, form.timeout_ms), (r#"{"b":1.0, "a":"x"}"#, None));
-        misread(&text.replace(r#"{"b":1.0, "a":"x"}"#, "[]"));
+        expect_error(&text.replace(r#"{"b":1.0, "a":"x"}"#, "[]"));
     }
 
     #[test]
-    fn a_reply_may_come_in_five_thousand_pieces() {
+    fn a_reply_may_have_five_thousand_chunks() {
         let piece = r#"{"type":"text","content":"x"}"#;
         let whole = |count: usize| {
             let pieces = vec![piece; count].join(",");
@@ -594,18 +599,18 @@ mod tests {
                 r#"{{"type":"gateway:message_complete","roomId":"r","agentId":"a","messageId":"m","chunks":[{pieces}]}}"#
             )
         };
-        let GatewayMessage::Complete { chunks, .. } = told(&whole(MOST_CHUNKS)) else {
+        let GatewayMessage::Complete { chunks, .. } = decoded(&whole(MAX_CHUNKS)) else {
             panic!("not a completion")
         };
-        assert_eq!(chunks.len(), MOST_CHUNKS);
-        assert_eq!(read(&whole(MOST_CHUNKS + 1), &LIMITS), Err(FrameError::TooMany));
+        assert_eq!(chunks.len(), MAX_CHUNKS);
+        assert_eq!(read(&whole(MAX_CHUNKS + 1), &LIMITS), Err(FrameError::TooMany));
     }
 
     proptest! {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"gateway:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"gateway:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text, &LIMITS);
         }
     }

@@ -1,4 +1,4 @@
-//! `/ws/gateway`: the machines on which agents live.
+//! The gateway protocol on `/ws/gateway`: programs that host agents connect to the hub with it.
 
 pub mod egress;
 pub mod host;

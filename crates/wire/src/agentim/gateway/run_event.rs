@@ -1,21 +1,23 @@
-//! `event` of `gateway:run_event` ⇄ [`RunEvent`]: the one frame that is Parlor's own.
+//! Codec for `event` of the frame `gateway:run_event`, an extension of AgentIM by Parlor, to and from
+//! [`RunEvent`].
 //!
-//! Owns: how long its texts and lists may be. What is longer is refused, not cut off. Carries no `null`.
+//! Owns: the limits of its texts and lists. Input beyond a limit is rejected, not cut off. Output contains no
+//! `null`.
 
 use super::super::ingress::FrameError;
 use parlor_model::run_event::*;
 use parlor_model::{RunEvent, Usage};
 use serde::{Deserialize, Serialize};
 
-/// Names, titles and labels, in characters.
-const LONGEST_NAME: usize = 200;
-/// What is read in passing: a summary, a line of a tool, a path.
-const LONGEST_LINE: usize = 2_000;
-/// What is opened to be read, and a diff.
-const LONGEST_TEXT: usize = 12_000;
-const MOST_STEPS: usize = 100;
-const MOST_FILES: usize = 20;
-/// Numbers stay exact in a browser, and their sums within what a database holds.
+/// Maximum characters of names, titles and labels.
+const MAX_NAME_CHARS: usize = 200;
+/// Maximum characters of a summary, a line of tool output or a path.
+const MAX_LINE_CHARS: usize = 2_000;
+/// Maximum characters of long texts, such as a plan or a diff.
+const MAX_TEXT_CHARS: usize = 12_000;
+const MAX_STEPS: usize = 100;
+const MAX_FILES: usize = 20;
+/// Largest accepted number: exact in JavaScript, and sums of such numbers fit into a 64-bit database column.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 #[derive(Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub enum RunEventBody {
         input_tokens: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         output_tokens: Option<u64>,
-        /// Millionths of a dollar.
+        /// Cost in millionths of a US dollar.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,7 +232,7 @@ impl RunEventBody {
             Self::Plan { summary, status, items, plan_text } => RunEvent::Plan(Plan {
                 summary: line(summary)?,
                 state: known(PlanState::parse(&status))?,
-                steps: list(items, 0..=MOST_STEPS, |item| {
+                steps: list(items, 0..=MAX_STEPS, |item| {
                     Ok(PlanStep {
                         title: name(item.title)?,
                         description: item.description.map(line).transpose()?,
@@ -283,7 +285,7 @@ impl RunEventBody {
                 },
             }),
             Self::Changes { files, truncated_count } => RunEvent::Changes(ChangeReport {
-                files: list(files, 0..=MOST_FILES, |file| {
+                files: list(files, 0..=MAX_FILES, |file| {
                     Ok(ChangedFile {
                         path: line(file.path)?,
                         summary: line(file.summary)?,
@@ -332,29 +334,29 @@ impl ContextShape {
     }
 }
 
-/// What people know a thing by, and so never empty.
+/// Checks a name: not blank, and within the limit for names.
 fn name(name: Box<str>) -> Result<Box<str>, FrameError> {
-    if name.trim().is_empty() { Err(FrameError::Unknown) } else { within(name, LONGEST_NAME) }
+    if name.trim().is_empty() { Err(FrameError::Unknown) } else { limited(name, MAX_NAME_CHARS) }
 }
 
 fn line(line: Box<str>) -> Result<Box<str>, FrameError> {
-    within(line, LONGEST_LINE)
+    limited(line, MAX_LINE_CHARS)
 }
 
 fn text(text: Box<str>) -> Result<Box<str>, FrameError> {
-    within(text, LONGEST_TEXT)
+    limited(text, MAX_TEXT_CHARS)
 }
 
-fn within(text: Box<str>, longest: usize) -> Result<Box<str>, FrameError> {
-    if text.chars().nth(longest).is_some() { Err(FrameError::Unknown) } else { Ok(text) }
+fn limited(text: Box<str>, max_chars: usize) -> Result<Box<str>, FrameError> {
+    if text.chars().nth(max_chars).is_some() { Err(FrameError::Unknown) } else { Ok(text) }
 }
 
 fn number(number: u64) -> Result<u64, FrameError> {
     if number > MAX_SAFE_INTEGER { Err(FrameError::Unknown) } else { Ok(number) }
 }
 
-fn known<T>(word: Option<T>) -> Result<T, FrameError> {
-    word.ok_or(FrameError::Unknown)
+fn known<T>(value: Option<T>) -> Result<T, FrameError> {
+    value.ok_or(FrameError::Unknown)
 }
 
 fn list<T, U>(
@@ -376,7 +378,7 @@ mod tests {
         serde_json::from_str::<RunEventBody>(event).map_err(|_| FrameError::Unknown)?.read()
     }
 
-    /// Of each kind the shortest and the fullest.
+    /// Events of each kind, with the fewest and with all fields.
     const EVENTS: &[&str] = &[
         r#"{"kind":"plan","summary":"s","status":"planned","items":[]}"#,
         r##"{"kind":"plan","summary":"s","status":"executing","items":[{"title":"t","description":"d","status":"in_progress"},{"title":"u","status":"skipped"}],"planText":"# p"}"##,
@@ -399,7 +401,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_read_is_written_as_it_was() {
+    fn a_decoded_event_is_encoded_to_the_same_text() {
         for event in EVENTS {
             let read = read(event).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {event}"));
             assert_eq!(serde_json::to_string(&RunEventBody::of(&read)).unwrap(), *event);
@@ -407,13 +409,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_may_be_null_and_what_is_unknown_is_passed_over() {
-        let told = read(r#"{"kind":"task","title":"t","description":null,"colour":"red"}"#);
-        assert_eq!(told, read(r#"{"kind":"task","title":"t"}"#));
+    fn an_optional_field_may_be_null_and_unknown_fields_are_ignored() {
+        let event = read(r#"{"kind":"task","title":"t","description":null,"colour":"red"}"#);
+        assert_eq!(event, read(r#"{"kind":"task","title":"t"}"#));
     }
 
     #[test]
-    fn what_is_too_long_too_many_or_unheard_of_is_refused() {
+    fn too_long_texts_too_many_items_and_unknown_values_are_rejected() {
         let long = |count: usize| "ü".repeat(count);
         let many = |piece: &str, count: usize| vec![piece; count].join(",");
         let task = |title: &str| format!(r#"{{"kind":"task","title":"{title}"}}"#);
@@ -434,35 +436,35 @@ mod tests {
             let diff = long(count);
             format!(r#"{{"kind":"changes","files":[{{"path":"p","summary":"s","diff":"{diff}"}}]}}"#)
         };
-        for taken in [
-            task(&long(LONGEST_NAME)),
-            plan(MOST_STEPS),
-            files(MOST_FILES),
+        for accepted in [
+            task(&long(MAX_NAME_CHARS)),
+            plan(MAX_STEPS),
+            files(MAX_FILES),
             question(1, 2),
             question(4, 4),
             usage(MAX_SAFE_INTEGER),
-            diff(LONGEST_TEXT),
+            diff(MAX_TEXT_CHARS),
         ] {
-            assert!(read(&taken).is_ok(), "{taken}");
+            assert!(read(&accepted).is_ok(), "{accepted}");
         }
-        for refused in [
-            task(&long(LONGEST_NAME + 1)),
+        for rejected in [
+            task(&long(MAX_NAME_CHARS + 1)),
             task(" "),
-            plan(MOST_STEPS + 1),
-            files(MOST_FILES + 1),
+            plan(MAX_STEPS + 1),
+            files(MAX_FILES + 1),
             question(0, 2),
             question(5, 2),
             question(1, 1),
             question(1, 5),
             usage(MAX_SAFE_INTEGER + 1),
-            diff(LONGEST_TEXT + 1),
+            diff(MAX_TEXT_CHARS + 1),
             r#"{"kind":"usage"}"#.into(),
             r#"{"kind":"usage","inputTokens":-1}"#.into(),
             r#"{"kind":"status","status":"asleep"}"#.into(),
             r#"{"kind":"hologram"}"#.into(),
             r#"{"kind":"subagent","subagentId":"s","phase":"spawned"}"#.into(),
         ] {
-            assert_eq!(read(&refused), Err(FrameError::Unknown), "{refused}");
+            assert_eq!(read(&rejected), Err(FrameError::Unknown), "{rejected}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people ask of agents and of the gateways that host them.
+//! Decodes `client:*` frames with requests to agents and gateways.
 
 use super::{FrameError, parse};
 use parlor_model::{
@@ -8,7 +8,8 @@ use parlor_model::{
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// `None` for an id is text that cannot be one: it is refused like one that nothing has.
+/// Request of a user to an agent or a gateway. An id that is `None` was not valid; it is refused like an
+/// unknown id.
 #[derive(Debug, PartialEq)]
 pub enum AgentAction {
     Stop {
@@ -18,33 +19,33 @@ pub enum AgentAction {
     Decide {
         request: Option<ApprovalId>,
         allow: bool,
-        /// Also for every later question about this tool of this agent in this room.
+        /// Also create a rule that allows every later request of this agent for this tool in this room.
         always: bool,
         reason: Option<Box<str>>,
-        /// Of the input that was looked at.
+        /// Digest of the input that the user saw.
         digest: Option<InputDigest>,
     },
     Inquire {
         agent: Option<AgentId>,
-        /// `None` where none is named.
+        /// `None` if the frame names no room, `Some(None)` if its room id is not valid.
         room: Option<Option<RoomId>>,
         inquiry: Inquiry,
     },
-    /// Everything from a message on is to be undone.
+    /// Deletes a message and all later messages of the room.
     Rewind {
         room: Option<RoomId>,
         message: Option<MessageId>,
     },
-    /// Something that only the owner of a gateway may ask of it, and that the hub only hands on.
+    /// Operation on a gateway's credentials, allowed for its owner only. The hub relays it.
     Credential {
         gateway: Option<GatewayId>,
         errand: CredentialAction,
-        /// The whole frame, an object. It may hold a secret.
+        /// The whole frame, a JSON object. It may contain a secret.
         body: Payload,
     },
 }
 
-/// `None` for a frame that is not about agents.
+/// Decodes a frame; `None` if its type is not a request to an agent or a gateway.
 pub(super) fn read(kind: &str, text: &str) -> Option<Result<AgentAction, FrameError>> {
     Some(match kind {
         "client:stop_generation" => parse(text).map(|AgentInRoom { room_id, agent_id }| AgentAction::Stop {
@@ -163,29 +164,31 @@ struct WorkspaceForm<'a> {
     room_id: Cow<'a, str>,
     #[serde(borrow)]
     agent_id: Cow<'a, str>,
-    request: LookForm,
+    request: WorkspaceRequestForm,
 }
 
 #[derive(Deserialize)]
-struct LookForm {
-    kind: LookKind,
+struct WorkspaceRequestForm {
+    kind: WorkspaceRequestKind,
     path: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum LookKind {
+enum WorkspaceRequestKind {
     Status,
     Tree,
     File,
 }
 
-impl LookForm {
+impl WorkspaceRequestForm {
     fn read(self) -> Result<WorkspaceRequest, FrameError> {
         Ok(match self.kind {
-            LookKind::Status => WorkspaceRequest::Status,
-            LookKind::Tree => WorkspaceRequest::Tree { path: self.path },
-            LookKind::File => WorkspaceRequest::File { path: self.path.ok_or(FrameError::Unknown)? },
+            WorkspaceRequestKind::Status => WorkspaceRequest::Status,
+            WorkspaceRequestKind::Tree => WorkspaceRequest::Tree { path: self.path },
+            WorkspaceRequestKind::File => {
+                WorkspaceRequest::File { path: self.path.ok_or(FrameError::Unknown)? }
+            }
         })
     }
 }
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn misread(text: &str) {
+    fn expect_error(text: &str) {
         assert_eq!(read(text, &LIMITS), Err(FrameError::Unknown), "{text}");
     }
 
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_can_be_stopped_commanded_asked_and_rewound() {
+    fn stop_command_info_and_rewind_frames_are_decoded() {
         let ((room, agent), place) = (here(), r#""roomId":"r","agentId":"a/b""#);
         check(
             &format!(r#"{{"type":"client:stop_generation",{place}}}"#),
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_one_of_two_words() {
+    fn a_decision_is_allow_or_deny() {
         let text = r#"{"type":"client:permission_response","requestId":"p","decision":"allow"}"#;
         let request = Some(ApprovalId::stored("p"));
         let (always, reason, digest) = (false, None, None);
@@ -283,15 +286,15 @@ mod tests {
         assert!(
             matches!(read, Ok(ClientRequest::OfAgents(AgentAction::Decide { digest, .. })) if digest == expected)
         );
-        misread(&seen("0a"));
+        expect_error(&seen("0a"));
         for word in ["Allow", "timeout", "yes", ""] {
-            misread(&text.replace("allow", word));
+            expect_error(&text.replace("allow", word));
         }
-        misread(&text.replace(r#""allow""#, "true"));
+        expect_error(&text.replace(r#""allow""#, "true"));
     }
 
     #[test]
-    fn of_a_workspace_one_sees_its_status_its_tree_or_a_file() {
+    fn a_workspace_request_is_for_the_status_the_tree_or_a_file() {
         let look = |request: &str, expected: WorkspaceRequest| {
             let (room, agent) = here();
             check(
@@ -307,14 +310,14 @@ mod tests {
         look(r#"{"kind":"file","path":"a"}"#, WorkspaceRequest::File { path: "a".into() });
         for request in [r#"{"kind":"file"}"#, r#"{"kind":"shell","path":"ls"}"#, "{}", "null", r#""status""#]
         {
-            misread(&format!(
+            expect_error(&format!(
                 r#"{{"type":"client:request_workspace","roomId":"r","agentId":"a","request":{request}}}"#
             ));
         }
     }
 
     #[test]
-    fn what_is_for_a_gateway_is_kept_as_it_came() {
+    fn a_credential_request_keeps_the_whole_frame() {
         use CredentialAction::*;
         for (kind, errand) in [
             ("list_gateway_credentials", List),
@@ -326,7 +329,7 @@ mod tests {
             let text = format!(r#"{{"type":"client:{kind}","gatewayId":"g","agentType":"codex", "x":1.0}}"#);
             let gateway = Some(GatewayId::stored("g"));
             check(&text, AgentAction::Credential { gateway, errand, body: Payload(text.as_str().into()) });
-            misread(&format!(r#"{{"type":"client:{kind}"}}"#));
+            expect_error(&format!(r#"{{"type":"client:{kind}"}}"#));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Agents and what hosts them: bodies and answers.
+//! Bodies for agents and gateways.
 
 use crate::agentim::egress::agents::kind;
 use crate::time::iso;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct NewAgent {
-    /// What its gateway will register it as; one is made up where it is left out.
+    /// Id under which the gateway will register the agent. Default: a generated id.
     pub id: Option<Box<str>>,
     pub name: Box<str>,
     pub description: Option<Box<str>>,
@@ -35,7 +35,7 @@ pub struct AgentChanges {
     #[schema(value_type = Option<AgentVisibility>)]
     #[cfg_attr(test, ts(as = "Option<AgentVisibility>"))]
     pub visibility: Option<Box<str>>,
-    /// Ids of people, for `whitelist`.
+    /// User ids, for the visibility `whitelist`.
     pub visibility_list: Option<Vec<Box<str>>>,
 }
 
@@ -47,11 +47,11 @@ pub struct NewSpawn {
     pub agent_type: Box<str>,
     pub name: Box<str>,
     pub working_directory: Option<Box<str>>,
-    /// Which of those that the gateway keeps the agent is to use.
+    /// Credential stored by the gateway that the agent uses.
     pub credential_id: Option<Box<str>>,
 }
 
-/// The gateway was asked; what became of it comes as `server:spawn_result`.
+/// The request was sent to the gateway. The result follows in a `server:spawn_result` frame.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -59,7 +59,7 @@ pub struct Spawning {
     pub request_id: Box<str>,
 }
 
-/// Who besides its owner may know of an agent and bring it into rooms.
+/// Users other than the owner that may see an agent and add it to rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
@@ -92,7 +92,7 @@ pub struct Agent<'a> {
     /// `online`, `offline`, `busy` or `error`.
     pub status: &'a str,
     pub visibility: AgentVisibility,
-    /// Whom it is shared with by name, for its owner.
+    /// Users that the agent is shared with. Filled for the owner only.
     pub visibility_list: Vec<&'a str>,
     pub capabilities: Vec<&'a str>,
     pub connection_type: &'a str,
@@ -140,7 +140,7 @@ impl<'a> Agent<'a> {
             status: status.as_str(),
             visibility: (&agent.visibility).into(),
             visibility_list: people.iter().map(UserId::as_str).collect(),
-            capabilities: host.capabilities.iter().map(|word| &**word).collect(),
+            capabilities: host.capabilities.iter().map(|capability| &**capability).collect(),
             connection_type: "cli",
             gateway_id: host.gateway.as_ref().map(|id| id.as_str()),
             working_directory: host.working_directory.as_deref(),
@@ -157,7 +157,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// What passes through as it came, if it is a list.
+/// Returns the elements of a relayed JSON list; `None` if it is not a list.
 fn list(payload: Option<&Payload>) -> Option<Vec<&RawValue>> {
     serde_json::from_str(&payload?.0).ok()
 }

@@ -1,4 +1,4 @@
-//! Answers about what hangs on messages, and about how one keeps a room.
+//! Response bodies for threads, pins, bookmarks and room preferences.
 
 use super::{NotificationPref, True};
 use crate::agentim::frames::MessageFrame;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// What answers a message, the oldest first.
+/// A page of replies to a message, oldest first.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +17,7 @@ pub struct Thread<'a> {
     #[schema(inline)]
     pub ok: True,
     pub data: Vec<MessageFrame<'a>>,
-    /// Where the next page begins.
+    /// Cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
@@ -32,7 +32,7 @@ pub struct ReplyCount {
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Deleted {
-    /// How many.
+    /// Number of deleted messages.
     pub deleted: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> PinnedMessage<'a> {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Bookmark<'a> {
-    /// That of the message: there is one for each.
+    /// Id of the bookmark, equal to the id of the message.
     pub id: &'a str,
     pub message_id: &'a str,
     #[schema(format = DateTime)]
@@ -79,14 +79,14 @@ impl<'a> Bookmark<'a> {
     }
 }
 
-/// A page of one's bookmarks, the newest first.
+/// A page of the caller's bookmarks, newest first.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Bookmarks<'a> {
     pub items: Vec<Bookmark<'a>>,
     pub has_more: bool,
-    /// Where the next page begins.
+    /// Cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,

@@ -1,4 +1,5 @@
-//! What REST answers carry. Unlike frames they may hold `null`: the real clients expect these keys.
+//! Response bodies of the REST API. Unlike frames, they may contain `null`, because AgentIM's clients require
+//! these keys.
 
 use super::{False, MemberType, NotificationPref, RoomKind, RoomPolicy, RoomRole, Scope, SiteRole, True};
 use crate::agentim::frames::MessageFrame;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// What most answers are.
+/// Successful response with data.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Success<T> {
@@ -19,7 +20,7 @@ pub struct Success<T> {
     pub data: T,
 }
 
-/// What is answered where there is nothing to tell.
+/// Successful response without data.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Done {
@@ -59,15 +60,17 @@ impl<'a> From<&'a parlor_model::User> for User<'a> {
     }
 }
 
-/// What only admins see of an account.
+/// User account with the properties that only site admins see.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedUser<'a> {
     #[serde(flatten)]
     pub user: User<'a>,
+    /// Maximum connections of this user; `null` if the hub-wide limit applies.
     #[schema(required)]
     pub max_connections: Option<u32>,
+    /// Path patterns of external sources that this user's agents may receive.
     pub hears: Vec<&'a str>,
     pub locked: bool,
 }
@@ -79,7 +82,7 @@ impl<'a> ManagedUser<'a> {
     }
 }
 
-/// What everyone sees of another person.
+/// Public profile of a user.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +105,7 @@ impl<'a> From<&'a parlor_model::User> for Person<'a> {
     }
 }
 
-/// What a sign-in gives.
+/// Tokens and account after a successful sign-in.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -112,7 +115,7 @@ pub struct SignedIn<'a> {
     pub user: User<'a>,
 }
 
-/// What a refresh gives; the refresh token only if the old one came in the body.
+/// New tokens after a refresh. Contains a refresh token only if the request body contained one.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -123,12 +126,12 @@ pub struct Tokens<'a> {
     pub refresh_token: Option<&'a str>,
 }
 
-/// The name of another house that vouches for people. There are none so far.
+/// Name of an external OAuth provider for sign-in. None is supported yet.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct OauthProvider<'a>(pub &'a str);
 
-/// A device that is signed in.
+/// A sign-in: an authenticated device or browser of the user.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -142,6 +145,7 @@ pub struct Session<'a> {
     pub last_used_at: String,
     #[schema(format = DateTime)]
     pub expires_at: String,
+    /// Whether this sign-in made the request.
     pub current: bool,
 }
 
@@ -186,7 +190,7 @@ impl<'a> From<&'a parlor_model::ApiKey> for Key<'a> {
 pub struct CreatedKey<'a> {
     #[serde(flatten)]
     pub about: Key<'a>,
-    /// The secret, shown this once.
+    /// The secret. Returned only in this response.
     pub key: &'a str,
 }
 
@@ -198,7 +202,7 @@ pub struct Room<'a> {
     pub name: &'a str,
     #[serde(rename = "type")]
     pub kind: RoomKind,
-    /// Whether `policy` is another than `mention`.
+    /// Whether `policy` is not `mention`.
     pub broadcast_mode: bool,
     pub policy: RoomPolicy,
     #[schema(required)]
@@ -209,7 +213,7 @@ pub struct Room<'a> {
     #[schema(nullable = false, format = DateTime)]
     #[cfg_attr(test, ts(optional))]
     pub frozen_at: Option<String>,
-    /// Absent if it was whoever runs the hub.
+    /// User that froze the room; absent if the operator did.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     #[cfg_attr(test, ts(optional))]
@@ -221,7 +225,7 @@ pub struct Room<'a> {
     pub updated_at: String,
     #[schema(required)]
     pub router_id: Option<&'a str>,
-    /// The folder on the hub's machine that it is about.
+    /// Project root: folder on the hub's machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     #[cfg_attr(test, ts(optional))]
@@ -250,7 +254,7 @@ impl<'a> From<&'a parlor_model::Room> for Room<'a> {
     }
 }
 
-/// A room as one of its members has it.
+/// A room with the membership and the room preferences of the caller.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -287,7 +291,7 @@ impl<'a> RoomOfMember<'a> {
     }
 }
 
-/// A room and the first of its members.
+/// A room with the first page of its members.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -341,7 +345,7 @@ impl<'a> From<&'a parlor_model::Member> for Member<'a> {
     }
 }
 
-/// A page of members, and where it lies in the whole.
+/// A page of members with its offset and the total number.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Members<'a> {
@@ -359,7 +363,7 @@ pub struct Pagination {
     pub total: usize,
 }
 
-/// A page of accounts, and how many there are in all.
+/// A page of accounts with the total number.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Users<'a> {
@@ -369,7 +373,7 @@ pub struct Users<'a> {
     pub total: usize,
 }
 
-/// The message that an earlier, equal request made.
+/// Message created by an earlier request with the same `clientMessageId`.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(untagged)]
@@ -378,7 +382,7 @@ pub enum Repeated<'a> {
     Deleted(DeletedMessage<'a>),
 }
 
-/// What is left of a message that was deleted since.
+/// Id and sequence number of a message that has been deleted.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct DeletedMessage<'a> {
@@ -400,7 +404,7 @@ impl<'a> DeletedMessage<'a> {
 pub struct History<'a> {
     pub items: Vec<MessageFrame<'a>>,
     pub has_more: bool,
-    /// Where the next page begins.
+    /// Cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
@@ -443,14 +447,14 @@ pub struct Recent<'a> {
     #[schema(format = DateTime)]
     pub created_at: String,
     pub unread: u64,
-    /// How many of these mention the caller.
+    /// Number of unread messages that mention the caller.
     pub mentions: u64,
 }
 
 impl<'a> From<&'a query::Recent> for Recent<'a> {
     fn from(found: &'a query::Recent) -> Self {
         let message = &found.message;
-        // Of a message that is nothing but a file, its name.
+        // For a message without text, the name of its first file.
         let file = message.attachments.first().filter(|_| message.text.is_empty());
         Self {
             content: file.map_or(&message.text, |attachment| &attachment.file.name),
@@ -462,7 +466,7 @@ impl<'a> From<&'a query::Recent> for Recent<'a> {
     }
 }
 
-/// What a message said before an edit.
+/// Text of a message before an edit.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -483,7 +487,7 @@ impl<'a> From<&'a parlor_model::Revision> for Revision<'a> {
     }
 }
 
-/// Whether the hub can do its work.
+/// Health of the hub.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Health<'a> {
@@ -501,7 +505,7 @@ pub struct Checks<'a> {
     pub store: &'a str,
 }
 
-/// Why a request was refused: a sentence for people, and for programs a code where they need one.
+/// Error response: a message for people and, for errors that programs must distinguish, a code.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct Problem<'a> {
@@ -514,7 +518,7 @@ pub struct Problem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub fields: Option<Vec<Field<'a>>>,
-    /// Where the log is now, for one whose place in it is no longer known.
+    /// Current position of the log, if the position in the request is no longer available.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub position: Option<String>,

@@ -1,4 +1,4 @@
-//! What agents ask of people: bodies and answers.
+//! Bodies for approvals and approval rules.
 
 use crate::time::iso;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ pub struct NewDecision {
     #[schema(value_type = DecisionWord)]
     #[cfg_attr(test, ts(as = "DecisionWord"))]
     pub decision: Box<str>,
-    /// Also for every later question about this tool of this agent in this room.
+    /// Also create a rule that allows every later request of this agent for this tool in this room.
     pub allow_always: Option<bool>,
     pub deny_reason: Option<Box<str>>,
-    /// That of the input that was looked at; if it is another, nothing is decided.
+    /// Digest of the input that the user saw. If it does not match the approval, the request is refused.
     #[schema(example = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
     pub input_digest: Option<Box<str>>,
 }
@@ -36,15 +36,15 @@ impl From<&parlor_model::Decision> for DecisionWord {
         use parlor_model::Decision;
         match decision {
             Decision::Allowed { .. } | Decision::AllowedByRule => Self::Allow,
-            // What people say to questions is no yes to a tool.
+            // Answers to a question set do not permit a tool.
             Decision::Denied { .. } | Decision::Answered { .. } | Decision::Withdrawn => Self::Deny,
             Decision::Expired => Self::Timeout,
         }
     }
 }
 
-/// A question that an agent waits for. The input is to be shown whole, with control and direction characters made
-/// visible: what people see is what would be run.
+/// A permission request that an agent waits for. Clients must display the whole input and make control and
+/// bidirectional characters visible, so that users see exactly the input that the agent would run.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -55,11 +55,11 @@ pub struct Approval<'a> {
     pub agent_id: &'a str,
     pub agent_name: &'a str,
     pub tool_name: &'a str,
-    /// To the letter as the agent's side gave it.
+    /// Tool input, unchanged as sent by the gateway.
     #[schema(value_type = Object)]
     #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
     pub tool_input: Option<&'a RawValue>,
-    /// SHA-256 of the input in its canonical form, in hexadecimal digits.
+    /// SHA-256 of the canonical form of the input, in hexadecimal digits.
     pub input_digest: String,
     #[schema(format = DateTime)]
     pub asked_at: String,
@@ -88,7 +88,7 @@ impl<'a> From<&'a parlor_model::Approval> for Approval<'a> {
     }
 }
 
-/// What an agent is always allowed in a room.
+/// A tool that an agent may use in a room without asking.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +111,7 @@ impl<'a> From<&'a parlor_model::ApprovalRule> for ApprovalRule<'a> {
     }
 }
 
-/// Which rule.
+/// Identifies an approval rule of a room.
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleAsked {

@@ -1,4 +1,4 @@
-//! The audit log, as admins read it.
+//! Response bodies of the audit log.
 
 use crate::time::iso;
 use parlor_model::audit::{Actor, AuditRecord};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditPage<'a> {
-    /// Newest first.
+    /// Entries, newest first.
     pub items: Vec<AuditEntry<'a>>,
     pub has_more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,8 +44,9 @@ pub struct AuditEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub address: Option<String>,
-    /// How often, where repeats are counted together, and when for the last time.
+    /// Number of occurrences, if repetitions are counted in one entry.
     pub count: u32,
+    /// Time of the last occurrence.
     #[schema(format = DateTime)]
     pub last_at: String,
 }
@@ -70,7 +71,7 @@ pub struct AuditActor<'a> {
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct AuditSubject<'a> {
-    /// `user`, `agent`, `room`, `key` or `invitation`.
+    /// `user`, `agent`, `room`, `key`, `invitation` or `router`.
     pub kind: &'a str,
     pub id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,41 +80,41 @@ pub struct AuditSubject<'a> {
 }
 
 impl<'a> From<&'a AuditRecord> for AuditEntry<'a> {
-    fn from(noted: &'a AuditRecord) -> Self {
-        let note = &noted.note;
+    fn from(record: &'a AuditRecord) -> Self {
+        let note = &record.note;
         let subject = note.subject.as_ref().map(|subject| AuditSubject {
             kind: subject.kind.as_str(),
             id: &subject.id,
             name: subject.name.as_deref(),
         });
         Self {
-            id: noted.id.to_string(),
+            id: record.id.to_string(),
             at: iso(note.at),
             actor: (&note.actor).into(),
             action: note.action.as_str(),
             subject,
             detail: note.detail.as_deref(),
             address: note.address.map(|address| address.to_string()),
-            count: noted.count,
-            last_at: iso(noted.last_at),
+            count: record.count,
+            last_at: iso(record.last_at),
         }
     }
 }
 
 impl<'a> From<&'a Actor> for AuditActor<'a> {
     fn from(actor: &'a Actor) -> Self {
-        let somebody = |kind, id: &'a parlor_model::UserId, name: &'a str, key_id| Self {
+        let with_user = |kind, id: &'a parlor_model::UserId, name: &'a str, key_id| Self {
             kind,
             id: Some(id.as_str()),
             name: Some(name),
             key_id,
         };
-        let nobody = |kind| Self { kind, id: None, name: None, key_id: None };
+        let without_user = |kind| Self { kind, id: None, name: None, key_id: None };
         match actor {
-            Actor::Nobody => nobody("nobody"),
-            Actor::Operator => nobody("operator"),
-            Actor::Person { id, name } => somebody("user", id, name, None),
-            Actor::Program { id, name, key } => somebody("key", id, name, Some(key.as_str())),
+            Actor::Nobody => without_user("nobody"),
+            Actor::Operator => without_user("operator"),
+            Actor::Person { id, name } => with_user("user", id, name, None),
+            Actor::Program { id, name, key } => with_user("key", id, name, Some(key.as_str())),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The closed lists of words in bodies and frames. Each follows from its type in the model: a new variant
-//! there gets a word here, or does not compile.
+//! Enums in bodies and frames. Each mirrors an enum of the model; a new variant there fails to compile until
+//! it is added here.
 
 use serde::Serialize;
 #[cfg(test)]
@@ -8,7 +8,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-macro_rules! words {
+/// Defines an enum with the variants of a model enum, and the conversion from it.
+macro_rules! mirror_enum {
     ($name:ident, $case:tt, $from:ident { $($variant:ident),+ }) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
         #[cfg_attr(test, derive(TS))]
@@ -16,26 +17,30 @@ macro_rules! words {
         pub enum $name { $($variant),+ }
 
         impl From<parlor_model::$from> for $name {
-            fn from(word: parlor_model::$from) -> Self {
-                match word { $(parlor_model::$from::$variant => Self::$variant),+ }
+            fn from(value: parlor_model::$from) -> Self {
+                match value { $(parlor_model::$from::$variant => Self::$variant),+ }
             }
         }
     };
 }
 
-words!(SiteRole, "lowercase", SiteRole { User, Admin });
-words!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
-words!(RoomKind, "lowercase", RoomKind { Group, Private });
-words!(RoomPolicy, "lowercase", AnswerPolicy { Mention, Triage, All });
-words!(
+mirror_enum!(SiteRole, "lowercase", SiteRole { User, Admin });
+mirror_enum!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
+mirror_enum!(RoomKind, "lowercase", RoomKind { Group, Private });
+mirror_enum!(RoomPolicy, "lowercase", AnswerPolicy { Mention, Triage, All });
+mirror_enum!(
     TaskStatus,
     "snake_case",
     TaskStatus { Pending, InProgress, InputRequired, Completed, Failed, Cancelled }
 );
-words!(Scope, "kebab-case", Scope { Read, Write, Agents, Hosting, Sources, DeadLetters, Metrics, Admin });
-words!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
-words!(ModelApi, "lowercase", ModelApi { OpenAi, Anthropic });
-words!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
+mirror_enum!(
+    Scope,
+    "kebab-case",
+    Scope { Read, Write, Agents, Hosting, Sources, DeadLetters, Metrics, Admin }
+);
+mirror_enum!(NotificationPref, "lowercase", Notifications { All, Mentions, None });
+mirror_enum!(ModelApi, "lowercase", ModelApi { OpenAi, Anthropic });
+mirror_enum!(MessageType, "snake_case", MessageKind { Text, AgentResponse });
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
@@ -68,13 +73,14 @@ impl From<&parlor_model::Sender> for SenderType {
         match sender {
             parlor_model::Sender::User(_) => Self::User,
             parlor_model::Sender::Agent(_) => Self::Agent,
-            // What is neither a person nor an agent is the system's, in the clients' closed list.
+            // Clients have no value for external sources.
             parlor_model::Sender::Source(_) => Self::System,
         }
     }
 }
 
-/// A boolean that can have one value only, so that a success and a refusal can be told apart by it.
+/// Defines a boolean with a fixed value, which distinguishes success and error responses in the generated
+/// types.
 macro_rules! always {
     ($name:ident, $value:literal) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +126,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_words_are_those_of_the_model() {
+    fn the_string_forms_equal_those_of_the_model() {
         for role in [model::SiteRole::User, model::SiteRole::Admin] {
             assert_eq!(json!(SiteRole::from(role)), role.as_str());
         }
@@ -139,9 +145,8 @@ mod tests {
         for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {
             assert_eq!(json!(MessageType::from(kind)), kind.as_str());
         }
-        for wanted in [model::Notifications::All, model::Notifications::Mentions, model::Notifications::None]
-        {
-            assert_eq!(json!(NotificationPref::from(wanted)), wanted.as_str());
+        for level in [model::Notifications::All, model::Notifications::Mentions, model::Notifications::None] {
+            assert_eq!(json!(NotificationPref::from(level)), level.as_str());
         }
         for scope in model::Scope::ALL {
             assert_eq!(json!(Scope::from(scope)), scope.as_str());

@@ -1,4 +1,4 @@
-//! What is answered about files, besides what frames tell too.
+//! Response bodies for avatars and download links.
 
 use crate::files::{self, FileFrame};
 use crate::time::iso;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// A picture of oneself.
+/// Uploaded avatar of the caller.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Avatar<'a> {
     #[serde(flatten)]
     pub file: FileFrame<'a>,
-    /// The same as `url`, under the name that profiles have for it.
+    /// Equal to `url`; the name that user profiles use.
     pub avatar_url: String,
 }
 
@@ -25,7 +25,7 @@ impl<'a> From<&'a Upload> for Avatar<'a> {
     }
 }
 
-/// An address that opens one file for a moment, for whoever has it.
+/// Signed URL that gives access to one file, without authentication, until it expires.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Invitations: the bodies and answers of `/api/invites`, and of who takes one.
+//! Bodies of `/api/invites`, and of the registration with an invitation.
 
 use super::SiteRole;
 use crate::time::iso;
@@ -14,13 +14,13 @@ pub struct NewInvitation {
     #[schema(value_type = Option<SiteRole>)]
     #[cfg_attr(test, ts(as = "Option<SiteRole>"))]
     pub role: Option<Box<str>>,
-    /// In seconds from now; a week if neither this nor a time is given, at most a year.
+    /// Validity in seconds, maximum one year. Default if `expiresAt` is absent too: one week.
     pub expires_in: Option<u64>,
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
-    /// How many can take it: 1 if left out.
+    /// Number of accounts that can be created with the invitation. Default: 1.
     pub uses: Option<u32>,
-    /// For whom it is.
+    /// Free-text note, such as the name of the invited person.
     pub note: Option<Box<str>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Invitation<'a> {
     pub note: Option<&'a str>,
     pub uses: u32,
     pub uses_left: u32,
-    /// `null` if whoever runs the hub made it.
+    /// `null` if the operator created the invitation.
     #[schema(required)]
     pub created_by_id: Option<&'a str>,
     #[schema(format = DateTime)]
@@ -74,8 +74,8 @@ impl<'a> From<&'a parlor_model::Invitation> for Invitation<'a> {
 pub struct CreatedInvitation<'a> {
     #[serde(flatten)]
     pub about: Invitation<'a>,
-    /// The secret, shown this once.
+    /// The secret. Returned only in this response.
     pub token: &'a str,
-    /// The page on which it is taken; the secret comes after the `#`, which browsers keep to themselves.
+    /// URL of the registration page. The secret follows `#`, so that browsers do not send it to the server.
     pub url: &'a str,
 }

@@ -1,4 +1,4 @@
-//! How much of everything the hub lets others have, for admins.
+//! Response body with the limits of the hub, for site admins.
 
 use serde::Serialize;
 #[cfg(test)]
@@ -9,13 +9,13 @@ use utoipa::ToSchema;
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
-    /// What agents may spend.
+    /// Budget of agents.
     Budget,
-    /// How often something may be done.
+    /// Maximum number of operations in a period.
     Rate,
-    /// How many connections there may be.
+    /// Maximum number of connections.
     Connection,
-    /// How large something may be.
+    /// Maximum size.
     Size,
 }
 
@@ -31,13 +31,13 @@ pub enum LimitUnit {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Limit {
-    /// The name of the setting that decides about it.
+    /// Name of the setting that defines the limit.
     pub key: &'static str,
     pub kind: LimitKind,
     pub unit: LimitUnit,
-    /// `null` where there is none.
+    /// `null` if there is no limit.
     #[schema(required)]
     pub value: Option<u64>,
-    /// What is limited, in the words of the settings.
+    /// Description of the setting.
     pub about: String,
 }

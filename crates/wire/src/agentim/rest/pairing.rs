@@ -1,20 +1,20 @@
-//! Pairing: the bodies and answers of `/api/pairing`.
+//! Bodies of `/api/pairing`.
 
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// A code that was made, shown once.
+/// A new pairing code. Returned only in this response.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct PairingCode<'a> {
-    /// Such as `BCDF-GHJK-LMNP`.
+    /// Pairing code, such as `BCDF-GHJK-LMNP`.
     pub code: &'a str,
     #[schema(format = DateTime)]
     pub expires_at: String,
-    /// What to type on the other machine.
+    /// Command to run on the other machine.
     pub command: &'a str,
 }
 
@@ -23,6 +23,6 @@ pub struct PairingCode<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct PairingExchange {
     pub code: String,
-    /// What the machine is called; the key bears this name.
+    /// Name of the machine, used as the name of the API key.
     pub name: Option<Box<str>>,
 }

@@ -1,4 +1,4 @@
-//! Routers: models that pick which agents answer; the bodies and answers of `/api/routers`.
+//! Bodies of `/api/routers`: models that select which agents answer.
 
 use super::{HIDDEN_KEY, ModelApi, given};
 use crate::time::iso;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// To make one, `name`, `llmBaseUrl` and `llmModel` are needed.
+/// Properties of a router. `name`, `llmBaseUrl` and `llmModel` are required for a new one.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RouterBody {
     pub name: Option<Box<str>>,
-    /// `personal` if left out; `global` ones are for everybody, and admins make them.
+    /// Default: `personal`. All users may use a `global` router, which only admins create.
     #[schema(value_type = Option<RouterScope>)]
     #[cfg_attr(test, ts(as = "Option<RouterScope>"))]
     pub scope: Option<Box<str>>,
-    /// How the model is spoken to: `openai` if left out.
+    /// API of the model. Default: `openai`.
     #[schema(value_type = Option<ModelApi>)]
     #[cfg_attr(test, ts(as = "Option<ModelApi>"))]
     pub llm_api: Option<Box<str>>,
     pub llm_base_url: Option<Box<str>>,
-    /// `null` takes it away. With another address it must be given again.
+    /// `null` removes the key. A new `llmBaseUrl` requires the key to be sent again.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -47,7 +47,7 @@ pub struct Router<'a> {
     pub scope: RouterScope,
     pub llm_api: ModelApi,
     pub llm_base_url: &'a str,
-    /// Asterisks where there is one: a key is never shown again.
+    /// Asterisks if a key is set; the key itself is never returned.
     #[schema(required)]
     pub llm_api_key: Option<&'static str>,
     pub llm_model: &'a str,
@@ -75,13 +75,13 @@ impl<'a> From<&'a parlor_model::Router> for Router<'a> {
     }
 }
 
-/// What came of asking the model something simple.
+/// Result of a test request to the model.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct RouterTest {
     pub success: bool,
-    /// Why not.
+    /// Reason of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     #[cfg_attr(test, ts(optional))]

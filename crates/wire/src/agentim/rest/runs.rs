@@ -1,4 +1,4 @@
-//! Answers about the turns of agents.
+//! Response body for the runs of a message.
 
 use crate::time::iso;
 use parlor_model::{AddressedBy, Run, RunOutcome, RunState};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// Whether and how an agent that a message addressed took its turn.
+/// Run of an agent that a message triggered.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "TurnDelivery", optional_fields))]
 #[schema(as = TurnDelivery)]
@@ -17,17 +17,18 @@ pub struct TurnDelivery<'a> {
     pub agent_id: &'a str,
     pub agent_name: &'a str,
     pub room_id: &'a str,
-    /// What set it off.
+    /// Message that triggered the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message_id: Option<&'a str>,
-    /// `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or `refused`.
+    /// `queued`, `delivered` to the gateway, `started`, `answered`, `failed`, `cancelled`, `interrupted` or
+    /// `refused`.
     pub status: &'a str,
-    /// Why it was refused.
+    /// Reason of a refused or failed run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<&'a str>,
-    /// `direct` when it was named, `broadcast` when the room's policy asked it.
+    /// `direct` if the message named the agent, `broadcast` if the room's answer policy selected it.
     pub routing_mode: &'a str,
     pub conversation_id: &'a str,
     pub depth: u32,
@@ -36,7 +37,7 @@ pub struct TurnDelivery<'a> {
     pub reply_id: Option<&'a str>,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// In millionths of a dollar, where the agent told it.
+    /// Cost in millionths of a US dollar, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cost_micros: Option<u64>,
@@ -51,7 +52,7 @@ pub struct TurnDelivery<'a> {
 }
 
 impl<'a> TurnDelivery<'a> {
-    /// `has_spoken` tells of a turn that goes on whether anything was heard of it.
+    /// `has_spoken` tells whether the hub has received output of an active run.
     pub fn new(run: &'a Run, agent_name: &'a str, has_spoken: bool) -> Self {
         Self {
             run_id: run.id.as_str(),

@@ -1,4 +1,4 @@
-//! What a search answers.
+//! Response body of a search.
 
 use super::True;
 use crate::agentim::frames::MessageFrame;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// A page of what was found, the best first.
+/// A page of search results, best first.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +17,7 @@ pub struct Found<'a> {
     #[schema(inline)]
     pub ok: True,
     pub data: Vec<Hit<'a>>,
-    /// There was more to look at than time; the next page goes on there.
+    /// Whether the search stopped at its timeout. The next page continues there.
     pub partial: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -26,27 +26,27 @@ pub struct Found<'a> {
 
 impl<'a> Found<'a> {
     pub fn new(found: &'a query::SearchResults, epoch: Epoch) -> Self {
-        let cursor = |place: query::SearchCursor| {
-            let position = Position { epoch, seq: place.before.unwrap_or_default() };
-            format!("{position}.{}", place.skip)
+        let cursor = |cursor: query::SearchCursor| {
+            let position = Position { epoch, seq: cursor.before.unwrap_or_default() };
+            format!("{position}.{}", cursor.skip)
         };
         let data = found.hits.iter().map(Hit::from).collect();
         Self { ok: True, data, partial: found.partial, next_cursor: found.next.map(cursor) }
     }
 }
 
-/// A message, and the part of it that shows why it was found.
+/// A found message with an excerpt around the matches.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Hit<'a> {
     #[serde(flatten)]
     pub message: MessageFrame<'a>,
-    /// Plain text.
+    /// Excerpt of the message, in plain text.
     pub snippet: &'a str,
     pub highlights: Vec<Highlight>,
 }
 
-/// What of a snippet was looked for, in units of UTF-16, by which programs in a browser count text.
+/// Range of a match within the snippet, in UTF-16 code units, as used by JavaScript strings.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct Highlight {

@@ -1,4 +1,4 @@
-//! The bodies and answers about second factors, in AgentIM's words: TOTP.
+//! Bodies for the second factor, which AgentIM calls TOTP.
 
 use super::SignedIn;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 pub struct TotpLogin {
     pub totp_token: String,
-    /// Six digits, or a backup code.
+    /// Six-digit code or a backup code.
     pub code: String,
 }
 
@@ -27,7 +27,7 @@ pub struct PasswordProof {
     pub password: String,
 }
 
-/// What a right password gives: a sign-in, or the question for a code.
+/// Response to a correct password: a sign-in, or a request for the second factor.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(untagged)]
@@ -42,16 +42,16 @@ pub enum LoginAnswer<'a> {
 pub struct TotpRequired<'a> {
     /// Always true.
     pub totp_required: bool,
-    /// For `verify-totp` and nothing else, for five minutes.
+    /// Token for `verify-totp` only, valid for five minutes.
     pub totp_token: &'a str,
 }
 
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 pub struct TotpSetup<'a> {
-    /// In base 32, for typing.
+    /// Secret in base 32, for manual entry.
     pub secret: &'a str,
-    /// For a QR code.
+    /// `otpauth` URI for a QR code.
     pub uri: &'a str,
 }
 
@@ -59,7 +59,7 @@ pub struct TotpSetup<'a> {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct BackupCodes {
-    /// Each good for one sign-in, shown this once.
+    /// Backup codes, each valid for one sign-in. Returned only in this response.
     pub backup_codes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Service agents: models that answer from within the hub; the bodies and answers of `/api/service-agents`.
+//! Bodies of `/api/service-agents`: models that answer as agents inside the hub.
 
 use super::given;
 use crate::time::iso;
@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// What is shown in place of a key, and means the key that is there when it is sent back.
+/// Placeholder that responses contain instead of an API key. In a request, it means that the key stays
+/// unchanged.
 pub const HIDDEN_KEY: &str = "********";
 
-/// To make one, `name` and `config.model` are needed.
+/// Properties of a service agent. `name` and `config.model` are required for a new one.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAgentBody {
     pub name: Option<Box<str>>,
-    /// How the model is spoken to: `openai-chat` if left out.
+    /// API of the model. Default: `openai-chat`.
     #[serde(rename = "type")]
     #[schema(value_type = Option<ServiceAgentType>)]
     #[cfg_attr(test, ts(as = "Option<ServiceAgentType>"))]
@@ -34,25 +35,25 @@ pub struct ServiceAgentBody {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAgentSettings {
-    /// The provider's own if left out.
+    /// Base URL of the API. Default: the URL of the provider.
     pub base_url: Option<Box<str>>,
-    /// `null` takes it away. With another address it must be given again.
+    /// `null` removes the key. A new `baseUrl` requires the key to be sent again.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
     pub api_key: Option<Option<Box<str>>>,
     pub model: Option<Box<str>>,
-    /// Another model of the same server, asked when the first does not answer. `null` takes it away.
+    /// Another model of the same server, used if the first does not answer. `null` removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
     pub fallback_model: Option<Option<Box<str>>>,
-    /// What the agent is to be. `null` takes it away.
+    /// Instructions for the agent. `null` removes them.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
     pub system_prompt: Option<Option<Box<str>>>,
-    /// The most that an answer may have. `null` takes it away.
+    /// Maximum tokens of one reply. `null` removes the limit.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u32>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<u32>"))]
@@ -94,7 +95,7 @@ pub enum ServiceAgentStatus {
     Inactive,
 }
 
-/// What kind of answers there are.
+/// Category of a service agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
@@ -106,7 +107,7 @@ pub enum ServiceAgentCategory {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAgent<'a> {
-    /// Of the agent that it is.
+    /// Id of the agent.
     pub id: &'a str,
     pub name: &'a str,
     #[serde(rename = "type")]
@@ -120,13 +121,13 @@ pub struct ServiceAgent<'a> {
     pub updated_at: String,
 }
 
-/// What is not set is left out.
+/// Configuration of a service agent. Fields that are not set are omitted.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceAgentConfig<'a> {
     pub base_url: &'a str,
-    /// Never the key itself.
+    /// Asterisks if a key is set; the key itself is never returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     #[cfg_attr(test, ts(optional))]
@@ -173,7 +174,7 @@ impl<'a> ServiceAgent<'a> {
     }
 }
 
-/// A way to speak to models, and what there is to say of one.
+/// A supported model API and its configuration.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
@@ -183,14 +184,14 @@ pub struct ServiceProvider {
     pub display_name: &'static str,
     pub category: ServiceAgentCategory,
     pub description: &'static str,
-    /// What `config` may hold, as a JSON Schema.
+    /// JSON Schema of `config`.
     #[schema(value_type = Object)]
     #[cfg_attr(test, ts(type = "unknown"))]
     pub config_schema: Value,
 }
 
 impl ServiceProvider {
-    /// The address where nobody names another.
+    /// Returns the default base URL of an API.
     pub fn base_url(api: parlor_model::ModelApi) -> &'static str {
         match api {
             parlor_model::ModelApi::OpenAi => "https://api.openai.com/v1",
@@ -219,19 +220,19 @@ impl ServiceProvider {
             }),
         };
         [
-            provider(OpenAi, "OpenAI-compatible", "Any server that speaks /v1/chat/completions"),
-            provider(Anthropic, "Anthropic", "Any server that speaks /v1/messages"),
+            provider(OpenAi, "OpenAI-compatible", "Any server that implements /v1/chat/completions"),
+            provider(Anthropic, "Anthropic", "Any server that implements /v1/messages"),
         ]
     }
 }
 
-/// What came of asking the model something simple.
+/// Result of a test request to the model.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceValidation {
     pub valid: bool,
-    /// Why not.
+    /// Reason of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     #[cfg_attr(test, ts(optional))]

@@ -1,4 +1,4 @@
-//! What admins change while the hub runs.
+//! Bodies for settings that site admins change while the hub runs.
 
 use super::given;
 use parlor_model::{HubSettings, SettingChanges};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 
-/// `null` takes a change back; absent leaves it.
+/// Changes to runtime settings. `null` restores the value from start-up; an absent field stays unchanged.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -48,22 +48,23 @@ pub struct ChangedSettings {
     pub changes: NewSettings,
 }
 
-/// What holds now.
+/// Current values of the runtime settings.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Settings<'a> {
-    /// What devices with a second factor show, among others.
+    /// Display name of the hub, also shown by authenticator apps.
     pub hub_name: &'a str,
-    /// Whether invitations can be made and taken.
+    /// Whether invitations can be created and used.
     pub invitations: bool,
-    /// So many wrong passwords or codes in a row lock an account.
+    /// Number of consecutive wrong passwords or codes that locks an account.
     pub lockout_failures: u32,
+    /// Duration of an account lock, in seconds.
     pub lockout_seconds: u64,
 }
 
 impl<'a> Settings<'a> {
-    /// `failures` and `seconds` are what the hub was started with.
+    /// `failures` and `seconds` are the values from start-up.
     pub fn new(settings: &'a HubSettings, failures: u32, seconds: u64) -> Self {
         Self {
             hub_name: settings.name(),

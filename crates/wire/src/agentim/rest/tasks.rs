@@ -1,4 +1,4 @@
-//! Tasks: bodies, and the shape that REST and frames share.
+//! Bodies for tasks, and the task type that REST and frames share.
 
 use super::{MemberType, TaskStatus, given};
 use crate::time::iso;
@@ -16,13 +16,13 @@ pub struct NewTask {
     #[schema(example = "2027-01-01T00:00:00Z", format = DateTime)]
     pub due_date: Option<Box<str>>,
     pub assignee_id: Option<Box<str>>,
-    /// `user` where it is left out.
+    /// Default: `user`.
     #[schema(value_type = Option<MemberType>)]
     #[cfg_attr(test, ts(as = "Option<MemberType>"))]
     pub assignee_type: Option<Box<str>>,
 }
 
-/// `null` takes something away; what is absent stays.
+/// Changes to a task. `null` removes a value; an absent field stays unchanged.
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -53,7 +53,7 @@ pub struct TaskChanges {
     pub assignee_type: Option<Box<str>>,
 }
 
-/// Without `null`, since frames carry it too.
+/// A task. Contains no `null`, because frames contain it as well.
 #[derive(Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! What is told and not logged: tokens, what agents are at, and what they tell of their turns.
+//! Encodes signals for the chat-events stream: reply tokens, activities, backlogs and run events.
 
 use super::Filter;
 use crate::events::frames::UiMessage;
@@ -8,13 +8,13 @@ use parlor_model::{
 };
 use serde_json::{Value, json};
 
-/// `None` where this door has nothing to say of it.
-pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option<&str>) -> Option<String> {
-    let tell = |message: UiMessage<'_>| {
+/// Encodes a signal. `None` if this protocol has no message for it or `filter` excludes it.
+pub fn signal(signal: &Signal, stamp: SignalStamp, filter: &Filter, root: Option<&str>) -> Option<String> {
+    let write = |message: UiMessage<'_>| {
         let message = message.with_root(root);
-        filter.passes(&message).then(|| message.write(filter.form, given.ordinal, given.at, None))
+        filter.passes(&message).then(|| message.write(filter.form, stamp.ordinal, stamp.at, None))
     };
-    let number = given.ordinal.0;
+    let number = stamp.ordinal.0;
     let message = match signal {
         Signal::Typing { room, user, username } => {
             let data = json!({ "user_id": user.as_str(), "username": username });
@@ -29,8 +29,8 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
             UiMessage::new(format!("presence-{number}"), "presence").by_agent(agent).data(data)
         }
         Signal::Chunk { room, agent, message, chunk, first, .. } => {
-            let place = ReplyLocation { room, agent, message, number };
-            place.chunk(chunk, *first)
+            let location = ReplyLocation { room, agent, message, number };
+            location.chunk(chunk, *first)
         }
         Signal::Terminal { room, agent, data, .. } => {
             UiMessage::new(format!("terminal-{number}"), "terminal").in_room(room).by_agent(agent).text(data)
@@ -59,11 +59,11 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
             };
             let items: Vec<Value> = items.iter().map(|item| queued(item, room, agent)).collect();
             let message = UiMessage::new(format!("queue-{room}|{agent}"), "queue").rev(*rev);
-            return tell(message.in_room(room).by_agent(agent).text(&text).data(json!({ "items": items })));
+            return write(message.in_room(room).by_agent(agent).text(&text).data(json!({ "items": items })));
         }
         Signal::RunEvent { run, room, agent, event, rev } => {
             return run_event(run, event, number, *rev, |message, text| {
-                tell(UiMessage { text: text.or(message.text), ..message.in_room(room).by_agent(agent) })
+                write(UiMessage { text: text.or(message.text), ..message.in_room(room).by_agent(agent) })
             });
         }
         Signal::Refresh => {
@@ -71,10 +71,10 @@ pub fn signal(signal: &Signal, given: SignalStamp, filter: &Filter, root: Option
         }
         Signal::Answered(_) => return None,
     };
-    tell(message)
+    write(message)
 }
 
-/// An item of a queue.
+/// Encodes a queued run of an agent's backlog.
 pub fn queued(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Value {
     json!({
         "id": item.run.as_str(),
@@ -87,7 +87,7 @@ pub fn queued(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Value {
     })
 }
 
-/// Where an agent says something.
+/// Room, agent and message of a streaming reply, with the ordinal of the chunk.
 struct ReplyLocation<'a> {
     room: &'a RoomId,
     agent: &'a AgentId,
@@ -109,7 +109,7 @@ impl<'a> ReplyLocation<'a> {
                 if chunk.kind == ChunkKind::Thinking {
                     data["thinking"] = true.into();
                 }
-                // Whoever has some of it already begins anew.
+                // A client that already has part of the reply discards it.
                 if first {
                     data["first"] = true.into();
                 }
@@ -149,19 +149,20 @@ impl<'a> ReplyLocation<'a> {
     }
 }
 
-/// Hands the message to `tell`, with a text of its own where it has one.
+/// Builds the message of a run event and passes it to `write`, with its text if that is not borrowed from the
+/// event.
 fn run_event(
     run: &RunId,
     event: &RunEvent,
     number: u64,
     rev: u64,
-    tell: impl Fn(UiMessage<'_>, Option<&str>) -> Option<String>,
+    write: impl Fn(UiMessage<'_>, Option<&str>) -> Option<String>,
 ) -> Option<String> {
-    let about = |name: &str| format!("{name}-{run}-{number}");
+    let unique_id = |name: &str| format!("{name}-{run}-{number}");
     match event {
         RunEvent::Usage(usage) => {
             let message = UiMessage::new(format!("run-context-{run}"), "run").phase("context_usage").rev(rev);
-            tell(message.data(context(usage, run)), None)
+            write(message.data(context(usage, run)), None)
         }
         RunEvent::Subagent(Subagent { id, parent, change }) => {
             let (name, phase, text, data) = match change {
@@ -175,26 +176,26 @@ fn run_event(
                     ("run-subagent-result", "subagent_result", format!("Subagent {id} returned"), data)
                 }
             };
-            tell(UiMessage::new(about(name), "run").phase(phase).data(with_run(data, run)), Some(&text))
+            write(UiMessage::new(unique_id(name), "run").phase(phase).data(with_run(data, run)), Some(&text))
         }
         RunEvent::Changes(ChangeReport { files, left_out }) => {
-            let one = |file: &parlor_model::run_event::ChangedFile| json!({ "path": file.path, "summary": file.summary, "diff": file.diff });
-            let files: Vec<Value> = files.iter().map(one).collect();
+            let encode = |file: &parlor_model::run_event::ChangedFile| json!({ "path": file.path, "summary": file.summary, "diff": file.diff });
+            let files: Vec<Value> = files.iter().map(encode).collect();
             let data = with_run(json!({ "files": files, "truncated_count": left_out }), run);
             let message = UiMessage::new(format!("run-change-report-{run}"), "run").phase("change_report");
-            tell(message.rev(rev).text("Change report").data(data), None)
+            write(message.rev(rev).text("Change report").data(data), None)
         }
         RunEvent::ToolProgress { tool, line, stream } => {
             let data = with_run(json!({ "tool": tool, "line": line, "stream": stream.as_str() }), run);
-            tell(UiMessage::new(about("tool-progress"), "tool_progress").data(data), Some(line))
+            write(UiMessage::new(unique_id("tool-progress"), "tool_progress").data(data), Some(line))
         }
         RunEvent::ModelFallback { preferred, actual, reason } => {
             let text = format!("Using {actual} model ({preferred} unavailable: {reason})");
             let data = json!({ "preferred_model": preferred, "actual_model": actual, "reason": reason });
-            let message = UiMessage::new(about("model-fallback"), "model_fallback");
-            tell(message.data(with_run(data, run)), Some(&text))
+            let message = UiMessage::new(unique_id("model-fallback"), "model_fallback");
+            write(message.data(with_run(data, run)), Some(&text))
         }
-        // What lasts is told of itself, and what an agent is at has a signal of its own.
+        // Plans, tasks and question sets are published as events, activities as a separate signal.
         RunEvent::Plan(_) | RunEvent::Task { .. } | RunEvent::Questions(_) | RunEvent::Status { .. } => None,
     }
 }
@@ -204,7 +205,7 @@ fn with_run(mut data: Value, run: &RunId) -> Value {
     data
 }
 
-/// A plan as it stands.
+/// Encodes a plan.
 pub fn plan_data(plan: &Plan) -> Value {
     let step = |step: &parlor_model::run_event::PlanStep| json!({ "title": step.title, "description": step.description, "status": step.state.as_str() });
     let items: Vec<Value> = plan.steps.iter().map(step).collect();

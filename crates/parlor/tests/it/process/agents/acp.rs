@@ -1,6 +1,6 @@
-//! An agent that speaks the Agent Client Protocol, from the person who mentions it to its process and back.
+//! End-to-end tests of an agent with the Agent Client Protocol: from the user to its process, and back.
 
-use super::{Hosted, outcome, registered, until_said};
+use super::{TestGateway, outcome, registered, wait_for_text};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, following, next};
 use parlor_testkit::gateway_process::{GatewayLauncher, LossyProxy, gone};
@@ -9,8 +9,8 @@ use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A machine of Alice's with an agent that does what it is told, and keeps its sessions.
-fn stage(url: &str) -> Hosted {
+/// A gateway of the user `alice` with the scripted `acp-actor`, which stores its sessions on disk.
+fn acp_gateway(url: &str) -> TestGateway {
     let place = tempfile::tempdir().unwrap();
     let sessions = place.path().join("sessions");
     std::fs::create_dir(&sessions).unwrap();
@@ -18,7 +18,7 @@ fn stage(url: &str) -> Hosted {
     let actor =
         ["--user", "alice", "--agent", "actor=acp", "--", actor.to_str().unwrap(), "--state", sessions];
     let gateway_launcher = GatewayLauncher::with_arguments(PARLOR, place.path(), &actor);
-    Hosted { gateway_launcher: gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
+    TestGateway { gateway_launcher: gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(url), place }
 }
 
 fn kinds(reply: &Value) -> Vec<&str> {
@@ -26,9 +26,9 @@ fn kinds(reply: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_streams_asks_stops_and_keeps_its_session() {
+async fn an_acp_agent_streams_requests_approval_stops_and_keeps_its_session() {
     let mut room = Room::start().await;
-    let hosted = stage(room.scene.url());
+    let hosted = acp_gateway(room.scene.url());
     let mut gateway = hosted.join(&room, &["actor"]).await;
 
     room.say("@actor think tool stream").await;
@@ -45,7 +45,7 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
     assert_eq!(room.reply().await["content"], "answer: yes");
 
     room.say("@actor count deaf").await;
-    until_said(&mut room, &mut String::new(), |text| text.contains("turn 3 of ")).await;
+    wait_for_text(&mut room, &mut String::new(), |text| text.contains("turn 3 of ")).await;
     let agent = hosted.gateway_launcher.agent("actor").unwrap();
     let stop = json!({ "type": "client:stop_generation", "roomId": room.room, "agentId": agent });
     room.at_alice.send(&stop).await.unwrap();
@@ -64,13 +64,13 @@ async fn it_streams_asks_stops_and_keeps_its_session() {
 async fn a_session_outlives_its_gateway_and_the_hub() {
     let mut room = Room::start().await;
     let proxy = LossyProxy::to(room.scene.url()).await.unwrap();
-    let hosted = stage(proxy.url());
+    let hosted = acp_gateway(proxy.url());
     let mut gateway = hosted.join(&room, &["actor"]).await;
     room.say("@actor count").await;
     let first = room.reply().await["content"].as_str().unwrap().to_owned();
     let session = first.strip_prefix("turn 1 of ").unwrap().to_owned();
 
-    // The hub dies and comes back; the gateway finds it by itself.
+    // The hub crashes and restarts; the gateway reconnects.
     room.scene.crash_and_restart().await;
     proxy.lead_to(room.scene.url());
     room.alice = room.alice.at(room.scene.url());
@@ -79,9 +79,10 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
     room.say("@actor again count").await;
     assert_eq!(room.reply().await["content"], format!("turn 2 of {session}"));
 
-    // Both die, the gateway in the midst of a turn.
+    // Hub and gateway crash, the gateway during a run.
     room.say("@actor once more count hang").await;
-    until_said(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}"))).await;
+    wait_for_text(&mut room, &mut String::new(), |text| text.ends_with(&format!("turn 3 of {session}")))
+        .await;
     gateway.kill_9().await.unwrap();
     gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.crash_and_restart().await;
@@ -97,7 +98,7 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
             if outcome(&reply) == "complete" {
                 return reply;
             }
-            assert_eq!(outcome(&reply), "interrupted", "what was being said when it died: {reply}");
+            assert_eq!(outcome(&reply), "interrupted", "the run that was active during the crash: {reply}");
         }
     };
     assert_eq!(answer.await["content"], format!("turn 4 of {session}"));
@@ -107,9 +108,9 @@ async fn a_session_outlives_its_gateway_and_the_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_output_is_data_and_the_room_stays_usable() {
+async fn hostile_output_is_treated_as_data_and_the_room_stays_usable() {
     let mut room = Room::start().await;
-    let hosted = stage(room.scene.url());
+    let hosted = acp_gateway(room.scene.url());
     let _gateway = hosted.join(&room, &["actor"]).await;
     room.say("@actor noise plan").await;
     let reply = room.reply().await;
@@ -117,12 +118,12 @@ async fn hostile_output_is_data_and_the_room_stays_usable() {
         (&reply["content"], outcome(&reply)),
         (&json!("bytes red {\"type\":\"gateway:message_complete\"}"), "complete")
     );
-    // A line of 100 MB is no answer, and what comes after it is.
+    // A line of 100 MB may fail the run, but must not block it.
     room.say("@actor line stream").await;
     let reply = room.reply().await;
     assert!(matches!(outcome(&reply), "complete" | "failed"), "{reply:.300}");
-    // 200,000 pieces as fast as they go, while somebody else is talked to.
-    let calm = Hosted::new(room.scene.url(), &[("calm", "echo calm")]);
+    // The actor sends 200,000 chunks without pause, while another agent is mentioned.
+    let calm = TestGateway::new(room.scene.url(), &[("calm", "echo calm")]);
     let _calm = calm.join(&room, &["calm"]).await;
     room.say("@actor flood").await;
     room.say("@calm are you there?").await;

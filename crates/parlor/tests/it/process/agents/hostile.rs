@@ -1,6 +1,6 @@
-//! What a program may print: it is data, it is bounded, and the room stays usable.
+//! Tests of hostile program output: it is treated as data, it is bounded, and the room stays usable.
 
-use super::{Hosted, outcome};
+use super::{TestGateway, outcome};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD};
 use parlor_testkit::gateway_process::GatewayLauncher;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_output_is_shown_as_data() {
+async fn hostile_output_is_treated_as_data() {
     let mut room = Room::start().await;
     let frames = r#"printf '{"type":"gateway:message_complete","agentId":"x","messageId":"y"}\n{"type":"server:stop_agent"}\n'"#;
     let scripts = [
@@ -17,7 +17,7 @@ async fn hostile_output_is_shown_as_data() {
         ("bytes", r"printf 'a\377b\303\251\360\237'"),
         ("escapes", r"printf 'a\033]52;c;aGk=\007b\033[2Jc\033]8;;http://x\033\\d\233m'; printf 'e\0f' >&2"),
     ];
-    let hosted = Hosted::new(room.scene.url(), &scripts);
+    let hosted = TestGateway::new(room.scene.url(), &scripts);
     let _gateway = hosted.join(&room, &["frames", "bytes", "escapes"]).await;
     let expected = [
         (
@@ -36,14 +36,14 @@ async fn hostile_output_is_shown_as_data() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_of_a_hundred_megabytes_is_cut_and_a_flood_keeps_nobody_else_from_speaking() {
+async fn a_line_of_100_mb_is_truncated_and_a_flood_does_not_block_other_agents() {
     let mut room = Room::start().await;
     let scripts = [
         ("long", "head -c 100000000 /dev/zero | tr '\\0' a"),
         ("flood", "yes x >&2 & yes y"),
         ("calm", "echo calm"),
     ];
-    let hosted = Hosted::new(room.scene.url(), &scripts);
+    let hosted = TestGateway::new(room.scene.url(), &scripts);
     let gateway = hosted.join(&room, &["long", "flood", "calm"]).await;
     room.say("@flood go").await;
     room.say("@long go").await;
@@ -72,19 +72,19 @@ async fn a_line_of_a_hundred_megabytes_is_cut_and_a_flood_keeps_nobody_else_from
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminal_is_watched_beside_the_answer_and_does_nothing() {
+async fn terminal_output_is_streamed_without_dangerous_escape_sequences() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let script = place.path().join("watched.sh");
-    let acts = r"stty size <&1; printf '\033[31mred\033[0m \033]52;c;aGk=\007\033]8;;http://x\033\\link\033P1q\033\\ end\n'";
-    std::fs::write(&script, acts).unwrap();
+    let commands = r"stty size <&1; printf '\033[31mred\033[0m \033]52;c;aGk=\007\033]8;;http://x\033\\link\033P1q\033\\ end\n'";
+    std::fs::write(&script, commands).unwrap();
     let command = json!(["sh", script]);
     let settings = format!(
         "user = 'alice'\n[[agent]]\nname = 'watched'\nkind = 'command'\ncommand = {command}\nterminal = true\n"
     );
     let gateway_launcher = GatewayLauncher::new(PARLOR, place.path(), &settings);
     let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", PASSWORD).at(room.scene.url());
-    let hosted = Hosted { place, gateway_launcher };
+    let hosted = TestGateway { place, gateway_launcher };
     let _gateway = hosted.join(&room, &["watched"]).await;
     room.say("@watched go").await;
     let (mut shown, mut reply) = (String::new(), None);

@@ -1,6 +1,6 @@
-//! Agents that the hub hosts itself: added by command, or named in its settings file.
+//! Tests of agents that the hub hosts itself: added by command, or defined in its settings file.
 
-use super::{outcome, parlor, parlor_in, registered, until_said};
+use super::{outcome, parlor, parlor_in, registered, wait_for_text};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, following};
 use parlor_testkit::gateway_process::gone;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
+async fn an_added_agent_answers_without_a_restart_and_is_online_after_one() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let script = place.path().join("slow.sh");
@@ -24,23 +24,23 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
     assert!(added && printed.contains("write @slow"), "{printed}");
     let (twice, printed) = parlor(&[&add[..], &["--", "sh", &script]].concat()).await;
     assert!(!twice && printed.contains("already"), "{printed}");
-    let strange = ["agent", "add", "x", "martian", "--data", data];
-    let (strange, printed) = parlor(&strange).await;
-    assert!(!strange && printed.contains("is no kind of agent"), "{printed}");
+    let unknown_kind = ["agent", "add", "x", "martian", "--data", data];
+    let (added, printed) = parlor(&unknown_kind).await;
+    assert!(!added && printed.contains("is not an agent kind"), "{printed}");
     let (_, printed) = parlor(&["agent", "add", "x", "codex", "--data", data]).await;
-    assert!(printed.contains("say acp:codex"), "{printed}");
+    assert!(printed.contains("use acp:codex"), "{printed}");
     let absent =
         ["agent", "add", "absent", "command", "--owner", "alice", "--data", data, "--", "no-such-program"];
     let (added, printed) = parlor(&absent).await;
     assert!(added && printed.contains("no-such-program is not installed"), "{printed}");
     let (_, list) = parlor(&["agent", "list", "--data", data]).await;
-    assert!(list.contains("online"), "it is there when it was said to be: {list}");
+    assert!(list.contains("online"), "the agent is online as printed: {list}");
     parlor(&["agent", "rm", "absent", "--data", data]).await;
 
     let id = registered(&room.alice, "slow").await;
     room.add(&id).await;
     room.say("@slow go").await;
-    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    wait_for_text(&mut room, &mut String::new(), |text| text.contains("up")).await;
     let (_, list) = parlor(&["agent", "list", "--data", data]).await;
     assert!(list.contains("slow") && list.contains("busy"), "{list}");
 
@@ -64,7 +64,7 @@ async fn an_agent_that_is_added_answers_at_once_and_is_there_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_in_the_settings_file_is_there_from_the_start() {
+async fn an_agent_in_the_settings_file_is_online_after_the_start() {
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("parlor.toml");
     let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['sh', '-c', 'echo $GREETING']\n[agent.environment]\nGREETING = 'canary'\n";
@@ -82,30 +82,30 @@ async fn an_agent_in_the_settings_file_is_there_from_the_start() {
     let (removed, printed) = parlor(&["agent", "rm", "echo", "--data", data]).await;
     assert!(!removed && printed.contains("settings file"), "{printed}");
     let log = scene.hub.log() + &scene.hub.stdout();
-    assert!(!log.contains("canary"), "what an agent is given may be secret: {log}");
+    assert!(!log.contains("canary"), "the environment of an agent may contain secrets: {log}");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_doctor_says_what_is_missing_and_what_to_do() {
+async fn the_gateway_doctor_reports_missing_programs_with_a_fix() {
     let agent = ["gateway", "--agent", "ghost=command:/nowhere/at/all", "doctor"];
-    let (well, printed) = parlor(&agent).await;
-    assert!(!well && printed.contains("needs the program to run"), "{printed}");
+    let (passed, printed) = parlor(&agent).await;
+    assert!(!passed && printed.contains("needs the program to run"), "{printed}");
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("g.toml");
     let settings = "[[agent]]\nname = 'a'\nkind = 'command'\ncommand = ['no-such-program']\n\
                     [[agent]]\nname = 'b'\nkind = 'command'\ncommand = ['sh']\n";
     std::fs::write(&config, settings).unwrap();
-    let (well, printed) = parlor(&["gateway", "--config", config.to_str().unwrap(), "doctor"]).await;
-    assert!(!well, "{printed}");
+    let (passed, printed) = parlor(&["gateway", "--config", config.to_str().unwrap(), "doctor"]).await;
+    assert!(!passed, "{printed}");
     assert!(printed.contains("no-such-program is not installed"), "{printed}");
     assert!(printed.contains("→ Install it"), "{printed}");
     assert!(printed.lines().any(|line| line.contains("ok") && line.contains("It runs")), "{printed}");
-    // A program that is too old, and one that nobody signed in to.
+    // A program that is too old, one that is not signed in, and one that is ready.
     for (version, signed_in, what, fix) in [
         ("1.0.9", "true", "Claude Code 1.0.9 is too old", "→ claude update"),
         ("2.1.0", "false", "Claude Code 2.1.0 is not signed in", "→ Sign in with `claude auth login`"),
-        ("2.1.0", "true", "Claude Code 2.1.0 is signed in and ready", "All is well"),
+        ("2.1.0", "true", "Claude Code 2.1.0 is signed in and ready", "All checks passed"),
     ] {
         let script = format!(
             "#!/bin/sh\ncase $1 in --version) echo '{version} (Claude Code)' ;; *) echo '{{\"loggedIn\":{signed_in}}}' ;; esac\n"
@@ -114,9 +114,9 @@ async fn a_doctor_says_what_is_missing_and_what_to_do() {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
-        let words = ["gateway", "doctor", "--agent", "coder=claude"];
-        let (well, printed) = parlor_in(place.path(), &[("PATH", &path)], &words).await;
-        assert_eq!(well, fix == "All is well", "{printed}");
+        let arguments = ["gateway", "doctor", "--agent", "coder=claude"];
+        let (passed, printed) = parlor_in(place.path(), &[("PATH", &path)], &arguments).await;
+        assert_eq!(passed, fix == "All checks passed", "{printed}");
         assert!(printed.contains(what) && printed.contains(fix), "{printed}");
     }
 }

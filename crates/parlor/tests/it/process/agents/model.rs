@@ -1,4 +1,4 @@
-//! A model as an agent, wherever it lives: from the person who types to an endpoint on loopback, and back.
+//! End-to-end tests of models as agents: hosted by a gateway, by the hub, or as a service agent.
 
 use super::{outcome, registered};
 use crate::gateway::scenes::Room;
@@ -9,7 +9,7 @@ use parlor_testkit::model_endpoint::{ModelEndpoint, RecordedRequest, ScriptedRes
 use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
-/// Sage as it is written down in a file, with its key in another.
+/// Returns the settings of the agent Sage, and writes its key to a separate file.
 fn settings(endpoint: &ModelEndpoint, place: &std::path::Path) -> String {
     let key = place.join("key");
     std::fs::write(&key, CANARY).unwrap();
@@ -22,7 +22,7 @@ fn settings(endpoint: &ModelEndpoint, place: &std::path::Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_on_another_machine_answers() {
+async fn a_model_hosted_by_a_gateway_answers() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
@@ -75,10 +75,10 @@ fn assert_nothing_printed(scene: &Scene) {
     assert_eq!(printed.lines().find(|line| line.contains(CANARY)), None, "in the log");
 }
 
-/// Everything that a model may do to the room in which it is Sage.
+/// Runs every scenario of a model against a room in which the agent is named Sage.
 async fn walk(room: &mut Room, endpoint: &mut ModelEndpoint, sage: &str) {
     streams(room, endpoint).await;
-    is_asked_again(room, endpoint).await;
+    is_retried(room, endpoint).await;
     falls_back(room, endpoint).await;
     fails(room, endpoint).await;
     is_stopped(room, endpoint, sage).await;
@@ -91,14 +91,14 @@ async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
         text: vec!["Hello ".into(), "there".into()],
     });
     room.say("the kettle is on").await;
-    let asking = room.say("@Sage who is there?").await;
-    let (chunks, reply) = said(room).await;
-    let of =
+    let mention = room.say("@Sage who is there?").await;
+    let (chunks, reply) = next_reply(room).await;
+    let joined =
         |kind: &str| -> String { chunks.iter().filter(|chunk| chunk["type"] == kind).map(text).collect() };
-    assert_eq!((&*of("thinking"), &*of("text")), ("Hm.", "Hello there"));
+    assert_eq!((&*joined("thinking"), &*joined("text")), ("Hm.", "Hello there"));
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("Hello there"), "complete"));
-    let spent = &room.deliveries(&asking).await[0];
-    assert_eq!((&spent["inputTokens"], &spent["outputTokens"]), (&json!(25), &json!(7)));
+    let usage = &room.deliveries(&mention).await[0];
+    assert_eq!((&usage["inputTokens"], &usage["outputTokens"]), (&json!(25), &json!(7)));
 
     let RecordedRequest { path, headers, body, .. } = endpoint.asked().await.unwrap();
     assert_eq!((&*path, &headers["authorization"]), ("/v1/chat/completions", &format!("Bearer {CANARY}")));
@@ -107,14 +107,14 @@ async fn streams(room: &mut Room, endpoint: &mut ModelEndpoint) {
     assert!(system.starts_with("You are kind.\n\n"), "{system}");
     assert!(
         system.contains("bob") && !system.contains("kettle"),
-        "who is there, and not what they say: {system}"
+        "the system prompt lists the members, but contains no messages: {system}"
     );
-    let told: Vec<String> = messages[1..].iter().map(text).collect();
-    assert!(told.concat().contains("alice (person): the kettle is on"), "{told:?}");
-    assert!(told.concat().contains("alice (person): @Sage who is there?"), "{told:?}");
+    let prompt: Vec<String> = messages[1..].iter().map(text).collect();
+    assert!(prompt.concat().contains("alice (person): the kettle is on"), "{prompt:?}");
+    assert!(prompt.concat().contains("alice (person): @Sage who is there?"), "{prompt:?}");
 }
 
-async fn is_asked_again(room: &mut Room, endpoint: &mut ModelEndpoint) {
+async fn is_retried(room: &mut Room, endpoint: &mut ModelEndpoint) {
     let limited = ScriptedResponse::Status {
         status: 429,
         headers: vec![("retry-after".into(), "1".into())],
@@ -122,11 +122,14 @@ async fn is_asked_again(room: &mut Room, endpoint: &mut ModelEndpoint) {
     };
     endpoint.respond_with(limited).respond_with(ScriptedResponse::say("There you are."));
     room.say("@Sage and now?").await;
-    let (_, reply) = said(room).await;
+    let (_, reply) = next_reply(room).await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("There you are."), "complete"));
     let body = endpoint.asked().await.unwrap().body;
     let own = json!({ "role": "assistant", "content": "Hello there" });
-    assert!(body["messages"].as_array().unwrap().contains(&own), "what it said is its own: {body}");
+    assert!(
+        body["messages"].as_array().unwrap().contains(&own),
+        "its own reply has the role assistant: {body}"
+    );
     assert_eq!(endpoint.unseen(), 1);
 }
 
@@ -136,15 +139,15 @@ async fn falls_back(room: &mut Room, endpoint: &mut ModelEndpoint) {
     }
     endpoint.respond_with(ScriptedResponse::say("I stand in."));
     room.say("@Sage are you well?").await;
-    let (chunks, reply) = said(room).await;
-    let words = "small did not answer: the model's server is overloaded: busy. large answers instead.";
+    let (chunks, reply) = next_reply(room).await;
+    let notice = "small did not answer: the model's server is overloaded: busy. large answers instead.";
     assert_eq!(
         (&chunks[0]["type"], text(&chunks[0])),
-        (&json!("error"), words.to_owned()),
-        "before it speaks"
+        (&json!("error"), notice.to_owned()),
+        "the notice precedes the text"
     );
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("I stand in."), "complete"));
-    assert_eq!(text(&reply["chunks"][0]), words, "and it stays");
+    assert_eq!(text(&reply["chunks"][0]), notice, "the stored reply contains the notice");
     for model in ["small", "small", "small", "large"] {
         assert_eq!(endpoint.asked().await.unwrap().body["model"], model);
     }
@@ -155,16 +158,20 @@ async fn fails(room: &mut Room, endpoint: &mut ModelEndpoint) {
         endpoint.respond_with(ScriptedResponse::status(401, &format!("no such key: {CANARY}")));
     }
     room.say("@Sage hello?").await;
-    let (_, reply) = said(room).await;
+    let (_, reply) = next_reply(room).await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!(""), "failed"));
     let error = text(reply["chunks"].as_array().unwrap().last().unwrap());
     assert_eq!(error, "The model's server does not accept the key: no such key: …");
 
     endpoint.respond_with(ScriptedResponse::BreakOff("Half a".into()));
     room.say("@Sage hello?").await;
-    let (_, reply) = said(room).await;
-    assert_eq!((&reply["content"], outcome(&reply)), (&json!("Half a"), "failed"), "with what was said");
-    assert_eq!(endpoint.unseen(), 3, "a reply has one beginning");
+    let (_, reply) = next_reply(room).await;
+    assert_eq!(
+        (&reply["content"], outcome(&reply)),
+        (&json!("Half a"), "failed"),
+        "the partial text is kept"
+    );
+    assert_eq!(endpoint.unseen(), 3, "a reply that has started is not retried");
 }
 
 async fn is_stopped(room: &mut Room, endpoint: &mut ModelEndpoint, sage: &str) {
@@ -184,16 +191,16 @@ async fn is_frozen(room: &mut Room, endpoint: &mut ModelEndpoint) {
     let freeze = format!("/api/rooms/{}/freeze", room.room);
     assert_eq!(room.bob.post(&freeze, json!({})).await.unwrap().status, 200);
     assert_eq!(outcome(&room.reply().await), "cancelled");
-    let asked = room.say("@Sage anybody?").await;
-    assert_eq!(room.deliveries(&asked).await[0]["reason"], "the room is frozen");
+    let mention = room.say("@Sage anybody?").await;
+    assert_eq!(room.deliveries(&mention).await[0]["reason"], "the room is frozen");
     assert_eq!(room.alice.delete(&freeze).await.unwrap().status, 200);
     room.say("@Sage and now?").await;
     assert_eq!(room.reply().await["content"], "Hello from small");
-    assert_eq!(endpoint.unseen(), 3, "a frozen room asks nobody");
+    assert_eq!(endpoint.unseen(), 3, "a frozen room sends no request");
 }
 
-/// What is told of the next reply, piece by piece, and the reply.
-async fn said(room: &mut Room) -> (Vec<Value>, Value) {
+/// Returns the chunks of the next reply, and the complete reply.
+async fn next_reply(room: &mut Room) -> (Vec<Value>, Value) {
     let mut chunks = Vec::new();
     loop {
         let frame = room.at_alice.frame(TEST_TIMEOUT).await.unwrap();

@@ -1,4 +1,4 @@
-//! What `docs/agents.md` says of models, done as it is written there.
+//! Executes the commands and files about models in `docs/agents.md` exactly as documented.
 
 use super::registered;
 use crate::gateway::scenes::Room;
@@ -11,12 +11,12 @@ use std::path::Path;
 
 const DOCUMENT: &str = include_str!("../../../../../../docs/agents.md");
 
-/// The blocks of a section in one language, with the endpoint of this test in the place of Ollama.
+/// Returns the code blocks of a section in one language, with the test endpoint instead of Ollama.
 fn blocks(section: &str, language: &str, endpoint: &ModelEndpoint) -> Vec<String> {
     let section = DOCUMENT.split("\n## ").find(|text| text.starts_with(&format!("{section}\n")));
     let mut blocks = section.unwrap_or_else(|| panic!("no section {section:?}")).split("\n```");
     let mut found = Vec::new();
-    // Text and blocks by turns.
+    // Text and code blocks alternate.
     while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
         let (kind, block) = block.split_once('\n').unwrap();
         if kind == language {
@@ -26,7 +26,7 @@ fn blocks(section: &str, language: &str, endpoint: &ModelEndpoint) -> Vec<String
     found
 }
 
-/// A shell in which `parlor` is ours.
+/// A shell in which `parlor` is the binary under test.
 struct Shell<'a> {
     place: tempfile::TempDir,
     scene: &'a Scene,
@@ -46,7 +46,7 @@ impl<'a> Shell<'a> {
         self
     }
 
-    /// What is printed, by a block of which every command succeeds.
+    /// Runs a block of commands, all of which must succeed. Returns its output.
     async fn run(&self, block: &str) -> String {
         let paths = [self.place.path().to_owned(), Path::new("/usr/bin").into(), Path::new("/bin").into()];
         let done = tokio::process::Command::new("sh")
@@ -61,8 +61,8 @@ impl<'a> Shell<'a> {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    /// What the API answers to each command of a block, all of which it does.
-    async fn ask(&self, block: &str) -> Vec<Value> {
+    /// Runs a block of `curl` commands and returns the response of each. All requests must succeed.
+    async fn requests(&self, block: &str) -> Vec<Value> {
         let printed = self.run(block).await;
         let answers = serde_json::Deserializer::from_str(&printed).into_iter::<Value>();
         let answers: Vec<Value> = answers.map(Result::unwrap).collect();
@@ -81,11 +81,11 @@ async fn a_model_is_added_by_command() {
     let [add] = &blocks("A model", "sh", &endpoint)[..] else { panic!("one command") };
     let printed = Shell::new(&scene, &scene.admin).run(add).await;
     assert!(printed.contains("write @Sage"), "{printed}");
-    says(scene, "Sage", "Hello from llama3.2").await;
+    expect_answer(scene, "Sage", "Hello from llama3.2").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_is_named_in_a_file() {
+async fn a_model_is_defined_in_a_file() {
     let mut endpoint = ModelEndpoint::start().await.unwrap();
     let place = tempfile::tempdir().unwrap();
     let config = place.path().join("parlor.toml");
@@ -96,13 +96,13 @@ async fn a_model_is_named_in_a_file() {
     for _ in 0..3 {
         endpoint.respond_with(ScriptedResponse::status(503, "busy"));
     }
-    says(scene, "Sage", "Hello from llama3.2:1b").await;
+    expect_answer(scene, "Sage", "Hello from llama3.2:1b").await;
     let system = endpoint.asked().await.unwrap().body["messages"][0]["content"].clone();
     assert!(system.as_str().unwrap().starts_with("You answer in one paragraph."), "{system}");
 }
 
-/// The admin brings the agent into a room, and it answers.
-async fn says(scene: Scene, name: &str, text: &str) {
+/// Adds the agent to a room and expects this answer.
+async fn expect_answer(scene: Scene, name: &str, text: &str) {
     let agent = registered(&scene.admin, name).await;
     let share = json!({ "visibility": "all" });
     scene.admin.put(&format!("/api/agents/{agent}"), share).await.unwrap().data().unwrap();
@@ -114,20 +114,20 @@ async fn says(scene: Scene, name: &str, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_agent_is_made_changed_and_removed() {
+async fn a_service_agent_is_created_changed_and_removed() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let mut room = Room::on(Scene::with(&[allowed(&endpoint)]).await).await;
     let section = "A model for everybody: service agents";
     let [make, change] = &blocks(section, "sh", &endpoint)[..] else { panic!("two blocks") };
     let shell = Shell::new(&room.scene, &room.scene.admin);
-    let made = shell.ask(make).await.remove(0)["data"].clone();
+    let made = shell.requests(make).await.remove(0)["data"].clone();
     let id = made["id"].as_str().unwrap();
     registered(&room.scene.admin, "Oracle").await;
     room.add(id).await;
     room.say("@Oracle hello").await;
     assert_eq!(room.reply().await["content"], "Hello from llama3.2");
     let shell = Shell::new(&room.scene, &room.scene.admin).with("ID", id);
-    let answers = shell.ask(change).await;
+    let answers = shell.requests(change).await;
     assert_eq!(answers[0]["data"], json!({ "valid": true }));
     assert_eq!(answers[1]["data"]["config"]["model"], "llama3.3");
     assert_eq!(answers[2]["data"]["status"], "inactive");
@@ -137,14 +137,14 @@ async fn a_service_agent_is_made_changed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_router_picks_in_a_room() {
+async fn a_router_picks_the_agent_that_answers() {
     let endpoint = ModelEndpoint::start().await.unwrap();
     let mut room = Room::on(Scene::with(&[allowed(&endpoint)]).await).await;
     let mut gateway = room.gateway("g1", &["anna", "bert"]).await;
     let [make, give] = &blocks("Which agents answer", "sh", &endpoint)[..] else { panic!("two blocks") };
-    let router = Shell::new(&room.scene, &room.alice).ask(make).await.remove(0)["data"].clone();
+    let router = Shell::new(&room.scene, &room.alice).requests(make).await.remove(0)["data"].clone();
     let shell = Shell::new(&room.scene, &room.alice).with("ID", router["id"].as_str().unwrap());
-    let answers = shell.with("ROOM", &room.room).ask(give).await;
+    let answers = shell.with("ROOM", &room.room).requests(give).await;
     assert_eq!(answers[0]["data"], json!({ "success": true }));
     assert_eq!(answers[1]["data"]["routerId"], router["id"]);
     endpoint.respond_with(ScriptedResponse::say("YES 2"));

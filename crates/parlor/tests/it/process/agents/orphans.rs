@@ -1,12 +1,12 @@
-//! Nothing that an agent started outlives it.
+//! Tests that no process started by an agent outlives the run or the gateway.
 
-use super::{Hosted, outcome, until_said};
+use super::{TestGateway, outcome, wait_for_text};
 use crate::gateway::scenes::Room;
 use parlor_testkit::gateway_process::{gone, processes};
 use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::json;
 
-/// Starts children in sessions of their own, ignores every polite signal, and never ends.
+/// Starts children in separate sessions, ignores SIGTERM, SIGINT and SIGHUP, and never ends.
 const STUBBORN: &str = "
 trap '' TERM INT HUP
 setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 100; done' \"$0\" &
@@ -16,12 +16,12 @@ while :; do sleep 100; done
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_the_whole_tree_within_a_second() {
+async fn a_stop_ends_the_whole_process_tree() {
     let mut room = Room::start().await;
-    let hosted = Hosted::new(room.scene.url(), &[("stubborn", STUBBORN), ("next", "echo here")]);
+    let hosted = TestGateway::new(room.scene.url(), &[("stubborn", STUBBORN), ("next", "echo here")]);
     let _gateway = hosted.join(&room, &["stubborn", "next"]).await;
     room.say("@stubborn go").await;
-    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    wait_for_text(&mut room, &mut String::new(), |text| text.contains("up")).await;
     let script = hosted.place.path().join("stubborn.sh").display().to_string();
     assert!(processes(&script).len() >= 4, "{:?}", processes(&script));
     let agent = hosted.gateway_launcher.agent("stubborn").unwrap();
@@ -36,22 +36,22 @@ async fn a_stop_ends_the_whole_tree_within_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_that_is_killed_takes_its_programs_with_it() {
+async fn the_programs_of_a_killed_gateway_end() {
     let mut room = Room::start().await;
-    let hosted = Hosted::new(room.scene.url(), &[("stubborn", STUBBORN)]);
+    let hosted = TestGateway::new(room.scene.url(), &[("stubborn", STUBBORN)]);
     let mut gateway = hosted.join(&room, &["stubborn"]).await;
     room.say("@stubborn go").await;
-    until_said(&mut room, &mut String::new(), |text| text.contains("up")).await;
+    wait_for_text(&mut room, &mut String::new(), |text| text.contains("up")).await;
     gateway.kill_9().await.unwrap();
     gone(&hosted.mark(), TEST_TIMEOUT).await.unwrap();
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_program_leaves_behind_ends_with_it() {
+async fn background_processes_of_a_program_end_with_it() {
     let mut room = Room::start().await;
     let leaves = "(setsid sh -c 'while :; do sleep 100; done' \"$0\" &) ; echo done";
-    let hosted = Hosted::new(room.scene.url(), &[("leaver", leaves)]);
+    let hosted = TestGateway::new(room.scene.url(), &[("leaver", leaves)]);
     let _gateway = hosted.join(&room, &["leaver"]).await;
     room.say("@leaver go").await;
     let reply = room.reply().await;

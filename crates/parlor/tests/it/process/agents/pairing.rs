@@ -1,6 +1,6 @@
-//! A machine is paired by a code: once, for ten minutes, and for hosting alone.
+//! Tests of pairing a machine by a code: the code works once, for ten minutes, and grants only hosting.
 
-use super::{Hosted, parlor, registered};
+use super::{TestGateway, parlor, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{Scene, assert_refused, make_key};
 use parlor_testkit::broker::Broker;
@@ -10,7 +10,7 @@ use parlor_testkit::rest::RestClient;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
-async fn offered(person: &RestClient) -> Value {
+async fn create_code(person: &RestClient) -> Value {
     person.post("/api/pairing", json!({})).await.unwrap().data().unwrap()
 }
 
@@ -22,23 +22,23 @@ async fn exchange(url: &str, code: &str) -> parlor_testkit::rest::RestResponse {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_that_joined_hosts_agents_without_a_password() {
+async fn a_paired_machine_hosts_agents_without_a_password() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data");
-    let code = offered(&room.alice).await;
+    let code = create_code(&room.alice).await;
     let typed = code["code"].as_str().unwrap().to_lowercase().replace('-', " ");
     assert!(code["command"].as_str().unwrap().starts_with("parlor join "), "{code}");
     let url = room.scene.url().to_owned();
     let join = ["join", &typed, "--server", &url, "--data", data.to_str().unwrap()];
     let (joined, printed) = parlor(&join).await;
-    assert!(joined && printed.contains("Joined http://127.0.0.1"), "{printed}");
+    assert!(joined && printed.contains("Paired with http://127.0.0.1"), "{printed}");
     assert!(!printed.contains("plk_"), "{printed}");
     let kept = data.join("joined.json");
     assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(data.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     let (again, printed) = parlor(&join).await;
-    assert!(!again && printed.contains("did not take this code"), "{printed}");
+    assert!(!again && printed.contains("rejected the pairing code"), "{printed}");
 
     let settings = "[[agent]]\nname = 'echo'\nkind = 'command'\ncommand = ['echo', 'here']\n";
     let gateway_launcher = GatewayLauncher::new(crate::scene::PARLOR, place.path(), settings);
@@ -53,11 +53,11 @@ async fn a_machine_that_joined_hosts_agents_without_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_good_once_and_only_the_newest() {
+async fn only_the_newest_code_works_and_only_once() {
     let scene = Scene::start().await;
     let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
-    let (first, newest) = (offered(&alice).await, offered(&alice).await);
-    let others = offered(&bob).await;
+    let (first, newest) = (create_code(&alice).await, create_code(&alice).await);
+    let others = create_code(&bob).await;
     assert_refused(&exchange(scene.url(), first["code"].as_str().unwrap()).await, 404);
     for wrong in ["", "BBBB-BBBB-BBBB", "x", "\u{0}"] {
         assert_refused(&exchange(scene.url(), wrong).await, 404);
@@ -70,7 +70,8 @@ async fn a_code_is_good_once_and_only_the_newest() {
     let key = taken.into_iter().next().unwrap().data().unwrap();
     assert_eq!((&key["name"], &key["scopes"]), (&json!("laptop"), &json!(["hosting"])));
 
-    // It hosts and does nothing else: it reads nothing, writes nothing, acts as nobody, and makes no further keys.
+    // The key allows only hosting: no reading, no writing, no acting as an agent over the broker, no new
+    // keys.
     let program = alice.with_token(key["key"].as_str().unwrap());
     for path in ["/api/rooms", "/api/users/me", "/api/keys", "/api/messages/recent"] {
         assert_refused(&program.get(path).await.unwrap(), 403);
@@ -101,7 +102,7 @@ async fn a_code_is_good_once_and_only_the_newest() {
     let (_, wider) = make_key(&alice, &["agents"]).await;
     Gateway::connect(&alice.with_token(&wider), "g2").await.expect("who may act as an agent may host it");
 
-    // A new password voids what was offered before.
+    // A password change revokes pairing codes that were created before.
     let body = json!({ "currentPassword": crate::scene::PASSWORD, "newPassword": "Another-sail-10" });
     bob.put("/api/users/me/password", body).await.unwrap();
     assert_refused(&exchange(scene.url(), others["code"].as_str().unwrap()).await, 404);
@@ -111,7 +112,7 @@ async fn a_code_is_good_once_and_only_the_newest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guessing_is_limited_like_signing_in() {
+async fn guessed_codes_count_towards_the_sign_in_rate_limit() {
     let settings = [("PARLOR_LIMITS", "on"), ("PARLOR_LOGIN_RATE_LIMIT_MAX", "8")];
     let scene = Scene::with(&settings).await;
     let mut answers = Vec::new();
@@ -122,14 +123,14 @@ async fn guessing_is_limited_like_signing_in() {
     assert_eq!(answers[9], 429, "{answers:?}");
     let body = json!({ "username": "admin", "password": "Wrong-password-1" });
     let sign_in = RestClient::outsider(scene.url()).post("/api/auth/login", body).await.unwrap();
-    assert_eq!(sign_in.status, 429, "guesses of both kinds are counted together");
+    assert_eq!(sign_in.status, 429, "pairing and sign-in attempts are counted together");
     scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_an_argument() {
+async fn no_secret_is_passed_as_an_argument() {
     let room = Room::start().await;
-    let hosted = Hosted::new(room.scene.url(), &[("echo", "cat")]);
+    let hosted = TestGateway::new(room.scene.url(), &[("echo", "cat")]);
     let gateway = hosted.gateway_launcher.start().await.unwrap();
     let id = gateway.process_id().unwrap();
     let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap();
@@ -138,6 +139,6 @@ async fn no_secret_is_an_argument() {
     assert!(done && !help.contains("--password ") && !help.contains("--key "), "{help}");
     let (done, printed) =
         parlor(&["gateway", "--server", "http://a:b@127.0.0.1", "--agent", "e=command", "--", "cat"]).await;
-    assert!(!done && printed.contains("no place for a password"), "{printed}");
+    assert!(!done && printed.contains("must not contain a password"), "{printed}");
     room.scene.ends_well().await;
 }

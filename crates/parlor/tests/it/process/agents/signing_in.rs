@@ -1,6 +1,6 @@
-//! How a gateway proves whose it is, and finds out whether it talks to its hub.
+//! Tests of how a gateway authenticates, and how it verifies the certificate of the hub.
 
-use super::{Hosted, parlor, registered};
+use super::{TestGateway, parlor, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, make_key};
 use parlor_testkit::gateway_process::GatewayLauncher;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_does_from_the_environment_or_a_file_and_none_that_was_revoked() {
+async fn a_key_works_from_the_environment_or_a_file_until_it_is_revoked() {
     let mut room = Room::start().await;
     let place = tempfile::tempdir().unwrap();
     let (id, key) = make_key(&room.alice, &["hosting"]).await;
@@ -47,14 +47,14 @@ async fn a_key_does_from_the_environment_or_a_file_and_none_that_was_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_is_renewed_while_the_connection_lives() {
+async fn a_sign_in_is_renewed_during_the_connection() {
     let settings = [("PARLOR_ACCESS_TOKEN_TTL", "30"), ("PARLOR_REFRESH_TOKEN_TTL", "600")];
     let mut room = Room::on(Scene::with(&settings).await).await;
-    let hosted = Hosted::new(room.scene.url(), &[("echo", "echo here")]);
+    let hosted = TestGateway::new(room.scene.url(), &[("echo", "echo here")]);
     let gateway = hosted.join(&room, &["echo"]).await;
-    // A token of hers is as short-lived as the gateway's.
+    // Alice signs in again, because her token has the same short lifetime as the gateway's.
     let alice = RestClient::sign_in(room.scene.url(), "alice", PASSWORD).await.unwrap();
-    // Nobody tells of it, so this looks again and again. Only the gateway's sign-in is ever used again.
+    // There is no event for a renewal, so this polls. Only the gateway's sign-in is ever renewed.
     let renewed = async {
         loop {
             let sessions = alice.get("/api/auth/sessions").await.unwrap().data().unwrap();
@@ -65,7 +65,9 @@ async fn a_sign_in_is_renewed_while_the_connection_lives() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(28), renewed).await.expect("it is renewed before it is too old");
+    tokio::time::timeout(Duration::from_secs(28), renewed)
+        .await
+        .expect("the sign-in is renewed before it expires");
     room.say("@echo still there?").await;
     assert_eq!(room.reply().await["content"], "here\n");
     let output = gateway.output();
@@ -73,7 +75,7 @@ async fn a_sign_in_is_renewed_while_the_connection_lives() {
     room.scene.ends_well().await;
 }
 
-/// Who signs certificates, and the files of a hub that has one of them.
+/// Creates a CA and a hub certificate signed by it. Returns the paths of the CA and the hub certificate.
 fn authority(place: &Path) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut about = CertificateParams::new(Vec::new()).unwrap();
@@ -91,7 +93,7 @@ fn authority(place: &Path) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
+async fn a_hub_with_a_private_ca_is_trusted_with_ca_file() {
     let place = tempfile::tempdir().unwrap();
     let (ca, certificate) = authority(place.path());
     let command = HubCommand::process(PARLOR, &place.path().join("hub"))
@@ -109,9 +111,9 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     let arguments = ["--user", ADMIN, "--agent", "echo=command", "--", "echo", "over TLS"];
     let gateway_launcher = GatewayLauncher::with_arguments(PARLOR, place.path(), &arguments).at(hub.url());
     let gateway_launcher = gateway_launcher.env("PARLOR_PASSWORD", ADMINS_PASSWORD);
-    let mut stranger = gateway_launcher.spawn().unwrap();
-    assert!(!stranger.ended().await.unwrap().success());
-    let output = stranger.output();
+    let mut untrusting = gateway_launcher.spawn().unwrap();
+    assert!(!untrusting.ended().await.unwrap().success());
+    let output = untrusting.output();
     assert!(output.contains("UnknownIssuer") && output.contains("--ca-file"), "{output}");
 
     let mut gateway = gateway_launcher.env("PARLOR_CA_FILE", &ca).start().await.unwrap();
@@ -122,7 +124,7 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     answered(&admin, &room, "over TLS\n").await;
     assert!(gateway.terminate().await.unwrap().success());
 
-    // Who joined with it has it.
+    // `parlor join --ca-file` stores the certificate, so that the gateway does not need the file.
     let data = place.path().join("data");
     let code = admin.post("/api/pairing", json!({})).await.unwrap().data().unwrap();
     let code = code["code"].as_str().unwrap();
@@ -141,16 +143,17 @@ async fn a_hub_with_a_certificate_of_its_own_is_trusted_when_that_is_named() {
     hub.stop(TEST_TIMEOUT).await.unwrap();
 }
 
-/// Mentions the agent and waits for this answer. No socket of ours speaks TLS here, so this looks again and again.
+/// Mentions the agent and waits for this answer. It polls the history, because the test WebSocket client has
+/// no TLS.
 async fn answered(person: &RestClient, room: &str, expected: &str) {
     person.post_message(room, "@echo who is there?").await.unwrap();
-    let looking = async {
+    let found = async {
         loop {
-            let said = person.history(room).await.unwrap();
-            if said.iter().any(|message| message["content"] == expected) {
+            let history = person.history(room).await.unwrap();
+            if history.iter().any(|message| message["content"] == expected) {
                 return;
             }
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, looking).await.expect("an answer");
+    tokio::time::timeout(TEST_TIMEOUT, found).await.expect("the agent answers");
 }

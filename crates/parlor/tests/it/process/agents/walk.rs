@@ -1,40 +1,40 @@
-//! A mention, from the person who types it to a program on another machine and back.
+//! End-to-end tests of a mention: from the user to a program on a gateway, and back.
 
-use super::{Hosted, outcome, until_said};
+use super::{TestGateway, outcome, wait_for_text};
 use crate::gateway::scenes::Room;
 use parlor_testkit::events::EventReader;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_answers_who_mentions_it() {
+async fn a_program_answers_a_mention() {
     let mut room = Room::start().await;
     let scripts = [
         ("echo", "echo heard: >&2; cat; printf '\\033[31m red\\033[0m'"),
         ("broken", "echo so far; echo 'no more paper' >&2; exit 3"),
         ("silent", "exit 0"),
     ];
-    let hosted = Hosted::new(room.scene.url(), &scripts);
+    let hosted = TestGateway::new(room.scene.url(), &scripts);
     let mut gateway = hosted.join(&room, &["echo", "broken", "silent"]).await;
 
     room.say("the kettle is on").await;
     room.say("@echo who is there?").await;
     let mut text = String::new();
-    until_said(&mut room, &mut text, |text| text.ends_with(" red")).await;
+    wait_for_text(&mut room, &mut text, |text| text.ends_with(" red")).await;
     let reply = room.reply().await;
     assert_eq!((reply["content"].as_str().unwrap(), outcome(&reply)), (&*text, "complete"));
-    assert!(text.contains("\n\nUser: the kettle is on"), "it knows what was said before: {text}");
+    assert!(text.contains("\n\nUser: the kettle is on"), "the prompt contains earlier messages: {text}");
     assert!(text.contains("\n\nUser: @echo who is there?"), "{text}");
 
     room.say("@broken print").await;
     let reply = room.reply().await;
     assert_eq!((&reply["content"], outcome(&reply)), (&json!("so far\n"), "failed"));
     let error = &reply["chunks"].as_array().unwrap().last().unwrap();
-    assert_eq!(error["content"], "The program ended with code 3: no more paper");
+    assert_eq!(error["content"], "The program exited with code 3: no more paper");
 
-    let mut told = EventReader::live(&room.alice, "").await.unwrap();
-    let asked = room.say("@silent well?").await;
-    told.until(|event| event["kind"] == "turn_complete").await.unwrap();
-    assert_eq!(room.deliveries(&asked).await[0]["status"], "answered", "it had nothing to say");
+    let mut events = EventReader::live(&room.alice, "").await.unwrap();
+    let message = room.say("@silent well?").await;
+    events.until(|event| event["kind"] == "turn_complete").await.unwrap();
+    assert_eq!(room.deliveries(&message).await[0]["status"], "answered", "an empty reply is an answer");
     gateway.printed(|line| line.contains("echo").then_some(())).await.unwrap();
     assert!(gateway.terminate().await.unwrap().success());
     assert!(gateway.output().contains("asked by alice in kitchen"), "{}", gateway.output());
@@ -42,22 +42,23 @@ async fn a_program_answers_who_mentions_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_ends_it_with_a_sentence_and_shows_no_secret() {
+async fn a_wrong_password_ends_the_gateway_with_an_error_without_the_password() {
     let room = Room::start().await;
-    let hosted = Hosted::new(room.scene.url(), &[("echo", "cat")]);
+    let hosted = TestGateway::new(room.scene.url(), &[("echo", "cat")]);
     let gateway_launcher = hosted.gateway_launcher.clone().env("PARLOR_PASSWORD", "Wrong-canary-1");
     let mut gateway = gateway_launcher.spawn().unwrap();
     assert!(!gateway.ended().await.unwrap().success());
     let output = gateway.output();
-    assert!(output.contains("the hub did not let this gateway in"), "{output}");
+    assert!(output.contains("the hub rejected this gateway"), "{output}");
     assert!(!output.contains("canary"), "{output}");
     room.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_not_told_how_its_gateway_signs_in() {
+async fn a_program_does_not_inherit_the_credentials_of_its_gateway() {
     let mut room = Room::start().await;
-    let hosted = Hosted::new(room.scene.url(), &[("spy", "env | grep -c ^PATH=; env | grep PARLOR_; true")]);
+    let hosted =
+        TestGateway::new(room.scene.url(), &[("spy", "env | grep -c ^PATH=; env | grep PARLOR_; true")]);
     let mut gateway = hosted.join(&room, &["spy"]).await;
     room.say("@spy look").await;
     let reply = room.reply().await;

@@ -1,4 +1,4 @@
-//! Backups of a busy hub, and hubs that start over from them.
+//! Tests of backups of a busy hub, and of restoring them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use tokio::time::MissedTickBehavior;
 use crate::process::command_line::{ok, refused};
 use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, make_key};
 
-/// Messages a second, of all writers together.
-const PACE: u32 = 500;
+/// Messages per second of all writers together.
+const MESSAGES_PER_SECOND: u32 = 500;
 const WRITERS: u32 = 5;
 const ROOMS: usize = 3;
 
 type Shared = Arc<std::sync::Mutex<Oracle>>;
 
-/// Says something every few milliseconds until told to stop, and waits for all answers.
+/// Posts messages at a fixed rate until `stop` is set, and waits until all are acknowledged.
 async fn write(
     name: String,
     person: RestClient,
@@ -33,22 +33,22 @@ async fn write(
     stop: watch::Receiver<bool>,
 ) {
     let mut client = Client::connect(&person).await.unwrap();
-    let mut beat = tokio::time::interval(Duration::from_secs(1) * WRITERS / PACE);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let (mut count, mut open) = (0, 0);
-    while !*stop.borrow() || open > 0 {
+    let mut interval = tokio::time::interval(Duration::from_secs(1) * WRITERS / MESSAGES_PER_SECOND);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let (mut count, mut in_flight) = (0, 0);
+    while !*stop.borrow() || in_flight > 0 {
         tokio::select! {
-            _ = beat.tick(), if !*stop.borrow() => {
+            _ = interval.tick(), if !*stop.borrow() => {
                 let (id, room) = (format!("{name}-{count}"), &rooms[count % rooms.len()]);
                 let content = format!("{id} says {}", "something ".repeat(count % 20));
                 oracle.lock().unwrap().sending(&name, room, &id, &content);
                 client.send(&message(room, &content, &id)).await.unwrap();
-                (count, open) = (count + 1, open + 1);
+                (count, in_flight) = (count + 1, in_flight + 1);
             }
             frame = client.frame(TEST_TIMEOUT) => {
                 if let Some(ack) = Ack::of(&frame.unwrap()).unwrap() {
                     oracle.lock().unwrap().acknowledged(ack);
-                    open -= 1;
+                    in_flight -= 1;
                 }
             }
         }
@@ -97,25 +97,25 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
     let mut made: Vec<(PathBuf, usize)> = Vec::new();
     for n in 0..10 {
         let file = files.path().join(format!("{n}.tar"));
-        // Some more is said between one and the next.
-        let enough = acked_in(&oracle) + 200;
-        while acked_in(&oracle) < enough {
+        // Wait for 200 more messages between two backups.
+        let target = acked_in(&oracle) + 200;
+        while acked_in(&oracle) < target {
             listener.frame(TEST_TIMEOUT).await.unwrap();
         }
         let acked_before = acked_in(&oracle);
-        let said = backup(scene.data(), &file).await;
-        assert!(said.contains("read it back"), "{said}");
+        let printed = backup(scene.data(), &file).await;
+        assert!(printed.contains("Wrote and verified"), "{printed}");
         made.push((file, acked_before));
     }
     stop.send(true).unwrap();
     while let Some(ended) = writers.join_next().await {
         ended.unwrap();
     }
-    let mut truth: Vec<Vec<Value>> = Vec::new();
+    let mut histories: Vec<Vec<Value>> = Vec::new();
     for room in &rooms {
         let history = scene.admin.history(room).await.unwrap();
         assert_eq!(oracle.lock().unwrap().check(room, &history), []);
-        truth.push(history);
+        histories.push(history);
     }
     println!("{} messages were acknowledged", acked_in(&oracle));
 
@@ -126,15 +126,15 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
         let hub = HubCommand::process(PARLOR, &data).start().await.unwrap();
         let admin = hub.admin().await.unwrap();
         let mut found = 0;
-        for (room, truth) in rooms.iter().zip(&truth) {
+        for (room, full) in rooms.iter().zip(&histories) {
             let history = admin.history(room).await.unwrap();
-            assert!(history.len() <= truth.len() && history == truth[..history.len()], "not a prefix");
+            assert!(history.len() <= full.len() && history == full[..history.len()], "not a prefix");
             found += history.len();
         }
-        assert!(found >= acked_before, "{found} found, {acked_before} were acknowledged before it began");
-        assert!(found > found_before, "later backups hold more");
+        assert!(found >= acked_before, "{found} found, {acked_before} were acknowledged before the backup");
+        assert!(found > found_before, "later backups contain more messages");
         found_before = found;
-        // What clients remember of the order is of another epoch.
+        // Positions of clients belong to the old epoch, so the restored hub requires a resync.
         let mut client = Client::connect(&admin).await.unwrap();
         let joined = client.join_since(&rooms[0], &position).await.unwrap();
         assert!(joined.resync && joined.missed.is_empty(), "{joined:?}");
@@ -147,7 +147,7 @@ async fn ten_backups_of_a_busy_hub_each_restore_to_a_prefix_of_every_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_key() {
+async fn a_backup_contains_uploads_and_keys_but_neither_sign_ins_nor_the_signing_key() {
     let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "precious").await.unwrap();
@@ -160,16 +160,16 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     std::fs::write(&file, "an older one").unwrap();
-    let said = backup(scene.data(), &file).await;
-    assert!(said.contains("1 uploaded file.") && said.contains("as private as"), "{said}");
+    let output = backup(scene.data(), &file).await;
+    assert!(output.contains("1 uploaded file.") && output.contains("as private as"), "{output}");
     let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(std::fs::read_dir(files.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(std::fs::read_dir(files.path()).unwrap().count(), 1, "no staging file is left");
     let bytes = std::fs::read(&file).unwrap();
     assert!(contains(&bytes, "precious") && contains(&bytes, "a picture"));
     let signing_key = std::fs::read(scene.data().join("token.key")).unwrap();
     assert!(!bytes.windows(signing_key.len()).any(|window| window == signing_key));
-    // The device of a sign-in is how this client names itself.
+    // The ID of the sign-in stands for all its data.
     let database = rusqlite::Connection::open(scene.data().join("parlor.db")).unwrap();
     let sign_in: String = database.query_row("SELECT id FROM sign_ins", [], |row| row.get(0)).unwrap();
     drop(database);
@@ -177,16 +177,16 @@ async fn a_backup_holds_uploads_and_keys_but_neither_sign_ins_nor_the_signing_ke
         assert!(!contains(&bytes, secret), "{secret}");
     }
 
-    let said = refused(&["--data", scene.data().to_str().unwrap(), "restore", file.to_str().unwrap()], &[]);
-    assert!(said.starts_with("another Parlor is using"), "{said}");
+    let output = refused(&["--data", scene.data().to_str().unwrap(), "restore", file.to_str().unwrap()], &[]);
+    assert!(output.starts_with("another Parlor is using"), "{output}");
     scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let data = files.path().join("elsewhere");
-    let said = restore(&file, &data).await;
-    assert!(said.contains("signs in again"), "{said}");
+    let output = restore(&file, &data).await;
+    assert!(output.contains("must sign in again"), "{output}");
     let hub = HubCommand::process(PARLOR, &data).start().await.unwrap();
     assert_refused(&scene.admin.at(hub.url()).get("/api/rooms").await.unwrap(), 401);
     let program = RestClient::outsider(hub.url()).with_token(&key);
-    assert_eq!(program.get("/api/rooms").await.unwrap().status, 200, "programs go on");
+    assert_eq!(program.get("/api/rooms").await.unwrap().status, 200, "API keys stay valid");
     let admin = RestClient::sign_in(hub.url(), ADMIN, PASSWORD).await.unwrap();
     assert_eq!(admin.history(&room).await.unwrap()[0]["content"], "precious");
     assert_eq!(std::fs::read_to_string(data.join("uploads/ab/cdef")).unwrap(), "a picture");
@@ -198,33 +198,33 @@ async fn backups_and_restores_are_in_the_audit_log() {
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
     backup(scene.data(), &file).await;
-    let noted = async |admin: &RestClient| {
+    let audit_entries = async |admin: &RestClient| {
         let entries = admin.get("/api/audit").await.unwrap().data().unwrap();
         let about = |entry: &Value| {
             let action = entry["action"].as_str().unwrap();
-            let ours = ["backed_up", "restored"].contains(&action);
-            ours.then(|| format!("{} {action}: {}", entry["actor"]["kind"], entry["detail"]))
+            let is_relevant = ["backed_up", "restored"].contains(&action);
+            is_relevant.then(|| format!("{} {action}: {}", entry["actor"]["kind"], entry["detail"]))
         };
         entries["items"].as_array().unwrap().iter().rev().filter_map(about).collect::<Vec<_>>()
     };
-    let running = noted(&scene.admin).await;
+    let running = audit_entries(&scene.admin).await;
     assert_eq!(running.len(), 1, "{running:?}");
     assert!(running[0].starts_with("\"operator\" backed_up: \"everything up to event "), "{running:?}");
-    // The same where no hub runs, and where one is started from it.
+    // A backup without a running hub, and a restore, are recorded too.
     scene.hub.stop(TEST_TIMEOUT).await.unwrap();
     backup(scene.data(), &file).await;
     let hub = scene.command.start().await.unwrap();
-    assert_eq!(noted(&hub.admin().await.unwrap()).await.len(), 2);
+    assert_eq!(audit_entries(&hub.admin().await.unwrap()).await.len(), 2);
     let data = files.path().join("elsewhere");
     restore(&file, &data).await;
     let other = HubCommand::process(PARLOR, &data).start().await.unwrap();
-    let restored = noted(&RestClient::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
+    let restored = audit_entries(&RestClient::sign_in(other.url(), ADMIN, PASSWORD).await.unwrap()).await;
     assert_eq!(restored.len(), 2, "{restored:?}");
     assert!(restored[1].contains("restored: \"everything up to event "), "{restored:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
+async fn existing_data_is_replaced_only_with_the_flag_and_kept_as_a_copy() {
     let mut scene = Scene::process().await;
     let room = scene.admin.make_room("kitchen", &[]).await.unwrap();
     scene.admin.post_message(&room, "early").await.unwrap();
@@ -235,11 +235,11 @@ async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
     scene.hub.crash().await.unwrap();
     let (data, file) = (scene.data().to_str().unwrap(), file.to_str().unwrap());
     let before = bytes_in(scene.data()).len();
-    let said = refused(&["--data", data, "restore", file], &[]);
-    assert!(said.contains("--replace"), "{said}");
-    assert_eq!(bytes_in(scene.data()).len(), before, "nothing was changed");
-    let said = ok(&["--data", data, "restore", file, "--replace"]);
-    assert!(said.contains("parlor.db.before-restore"), "{said}");
+    let output = refused(&["--data", data, "restore", file], &[]);
+    assert!(output.contains("--replace"), "{output}");
+    assert_eq!(bytes_in(scene.data()).len(), before, "the data directory is unchanged");
+    let output = ok(&["--data", data, "restore", file, "--replace"]);
+    assert!(output.contains("parlor.db.before-restore"), "{output}");
     assert!(contains(&std::fs::read(scene.data().join("parlor.db.before-restore")).unwrap(), "canary-late"));
     let hub = scene.command.start().await.unwrap();
     let history = hub.admin().await.unwrap().history(&room).await.unwrap();
@@ -248,7 +248,7 @@ async fn data_that_is_there_is_replaced_only_when_told_and_kept_beside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_used_is_refused_in_one_sentence_and_changes_nothing() {
+async fn invalid_backups_and_paths_are_rejected_with_a_one_line_error_and_change_nothing() {
     let mut scene = Scene::process().await;
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("backup.tar");
@@ -256,11 +256,11 @@ async fn what_cannot_be_used_is_refused_in_one_sentence_and_changes_nothing() {
     scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let whole = std::fs::read(&file).unwrap();
     let data = scene.data().to_str().unwrap().to_owned();
-    let refuse = |content: &[u8], words: &str| {
+    let refuse = |content: &[u8], reason: &str| {
         std::fs::write(&file, content).unwrap();
         let before = std::fs::read(scene.data().join("parlor.db")).unwrap();
-        let said = refused(&["--data", &data, "restore", file.to_str().unwrap(), "--replace"], &[]);
-        assert!(said.contains(words) && said.lines().count() == 1, "{said}");
+        let output = refused(&["--data", &data, "restore", file.to_str().unwrap(), "--replace"], &[]);
+        assert!(output.contains(reason) && output.lines().count() == 1, "{output}");
         assert!(std::fs::read(scene.data().join("parlor.db")).unwrap() == before);
     };
     refuse(b"", "not a backup");
@@ -274,11 +274,11 @@ async fn what_cannot_be_used_is_refused_in_one_sentence_and_changes_nothing() {
     assert!(refused(&["--data", &data, "restore", "no-such.tar", "--replace"], &[]).contains("no-such.tar"));
 
     let nothing = files.path().join("nothing");
-    let said = refused(&["--data", nothing.to_str().unwrap(), "backup", file.to_str().unwrap()], &[]);
-    assert!(said.contains("there is no data of a hub"), "{said}");
+    let output = refused(&["--data", nothing.to_str().unwrap(), "backup", file.to_str().unwrap()], &[]);
+    assert!(output.contains("contains no hub data"), "{output}");
     assert!(!nothing.exists());
     let folder = files.path().to_str().unwrap();
     assert!(refused(&["--data", &data, "backup", folder], &[]).contains("is a directory"));
-    let said = refused(&["--data", &data, "backup", &format!("{folder}/missing/x.tar")], &[]);
-    assert!(said.contains("cannot write into"), "{said}");
+    let output = refused(&["--data", &data, "backup", &format!("{folder}/missing/x.tar")], &[]);
+    assert!(output.contains("cannot write to"), "{output}");
 }

@@ -1,4 +1,4 @@
-//! `parlor doctor`: a line for everything, a fix for what is not well, and an exit code for scripts.
+//! Tests of `parlor doctor`: one line per check, a fix for each problem, and an exit code for scripts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use crate::process::command_line::{Done, parlor};
 use crate::process::operating::backup::backup;
 use crate::scene::Scene;
 
-/// The line about one thing, and the next one, which is its fix if it is not well.
+/// Returns the output of the check `what` with its continuation lines. Asserts the state, and that a problem
+/// has a fix.
 #[track_caller]
 fn line(done: &Done, state: &str, what: &str) -> String {
     let mut lines = done.out.lines().map(str::trim_start);
@@ -38,7 +39,7 @@ async fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Done {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_that_runs_is_well_and_a_backup_is_missed() {
+async fn the_checks_pass_for_a_running_hub_and_a_missing_backup_is_a_warning() {
     let mut scene = Scene::process().await;
     let data = scene.data().to_str().unwrap().to_owned();
     std::fs::set_permissions(scene.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -50,7 +51,7 @@ async fn a_hub_that_runs_is_well_and_a_backup_is_missed() {
         line(&done, "ok", what);
     }
     assert!(line(&done, "ok", "database").contains("schema "), "{}", done.out);
-    assert!(line(&done, "ok", "hub").contains("It runs"), "{}", done.out);
+    assert!(line(&done, "ok", "hub").contains("The hub is running"), "{}", done.out);
     assert!(line(&done, "warn", "backup").contains("parlor backup FILE"), "{}", done.out);
     assert!(!done.out.contains('\u{1b}'), "no colours without a terminal");
 
@@ -67,11 +68,11 @@ async fn a_hub_that_runs_is_well_and_a_backup_is_missed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_broken_is_told_with_a_fix_and_an_exit_code() {
+async fn each_problem_is_reported_with_a_fix_and_the_exit_code_is_1() {
     let done = doctor(&[], &[("PARLOR_AUTH_TIMEOUT", "0"), ("PARLOR_LISTN", "x")]).await;
     assert_eq!((done.code, done.err.as_str()), (1, ""));
     assert!(line(&done, "fail", "settings").contains("PARLOR_LISTN"), "{}", done.out);
-    assert!(done.out.contains("2 things are broken."), "{}", done.out);
+    assert!(done.out.contains("2 checks failed."), "{}", done.out);
 
     let mut scene = Scene::process().await;
     scene.hub.stop(Duration::from_secs(10)).await.unwrap();
@@ -89,12 +90,12 @@ async fn what_is_broken_is_told_with_a_fix_and_an_exit_code() {
     let done = doctor(&["--data", &data, "--listen", &listen], &[tls[0], tls[1], url, log]).await;
     assert_eq!(done.code, 1);
     assert!(line(&done, "fail", "database").contains("newer Parlor"), "{}", done.out);
-    assert!(line(&done, "fail", "hub").contains("cannot be had"), "{}", done.out);
+    assert!(line(&done, "fail", "hub").contains("is not available"), "{}", done.out);
     assert!(line(&done, "fail", "address").contains("https"), "{}", done.out);
     assert!(line(&done, "fail", "tls").contains("missing/chain.pem"), "{}", done.out);
-    assert!(line(&done, "fail", "log").contains("cannot be written"), "{}", done.out);
+    assert!(line(&done, "fail", "log").contains("is not writable"), "{}", done.out);
 
-    // A page in the middle of the database is not what it was.
+    // Corrupt a page in the middle of the database.
     let file = scene.data().join("parlor.db");
     let database = rusqlite::Connection::open(&file).unwrap();
     database.pragma_update(None, "user_version", version).unwrap();

@@ -1,4 +1,5 @@
-//! HTTPS by the hub itself: on its one port, with certificates that change, and with peers that speak something else.
+//! Tests of TLS in the hub itself: one port for all protocols, certificate renewal, and clients that do not
+//! use TLS.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,19 +30,19 @@ struct Identity {
 
 impl Identity {
     fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let der = made.cert.der().clone();
-        Self { certificate: made.cert.pem(), key: made.signing_key.serialize_pem(), der }
+        let generated = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let der = generated.cert.der().clone();
+        Self { certificate: generated.cert.pem(), key: generated.signing_key.serialize_pem(), der }
     }
 }
 
-struct House {
+struct TlsHub {
     data: TempDir,
     hub: Hub,
     known: Identity,
 }
 
-impl House {
+impl TlsHub {
     async fn open() -> Self {
         let data = tempfile::tempdir().unwrap();
         let known = Identity::new();
@@ -56,10 +57,10 @@ impl House {
     }
 
     fn address(&self) -> &str {
-        self.hub.url().strip_prefix("https://").expect("it says that it speaks TLS")
+        self.hub.url().strip_prefix("https://").expect("the printed URL is https")
     }
 
-    /// Puts new files in place, one after the other.
+    /// Overwrites certificate and key, one after the other.
     fn renew(&self, certificate: &str, key: &str) {
         let files = files(self.data.path());
         std::fs::write(files.0, certificate).unwrap();
@@ -78,7 +79,7 @@ impl House {
         TlsConnector::from(Arc::new(config)).connect(name, self.plain().await).await
     }
 
-    /// Sends a request and reads the answer to its end.
+    /// Sends a request over TLS and returns the full response.
     async fn ask(&self, method: &str, path: &str, body: &str) -> String {
         let mut stream = self.connect(&self.known).await.unwrap();
         let length = body.len();
@@ -112,57 +113,57 @@ fn files(directory: &Path) -> (PathBuf, PathBuf) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rest_and_websockets_are_served_over_tls_on_the_one_port() {
-    let mut house = House::open().await;
-    assert!(house.ask("GET", "/api/health", "").await.starts_with("HTTP/1.1 200"));
-    let (head, mut client) = house.sign_in().await;
+    let mut tls_hub = TlsHub::open().await;
+    assert!(tls_hub.ask("GET", "/api/health", "").await.starts_with("HTTP/1.1 200"));
+    let (head, mut client) = tls_hub.sign_in().await;
     assert!(head.contains("; Secure"), "the cookie goes over TLS only: {head}");
-    // Answers of all sizes arrive whole, however the records fall.
+    // Frames of different sizes arrive intact, whatever the boundaries of the TLS records.
     for size in [0, 1, 16_384, 60_000] {
         let ping = json!({ "type": "client:ping", "ts": size, "filler": "x".repeat(size) });
         client.send(&ping).await.unwrap();
         assert_eq!(client.wait_for_type("server:pong").await.unwrap()["ts"], size);
     }
-    house.hub.stop(Duration::from_secs(10)).await.unwrap();
-    let told = client.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SERVER_SHUTDOWN").await;
-    told.expect("said good-bye");
+    tls_hub.hub.stop(Duration::from_secs(10)).await.unwrap();
+    let frame = client.wait_for(TEST_TIMEOUT, |frame| frame["code"] == "SERVER_SHUTDOWN").await;
+    frame.expect("the hub announces the shutdown");
     assert_eq!(client.closed(TEST_TIMEOUT).await.unwrap(), 1001);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewed_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
-    let mut house = House::open().await;
-    let (_, mut client) = house.sign_in().await;
+    let mut tls_hub = TlsHub::open().await;
+    let (_, mut client) = tls_hub.sign_in().await;
     let next = Identity::new();
-    house.renew(&next.certificate, &next.key);
+    tls_hub.renew(&next.certificate, &next.key);
     let began = Instant::now();
-    while house.connect(&next).await.is_err() {
+    while tls_hub.connect(&next).await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(20), "the new certificate is not used");
     }
-    assert!(house.connect(&house.known).await.is_err(), "the old one is gone");
+    assert!(tls_hub.connect(&tls_hub.known).await.is_err(), "the old certificate is not used any more");
     client.send(&json!({ "type": "client:ping", "ts": 1 })).await.unwrap();
-    client.wait_for_type("server:pong").await.expect("connections outlive their certificate");
+    client.wait_for_type("server:pong").await.expect("open connections survive the renewal");
 
     let other = Identity::new();
     for (certificate, key) in [("rubbish", "rubbish"), (other.certificate.as_str(), next.key.as_str())] {
-        let told = house.hub.log().matches("the old one stays").count();
-        house.renew(certificate, key);
-        house.hub.hang_up().unwrap();
+        let logged = tls_hub.hub.log().matches("the old one stays").count();
+        tls_hub.renew(certificate, key);
+        tls_hub.hub.hang_up().unwrap();
         let began = Instant::now();
-        while house.hub.log().matches("the old one stays").count() == told {
-            assert!(began.elapsed() < TEST_TIMEOUT, "nothing is said: {}", house.hub.log());
-            house.connect(&next).await.expect("the old one stays");
+        while tls_hub.hub.log().matches("the old one stays").count() == logged {
+            assert!(began.elapsed() < TEST_TIMEOUT, "no warning is logged: {}", tls_hub.hub.log());
+            tls_hub.connect(&next).await.expect("the old one stays");
         }
-        house.connect(&next).await.expect("the old one stays");
+        tls_hub.connect(&next).await.expect("the old one stays");
     }
-    assert!(!house.hub.log().contains("PRIVATE KEY"));
-    house.hub.stop(Duration::from_secs(10)).await.unwrap();
+    assert!(!tls_hub.hub.log().contains("PRIVATE KEY"));
+    tls_hub.hub.stop(Duration::from_secs(10)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn peers_that_do_not_finish_a_handshake_are_let_go_while_others_are_served() {
-    let house = House::open().await;
+async fn clients_with_an_unfinished_handshake_are_disconnected_while_others_are_served() {
+    let tls_hub = TlsHub::open().await;
     let open_files = || {
-        let id = house.hub.process_id().unwrap();
+        let id = tls_hub.hub.process_id().unwrap();
         std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
     };
     let before = open_files();
@@ -170,16 +171,17 @@ async fn peers_that_do_not_finish_a_handshake_are_let_go_while_others_are_served
     let beginnings: [&[u8]; 5] =
         [b"", b"\x16\x03\x01\x02\x00\x01", b"\x16\xff\xff\xff\xff", b"\x80\x00", b"SSH-2.0-x\r\n"];
     for beginning in beginnings.iter().cycle().take(100) {
-        let mut stream = house.plain().await;
+        let mut stream = tls_hub.plain().await;
         stream.write_all(beginning).await.unwrap();
         waiting.spawn(async move {
-            let mut said = Vec::new();
-            tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut said)).await.expect("let go").ok();
+            let mut received = Vec::new();
+            let read = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut received)).await;
+            read.expect("the hub disconnects").ok();
         });
     }
-    assert!(house.ask("GET", "/api/health", "").await.starts_with("HTTP/1.1 200"));
-    while let Some(gone) = waiting.join_next().await {
-        gone.unwrap();
+    assert!(tls_hub.ask("GET", "/api/health", "").await.starts_with("HTTP/1.1 200"));
+    while let Some(closed) = waiting.join_next().await {
+        closed.unwrap();
     }
     let began = Instant::now();
     while open_files() > before {
@@ -189,35 +191,36 @@ async fn peers_that_do_not_finish_a_handshake_are_let_go_while_others_are_served
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_speaks_plain_http_is_told_so() {
-    let house = House::open().await;
-    let mut stream = house.plain().await;
+async fn plain_http_on_the_tls_port_is_answered_with_400() {
+    let tls_hub = TlsHub::open().await;
+    let mut stream = tls_hub.plain().await;
     stream.write_all(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    let mut said = String::new();
-    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_string(&mut said)).await.unwrap().unwrap();
-    assert!(said.starts_with("HTTP/1.1 400") && said.ends_with("This port speaks HTTPS only\n"), "{said}");
+    let mut response = String::new();
+    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_string(&mut response)).await.unwrap().unwrap();
+    let reason = "This port speaks HTTPS only\n";
+    assert!(response.starts_with("HTTP/1.1 400") && response.ends_with(reason), "{response}");
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_at_the_start_in_one_sentence() {
+fn a_start_with_invalid_tls_files_fails_with_a_one_line_error() {
     let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = files(directory.path());
     let data = directory.path().join("data");
     let start = |cert: &Path, key: &Path| {
         let arguments = ["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
         let tls = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
-        let said = refused(&[arguments, tls].concat(), &[]);
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said
+        let output = refused(&[arguments, tls].concat(), &[]);
+        assert_eq!(output.lines().count(), 1, "{output}");
+        output
     };
     assert!(start(&certificate, &key).contains("chain.pem"));
-    let (one, other) = (Identity::new(), Identity::new());
-    std::fs::write(&certificate, &one.certificate).unwrap();
+    let (first, second) = (Identity::new(), Identity::new());
+    std::fs::write(&certificate, &first.certificate).unwrap();
     assert!(start(&certificate, &key).contains("key.pem"));
-    std::fs::write(&key, &other.key).unwrap();
+    std::fs::write(&key, &second.key).unwrap();
     assert!(start(&certificate, &key).contains("cannot be used together"));
     std::fs::write(&certificate, "no certificate\n").unwrap();
     assert!(start(&certificate, &key).contains("there is no certificate in"));
-    let said = refused(&["--tls-cert", "chain.pem", "config", "check"], &[]);
-    assert!(said.contains("tls_key: must be set together with tls_cert"), "{said}");
+    let output = refused(&["--tls-cert", "chain.pem", "config", "check"], &[]);
+    assert!(output.contains("tls_key: must be set together with tls_cert"), "{output}");
 }

@@ -1,4 +1,4 @@
-//! Traces for an OpenTelemetry collector, which is a small one here.
+//! Tests of the export of traces, with a minimal OpenTelemetry collector.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::scene::{Scene, contains};
 
-/// Takes what is sent to it, as a collector does: the head of the request and its body.
-async fn collect(mut stream: TcpStream, taken: mpsc::UnboundedSender<(String, Vec<u8>)>) {
+/// Receives requests as a collector does, and sends head and body of each to `received`.
+async fn collect(mut stream: TcpStream, received: mpsc::UnboundedSender<(String, Vec<u8>)>) {
     let mut bytes = Vec::new();
     loop {
         let head = bytes.windows(4).position(|window| window == b"\r\n\r\n");
@@ -21,7 +21,7 @@ async fn collect(mut stream: TcpStream, taken: mpsc::UnboundedSender<(String, Ve
         });
         match whole.filter(|(.., end)| bytes.len() >= *end) {
             Some((head, start, end)) => {
-                taken.send((head, bytes[start..end].to_vec())).unwrap();
+                received.send((head, bytes[start..end].to_vec())).unwrap();
                 bytes.drain(..end);
                 let answer =
                     "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
@@ -36,13 +36,13 @@ async fn collect(mut stream: TcpStream, taken: mpsc::UnboundedSender<(String, Ve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn routes_and_times_reach_the_collector_and_nothing_that_was_said() {
+async fn the_collector_receives_routes_and_timings_but_no_content() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let (taken, mut sent) = mpsc::unbounded_channel();
+    let (received, mut requests) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(collect(stream, taken.clone()));
+            tokio::spawn(collect(stream, received.clone()));
         }
     });
     let mut scene = Scene::process_set(&[("PARLOR_OTLP_ENDPOINT", &endpoint)]).await;
@@ -52,7 +52,7 @@ async fn routes_and_times_reach_the_collector_and_nothing_that_was_said() {
     scene.admin.get("/api/canary").await.unwrap();
     scene.hub.stop(Duration::from_secs(10)).await.unwrap();
     let (mut heads, mut bodies) = (Vec::new(), Vec::new());
-    while let Ok((head, body)) = sent.try_recv() {
+    while let Ok((head, body)) = requests.try_recv() {
         heads.push(head);
         bodies.extend(body);
     }
@@ -70,11 +70,11 @@ async fn routes_and_times_reach_the_collector_and_nothing_that_was_said() {
     for secret in ["canary", room.as_str(), scene.admin.token(), scene.admin.user_id()] {
         assert!(!contains(&bodies, secret), "{secret} in {:?}", String::from_utf8_lossy(&bodies));
     }
-    assert!(!scene.hub.log().contains("http{"), "the log is as it was: {}", scene.hub.log());
+    assert!(!scene.hub.log().contains("http{"), "the log contains no spans: {}", scene.hub.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_not_there_costs_nothing_but_its_traces() {
+async fn an_unreachable_collector_does_not_affect_the_hub() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);

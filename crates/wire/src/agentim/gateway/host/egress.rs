@@ -1,4 +1,5 @@
-//! From what a host tells to `gateway:*` frames: the inverse of what the hub reads. No frame carries `null`.
+//! Encodes `gateway:*` frames that a gateway sends to the hub; the inverse of the hub's decoder. No frame
+//! contains `null`.
 
 use super::super::super::egress::encode;
 use super::super::ingress::{AgentForm, Auth, Device, GatewayMessage, PermissionForm, ReplyTarget, Status};
@@ -7,11 +8,11 @@ use parlor_model::{Chunk, Payload, RunOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What an id that nobody knows is written as.
+/// Value of a required id field if the id is not known.
 const UNKNOWN_ID: &str = "";
 
-pub fn write(told: &GatewayMessage) -> String {
-    match told {
+pub fn write(message: &GatewayMessage) -> String {
+    match message {
         GatewayMessage::Auth(auth) => encode(&auth_frame(auth)),
         GatewayMessage::Register(form) => encode(&registration(form)),
         GatewayMessage::Unregister { agent } => {
@@ -118,7 +119,7 @@ fn permission(form: &PermissionForm) -> PermissionFrame<'_> {
     }
 }
 
-/// `None` if it is no JSON after all; then the frame goes without it.
+/// Returns the payload as raw JSON. `None` if it is not valid JSON; the frame then omits the field.
 fn raw(payload: &Payload) -> Option<&RawValue> {
     serde_json::from_str(&payload.0).ok()
 }
@@ -331,15 +332,16 @@ struct Ping<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::super::super::ingress::FrameLimits;
-    use super::super::super::ingress::{MOST_CHUNKS, read};
+    use super::super::super::ingress::{MAX_CHUNKS, read};
     use super::*;
     use crate::json::JsonLimits;
 
     const LIMITS: FrameLimits =
-        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MOST_CHUNKS } };
+        FrameLimits { bytes: 256 * 1024, json: JsonLimits { depth: 15, items: MAX_CHUNKS } };
 
-    /// Further than what was recorded: what our own hosts say, and what the recorded one did not come to say.
-    const FURTHER: &str = r#"
+    /// Frames in addition to the recorded ones: extensions of Parlor gateways, and frames that were not
+    /// recorded.
+    const MORE_FRAMES: &str = r#"
         {"type":"gateway:auth","token":"t","gatewayId":"g","protocolVersion":"1","deviceInfo":{"hostname":"h","platform":"linux","arch":"x64","nodeVersion":"v"},"ephemeral":true,"parlor":true}
         {"type":"gateway:register_agent","agent":{"id":"a","name":"A","type":"acp","workingDirectory":"/w","capabilities":["code"],"model":"m","slashCommands":[{"name":"x"}],"mcpServers":["s"]}}
         {"type":"gateway:message_chunk","roomId":"r","agentId":"a","messageId":"m","targetAgentName":"b","chunk":{"type":"tool_use","content":"x","metadata":{"toolName":"Read"}}}
@@ -358,13 +360,15 @@ mod tests {
     "#;
 
     #[test]
-    fn what_a_host_writes_is_what_the_hub_reads() {
+    fn the_hub_decodes_what_a_gateway_encodes() {
         let recorded = include_str!("../../../../tests/fixtures/gateway-frames.jsonl");
-        let frames = recorded.lines().chain(FURTHER.lines().map(str::trim).filter(|line| !line.is_empty()));
+        let frames =
+            recorded.lines().chain(MORE_FRAMES.lines().map(str::trim).filter(|line| !line.is_empty()));
         for frame in frames {
-            let told = read(frame, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {frame}"));
-            let written = write(&told);
-            assert_eq!(read(&written, &LIMITS).as_ref(), Ok(&told), "{written}");
+            let decoded =
+                read(frame, &LIMITS).unwrap_or_else(|frame_error| panic!("{frame_error:?}: {frame}"));
+            let written = write(&decoded);
+            assert_eq!(read(&written, &LIMITS).as_ref(), Ok(&decoded), "{written}");
             let nulls = |text: &str| text.matches("null").count();
             assert!(nulls(&written) <= nulls(frame), "{written}");
         }

@@ -1,4 +1,5 @@
-//! From `server:*` frames to what a host is to do. Never panics; a type it does not know is no mistake.
+//! Decodes `server:*` frames that the hub sends to a gateway. Never panics. Unknown frame types are ignored,
+//! so that a newer hub may send them.
 
 use super::super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
 use crate::json::JsonLimits;
@@ -6,53 +7,59 @@ use parlor_model::{AgentId, ConversationId, MessageId, Payload, RoomId, RunId, U
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A hub may list the members of a large room; deeper or longer than this it has no reason to be.
+/// Limits for frames of the hub. Large enough for a room context with all members of a large room.
 pub const LIMITS: FrameLimits =
     FrameLimits { bytes: 16 * 1024 * 1024, json: JsonLimits { depth: 32, items: 100_000 } };
 
-/// What the hub says to a program that hosts agents.
+/// Decoded frame of the hub.
 #[derive(Debug, PartialEq)]
 pub enum Instruction {
+    /// Authentication succeeded.
     Welcome,
-    /// Not signed in, for this reason.
+    /// Authentication failed.
     AuthFailed {
         error: Box<str>,
     },
+    /// Start a run.
     Answer(RunRequest),
-    /// Something that was said to an agent while it is at work.
+    /// Inject a message into an active run.
     Add(InjectedMessage),
+    /// Name, system prompt and members of a room in which the agent is.
     Look {
         agent: AgentId,
         room: RoomView,
     },
-    /// In one room, or everywhere.
+    /// Stop an agent in one room or, if `room` is `None`, in all rooms.
     Stop {
         agent: AgentId,
         room: Option<RoomId>,
     },
-    /// The end of a turn is kept; `interrupted` if its host was away for too long.
+    /// The hub stored the end of a run. `interrupted` if the gateway was offline for longer than the grace
+    /// period.
     Ended {
         run: RunId,
         interrupted: bool,
     },
-    /// A turn goes on: so many whole parts of its reply were heard, and so many bytes of the next.
+    /// A run is resumed. The hub already has `parts` complete parts of its reply and `bytes` bytes of the
+    /// next.
     Resumed {
         run: RunId,
         parts: usize,
         bytes: usize,
     },
+    /// Decision on a permission request.
     Decided {
         agent: AgentId,
         request: Box<str>,
         verdict: PermissionOutcome,
     },
-    /// What people said to its questions; nothing if nobody did in time.
+    /// Answers to a question set; empty if no user answered in time.
     Answered {
         agent: AgentId,
         question: Box<str>,
         answers: Vec<QuestionReply>,
     },
-    /// The agent is no more.
+    /// The agent was removed.
     Remove {
         agent: AgentId,
     },
@@ -84,12 +91,13 @@ pub enum Instruction {
         name: Box<str>,
         working_directory: Option<Box<str>>,
     },
-    /// Credentials and OAuth: the whole frame, for who understands them.
+    /// Request for credentials or OAuth, with the whole frame as `body`.
     Relay {
         kind: RelayKind,
         request: Option<Box<str>>,
         body: Payload,
     },
+    /// Error frame of the hub.
     Refused {
         code: Box<str>,
         message: Box<str>,
@@ -99,37 +107,38 @@ pub enum Instruction {
     },
 }
 
-/// A message for an agent to answer.
+/// Trigger and context of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
     pub agent: AgentId,
     pub room: RoomId,
     pub message: MessageId,
-    /// Told by our own hub.
+    /// Set by Parlor hubs only.
     pub run: Option<RunId>,
     pub content: Box<str>,
     pub sender_name: Box<str>,
     pub sender: SenderType,
+    /// Whether the answer policy of the room selected the agent, not a mention.
     pub by_policy: bool,
     pub conversation: Option<ConversationId>,
     pub depth: u32,
-    /// What was said in the room before, the oldest first. Told by our own hub.
+    /// Earlier messages of the room, oldest first. Sent by Parlor hubs only.
     pub earlier: Vec<EarlierMessage>,
 }
 
-/// Something that was said to an agent while it is at work in a turn.
+/// Message that is delivered into an active run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InjectedMessage {
     pub agent: AgentId,
     pub room: RoomId,
-    /// The turn that it is in.
+    /// The active run.
     pub run: RunId,
-    /// The one that would follow.
+    /// The queued run of the message, which would follow otherwise.
     pub added: RunId,
     pub content: Box<str>,
 }
 
-/// Something that was said in a room before an agent is asked.
+/// Message of the room before the trigger of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierMessage {
@@ -149,7 +158,7 @@ pub enum SenderType {
     System,
 }
 
-/// A room as an agent is told of it.
+/// Description of a room for an agent.
 #[derive(Debug, PartialEq)]
 pub struct RoomView {
     pub room: RoomId,
@@ -170,7 +179,7 @@ pub struct MemberView {
     pub status: Option<Box<str>>,
 }
 
-/// What became of a question to people.
+/// Result of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionOutcome {
     Allowed,
@@ -187,7 +196,7 @@ pub enum RelayKind {
     CompleteOauth,
 }
 
-/// `None` for a type that is not known here: a newer hub may say more.
+/// Decodes a frame. `None` for an unknown type, which a newer hub may send.
 pub fn read(text: &str) -> Result<Option<Instruction>, FrameError> {
     let kind = check_frame(text, &LIMITS)?;
     Ok(Some(match &*kind {
@@ -237,7 +246,8 @@ pub fn read(text: &str) -> Result<Option<Instruction>, FrameError> {
         }
         "server:stop_agent" => {
             let AgentRoomForm { agent_id, room_id } = parse(text)?;
-            // A room that cannot be one must not turn into every room.
+            // An invalid room id is an error: it must not be read as `None`, which stops the agent in all
+            // rooms.
             Instruction::Stop { agent: agent(&agent_id)?, room: room_id.as_deref().map(room).transpose()? }
         }
         "server:run_ended" => {
@@ -253,7 +263,7 @@ pub fn read(text: &str) -> Result<Option<Instruction>, FrameError> {
             let verdict = match &*form.decision {
                 "allow" => PermissionOutcome::Allowed,
                 "timeout" => PermissionOutcome::Expired,
-                // Whatever else it says, it is no yes.
+                // Default deny: an unknown decision counts as denied.
                 _ => PermissionOutcome::Denied { reason: form.deny_reason },
             };
             Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id, verdict }
@@ -437,14 +447,14 @@ struct ResponseForm {
     answers: Option<Vec<QuestionReply>>,
 }
 
-/// What somebody said to one question.
+/// Answer of a user to one question.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionReply {
     pub question_index: usize,
-    /// Labels of its options.
+    /// Labels of the selected options.
     pub selected: Vec<Box<str>>,
-    /// In their own words.
+    /// Free-text answer.
     pub custom_text: Option<Box<str>>,
 }
 
@@ -509,7 +519,7 @@ mod tests {
     use parlor_model::RunOutcome;
     use proptest::prelude::*;
 
-    fn told(text: &str) -> Instruction {
+    fn decoded(text: &str) -> Instruction {
         match read(text) {
             Ok(Some(instruction)) => instruction,
             other => panic!("{other:?}: {text}"),
@@ -517,11 +527,11 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_the_real_hub_sent_is_understood() {
+    fn every_recorded_frame_of_the_original_hub_is_decoded() {
         let recorded = include_str!("../../../../tests/fixtures/server-frames.jsonl");
         let mut kinds = std::collections::BTreeSet::new();
         for line in recorded.lines() {
-            told(line);
+            decoded(line);
             let frame: serde_json::Value = serde_json::from_str(line).unwrap();
             kinds.insert(frame["type"].as_str().unwrap().to_owned());
         }
@@ -529,19 +539,19 @@ mod tests {
     }
 
     #[test]
-    fn a_type_of_tomorrow_is_passed_over() {
+    fn an_unknown_frame_type_is_ignored() {
         assert_eq!(read(r#"{"type":"server:hologram","x":1}"#), Ok(None));
         assert_eq!(read("[]"), Err(FrameError::Unknown));
         assert_eq!(read("{"), Err(FrameError::NotJson));
     }
 
     #[test]
-    fn only_a_clear_yes_is_a_yes() {
+    fn only_the_exact_decision_allow_permits_the_tool() {
         let verdict = |decision: &str| {
             let frame = format!(
                 r#"{{"type":"server:permission_response","requestId":"p","agentId":"a","decision":"{decision}","denyReason":"no"}}"#
             );
-            let Instruction::Decided { verdict, .. } = told(&frame) else { panic!("not a decision") };
+            let Instruction::Decided { verdict, .. } = decoded(&frame) else { panic!("not a decision") };
             verdict
         };
         let denied = PermissionOutcome::Denied { reason: Some("no".into()) };
@@ -553,25 +563,25 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_for_one_room_or_for_all_and_never_for_all_by_mistake() {
+    fn a_stop_with_an_invalid_room_is_rejected_and_does_not_stop_all_rooms() {
         let agent = AgentId::stored("a");
         let room = RoomId::stored("r");
         let stop = Instruction::Stop { agent: agent.clone(), room: None };
-        assert_eq!(told(&egress::stop_agent(&agent, None)), stop);
+        assert_eq!(decoded(&egress::stop_agent(&agent, None)), stop);
         let stop = Instruction::Stop { agent: agent.clone(), room: Some(room.clone()) };
-        assert_eq!(told(&egress::stop_agent(&agent, Some(&room))), stop);
+        assert_eq!(decoded(&egress::stop_agent(&agent, Some(&room))), stop);
         let odd = r#"{"type":"server:stop_agent","agentId":"a","roomId":"no room"}"#;
         assert_eq!(read(odd), Err(FrameError::Unknown));
     }
 
     #[test]
-    fn a_host_of_ours_is_told_how_far_it_was_heard_and_what_is_over() {
+    fn a_parlor_gateway_decodes_resumed_and_ended_runs() {
         let (agent, room, run) = (AgentId::stored("a"), RoomId::stored("r"), RunId::stored("t"));
         let resumed = Instruction::Resumed { run: run.clone(), parts: 2, bytes: 17 };
-        assert_eq!(told(&egress::run_resumed(&agent, &room, &run, (2, 17))), resumed);
+        assert_eq!(decoded(&egress::run_resumed(&agent, &room, &run, (2, 17))), resumed);
         for (outcome, interrupted) in [(RunOutcome::Interrupted, true), (RunOutcome::Cancelled, false)] {
             let ended = Instruction::Ended { run: run.clone(), interrupted };
-            assert_eq!(told(&egress::run_ended(&agent, &room, &run, &outcome)), ended);
+            assert_eq!(decoded(&egress::run_ended(&agent, &room, &run, &outcome)), ended);
         }
     }
 
@@ -579,7 +589,7 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "\\PC{0,200}|\\{\"type\":\"server:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"server:[a-z_]{0,20}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text);
         }
     }

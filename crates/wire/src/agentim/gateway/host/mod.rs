@@ -1,4 +1,4 @@
-//! The other side of `/ws/gateway`, for programs of ours that host agents: what the hub says, and how to tell it.
+//! Gateway side of `/ws/gateway`, for Parlor gateways: decodes frames of the hub and encodes frames to it.
 
 pub mod egress;
 pub mod ingress;
