@@ -6,11 +6,11 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-/** Where `vite dev` finds a running hub. */
+/** Running hub that `vite dev` proxies to. */
 const HUB = process.env['PARLOR_HUB'] ?? 'http://127.0.0.1:7878';
 const TEXT = /\.(html|js|css|svg|json|webmanifest)$/;
 
-/** Writes each text also compressed, so that the hub never has to. */
+/** Adds gzip and Brotli copies of each text file, so that the hub compresses nothing at run time. */
 function compress(): Plugin {
   let folder = '';
   return {
@@ -37,16 +37,16 @@ export default defineConfig({
     assetsDir: 'app/assets',
     emptyOutDir: true,
     target: 'es2023',
-    // The policy allows no `data:` but for pictures.
+    // The content security policy allows `data:` URLs for images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // streamdown, which comes later and apart.
+    // The chunk with streamdown is large, but loaded on demand.
     chunkSizeWarningLimit: 1000,
   },
   server: {
     proxy: {
-      // The hub must see the page's own address, or it takes the page for a foreign one.
+      // Keeps the Host header, because the hub rejects requests whose Origin differs from it.
       '/api': { target: HUB, changeOrigin: false },
       '/metrics': { target: HUB, changeOrigin: false },
       '/uploads': { target: HUB, changeOrigin: false },
@@ -56,7 +56,7 @@ export default defineConfig({
   test: {
     include: ['tests/**/*.test.ts'],
     setupFiles: ['tests/setup.ts'],
-    // Nothing waits for time here; a machine that is busy with other things may take long all the same.
+    // Generous, for busy machines. No test waits for real time.
     testTimeout: 120_000,
   },
 });

@@ -3,27 +3,27 @@ import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { Hub } from './hub';
-import { go, openPalette, PAGES } from './places';
-import { firstAdmin, onStage } from './stage';
+import { go, openPalette, PAGES } from './pages';
+import { firstAdmin, setUpFlow } from './flow-context';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const stage = onStage(Hub.fresh);
+const flow = setUpFlow(Hub.fresh);
 
-const LOOKS = ['light', 'dark'] as const;
-/** What fades in has no contrast yet, and a busy machine may look just then. */
-const STILL = { reducedMotion: 'reduce' } as const;
+const THEMES = ['light', 'dark'] as const;
+/** Without animations: an element that is still fading in fails the contrast check. */
+const REDUCED_MOTION = { reducedMotion: 'reduce' } as const;
 
-test('axe finds nothing serious around a conversation, in light and in dark', async () => {
-  const tab = await firstAdmin(stage, STILL);
+test('axe finds no serious violation in a room, in the light and the dark theme', async () => {
+  const tab = await firstAdmin(flow, REDUCED_MOTION);
   const { page } = tab;
   await page.evaluate(AXE);
   await expectAccessible(page);
-  await page.getByRole('button', { name: 'Room', exact: true }).click();
-  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await page.getByRole('button', { name: 'Room details' }).click();
+  await page.getByRole('complementary', { name: 'Room details' }).waitFor();
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Close' }).click();
-  await tab.say('@guide everything');
+  await tab.send('@guide everything');
   const card = page.getByRole('region', { name: /wants to use/ });
   await card.waitFor();
   await expectAccessible(page);
@@ -31,20 +31,20 @@ test('axe finds nothing serious around a conversation, in light and in dark', as
   await card.getByRole('textbox').waitFor();
   await expectAccessible(page);
   await card.getByRole('button', { name: 'Deny' }).click();
-  await tab.said('That was everything.').waitFor();
-  await page.getByText(/^Terminal of guide/).click();
+  await tab.message('That was everything.').waitFor();
+  await page.getByText(/^Terminal: guide/).click();
   await expectAccessible(page);
   await openPalette(page);
   await expectAccessible(page);
   await page.keyboard.press('Escape');
-  await tab.said('That was everything.').focus();
-  await tab.said('That was everything.').getByRole('button', { name: 'Show thread' }).press('Enter');
+  await tab.message('That was everything.').focus();
+  await tab.message('That was everything.').getByRole('button', { name: 'View thread' }).press('Enter');
   await page.getByRole('complementary', { name: 'Thread' }).waitFor();
   await expectAccessible(page);
 });
 
-test('axe finds nothing serious on the other pages, in light and in dark', async () => {
-  const { page } = await firstAdmin(stage, STILL);
+test('axe finds no serious violation on the other pages, in the light and the dark theme', async () => {
+  const { page } = await firstAdmin(flow, REDUCED_MOTION);
   await page.evaluate(AXE);
   for (const [path, heading] of PAGES) {
     await go(page, path);
@@ -58,8 +58,8 @@ interface Axe {
 }
 
 /**
- * Resolves when the page is drawn in its final colours. Also without motion a colour changes by a transition, which ends
- * with the next frame, and a busy machine takes long to draw one.
+ * Resolves when the page is drawn in its final colours. A theme change is a transition even with reduced
+ * motion. It ends with the next frame, which takes long on a busy machine.
  */
 async function settled(): Promise<void> {
   const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
@@ -69,9 +69,9 @@ async function settled(): Promise<void> {
   } while (document.getAnimations().some((animation) => animation.playState === 'running'));
 }
 
-/** In both looks: the page follows the system when it changes. */
+/** Checks both themes: the page follows the colour scheme of the system. */
 async function expectAccessible(page: Page): Promise<void> {
-  for (const colorScheme of LOOKS) {
+  for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
     await page.evaluate(settled);

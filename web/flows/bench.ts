@@ -1,21 +1,21 @@
-/** What `cargo xtask bench web` prints: the page in Chromium, against a hub with much in it. */
+/** Benchmark of the page in Chromium against a hub with many messages. Run by `cargo xtask bench web`. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
 import { startBrowser, Tab } from './browser';
 import { Gateway } from './gateway';
-import { Hub, type Person } from './hub';
+import { Hub, type Account } from './hub';
 
 const MESSAGES = 10_000;
-const AT_ONCE = 16;
+const CONCURRENT_WRITERS = 16;
 const ROUNDS = 5;
 const AGENTS = 5;
-const CHUNKS_A_SECOND = 100;
+const CHUNKS_PER_SECOND = 100;
 const SECONDS = 6;
 const WORDS = 'a word **or** two, ';
 
 let hub: Hub;
 let browser: Browser;
-let admin: Person;
+let admin: Account;
 const report: string[] = [];
 
 beforeAll(async () => {
@@ -28,36 +28,36 @@ afterAll(async () => {
   console.log(['', ...report, ''].join('\n'));
 });
 
-test('bytes of JavaScript before the first paint', async () => {
+test('bytes of JavaScript loaded before the first paint', async () => {
   const tab = await Tab.open(browser, hub.url);
-  await tab.page.getByLabel('Name for signing in').waitFor();
+  await tab.page.getByLabel('Username').waitFor();
   const bytes = await tab.page.evaluate(() => {
     const painted = performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity;
     const files = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
     const before = files.filter((file) => file.name.endsWith('.js') && file.startTime < painted);
     return before.reduce((sum, file) => sum + file.encodedBodySize, 0);
   });
-  tell('JavaScript before the first paint, compressed', `${Math.round(bytes / 1000)} KB`, '< 300 KB', bytes < 300_000);
+  addRow('JavaScript before the first paint, compressed', `${Math.round(bytes / 1000)} KB`, '< 300 KB', bytes < 300_000);
 });
 
-test('opening a room with much in it', async () => {
-  const [large, small] = [await hub.makeRoom(admin, 'Large', []), await hub.makeRoom(admin, 'Small', [])];
+test('time to open a room with many messages', async () => {
+  const [large, small] = [await hub.createRoom(admin, 'Large', []), await hub.createRoom(admin, 'Small', [])];
   await hub.call(admin, 'POST', `/api/rooms/${small}/messages`, { content: 'Nothing much' });
   await fill(large);
   const tab = await Tab.signedIn(browser, hub, 'admin');
   const { page } = tab;
-  const newest = tab.said(`Message ${MESSAGES}.`);
+  const newest = tab.message(`Message ${MESSAGES}.`);
   const loads: number[] = [];
   const visits: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     loads.push(await timed(() => page.goto(`${hub.url}/app/rooms/${large}`), newest));
     await page.goto(`${hub.url}/app/rooms/${small}`);
-    await tab.said('Nothing much').waitFor();
+    await tab.message('Nothing much').waitFor();
     visits.push(await timed(() => page.getByRole('link', { name: 'Large' }).click(), newest));
   }
   const isQuick = median(loads) < 1000;
-  tell(`A room of ${MESSAGES} messages, from its link`, `${median(loads)} ms`, '< 1000 ms', isQuick);
-  tell(`A room of ${MESSAGES} messages, from another room`, `${median(visits)} ms`, '< 1000 ms', median(visits) < 1000);
+  addRow(`A room of ${MESSAGES} messages, from its link`, `${median(loads)} ms`, '< 1000 ms', isQuick);
+  addRow(`A room of ${MESSAGES} messages, from another room`, `${median(visits)} ms`, '< 1000 ms', median(visits) < 1000);
   const frames = await framesWhile(page, async () => {
     const end = Date.now() + 4000;
     while (Date.now() < end) {
@@ -65,11 +65,11 @@ test('opening a room with much in it', async () => {
       await page.evaluate(() => new Promise(requestAnimationFrame));
     }
   });
-  tell('Frames a second while scrolling into the past', String(frames), '> 50', frames > 50);
+  addRow('Frames per second while scrolling to older messages', String(frames), '> 50', frames > 50);
 });
 
-test('agents that stream', async () => {
-  const room = await hub.makeRoom(admin, 'Loud', []);
+test('frame rate while agents stream replies', async () => {
+  const room = await hub.createRoom(admin, 'Loud', []);
   const gateways = await Promise.all(
     Array.from({ length: AGENTS }, async (_, index) => {
       const agent = { id: `agent-${index}`, name: `Agent${index}` };
@@ -80,26 +80,26 @@ test('agents that stream', async () => {
   );
   const tab = await Tab.signedIn(browser, hub, 'admin');
   await tab.enter('Loud');
-  // They speak up by themselves: how many one message may set off is another matter.
-  const turns = gateways.map((_, index) => ({ roomId: room, agentId: `agent-${index}` }));
+  // The agents start without a message, because one message may trigger only a limited number of runs.
+  const runs = gateways.map((_, index) => ({ roomId: room, agentId: `agent-${index}` }));
   let sent = 0;
-  const begun = Date.now();
+  const startedAt = Date.now();
   const timer = setInterval(() => {
-    // As many as are due by now: timers are late where much is going on.
-    const due = Math.floor(((Date.now() - begun) / 1000) * CHUNKS_A_SECOND);
+    // Sends all chunks that are due, because timers fire late on a busy machine.
+    const due = Math.floor(((Date.now() - startedAt) / 1000) * CHUNKS_PER_SECOND);
     for (; sent < due; sent += 1) {
-      const piece = sent % 40 === 39 ? '\n\n' : WORDS;
-      gateways.forEach((gateway, index) => gateway.chunk(turns[index] ?? {}, `r-${index}`, 'text', piece));
+      const content = sent % 40 === 39 ? '\n\n' : WORDS;
+      gateways.forEach((gateway, index) => gateway.chunk(runs[index] ?? {}, `r-${index}`, 'text', content));
     }
   }, 5);
-  await tab.said('a word or two').nth(AGENTS - 1).waitFor();
+  await tab.message('a word or two').nth(AGENTS - 1).waitFor();
   const cpu = await mainThread(tab.page);
   const frames = await framesWhile(tab.page, () => new Promise((done) => setTimeout(done, SECONDS * 1000)));
   const busy = Math.round(((await cpu()) * 1000) / SECONDS);
   clearInterval(timer);
   gateways.forEach((gateway) => gateway.close());
-  tell(`Frames a second, ${AGENTS} agents, ${CHUNKS_A_SECOND} chunks a second each`, String(frames), '> 50', frames > 50);
-  tell('Work of the page for it, of each second', `${busy} ms`, '< 500 ms', busy < 500);
+  addRow(`Frames per second, ${AGENTS} agents, ${CHUNKS_PER_SECOND} chunks/s each`, String(frames), '> 50', frames > 50);
+  addRow('Main-thread time per second while they stream', `${busy} ms`, '< 500 ms', busy < 500);
 });
 
 async function fill(room: string): Promise<void> {
@@ -111,22 +111,22 @@ async function fill(room: string): Promise<void> {
       await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content });
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, write));
+  await Promise.all(Array.from({ length: CONCURRENT_WRITERS }, write));
   await hub.call(admin, 'POST', `/api/rooms/${room}/messages`, { content: `Message ${MESSAGES}.` });
 }
 
-async function timed(act: () => Promise<unknown>, shown: ReturnType<Tab['said']>): Promise<number> {
-  const begun = performance.now();
+async function timed(act: () => Promise<unknown>, shown: ReturnType<Tab['message']>): Promise<number> {
+  const startedAt = performance.now();
   await act();
   await shown.waitFor();
-  return Math.round(performance.now() - begun);
+  return Math.round(performance.now() - startedAt);
 }
 
 async function framesWhile(page: Page, act: () => Promise<unknown>): Promise<number> {
   await page.evaluate(() => {
-    const counting = globalThis as unknown as { frames: number; begun: number };
+    const counting = globalThis as unknown as { frames: number; startedAt: number };
     counting.frames = 0;
-    counting.begun = performance.now();
+    counting.startedAt = performance.now();
     const count = () => {
       counting.frames += 1;
       requestAnimationFrame(count);
@@ -135,12 +135,12 @@ async function framesWhile(page: Page, act: () => Promise<unknown>): Promise<num
   });
   await act();
   return page.evaluate(() => {
-    const { frames, begun } = globalThis as unknown as { frames: number; begun: number };
-    return Math.round((frames * 1000) / (performance.now() - begun));
+    const { frames, startedAt } = globalThis as unknown as { frames: number; startedAt: number };
+    return Math.round((frames * 1000) / (performance.now() - startedAt));
   });
 }
 
-/** Seconds that the page has worked, whatever else the machine was busy with. */
+/** Returns a function that reads the CPU seconds used by the page's main thread since this call. */
 async function mainThread(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -156,6 +156,6 @@ function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }
 
-function tell(what: string, measured: string, goal: string, isMet: boolean): void {
+function addRow(what: string, measured: string, goal: string, isMet: boolean): void {
   report.push(`${what.padEnd(56)} ${measured.padStart(9)}   ${goal.padEnd(10)} ${isMet ? 'met' : 'MISSED'}`);
 }

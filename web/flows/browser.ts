@@ -1,4 +1,4 @@
-/** Debian's Chromium, and people in front of it. */
+/** Controls Chromium through Playwright: the browser of a test file and the tabs of its users. */
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { FRESH_PAGE_ARGUMENTS, useFreshPage } from './fresh-page';
@@ -11,44 +11,46 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: EXECUTABLE, args });
 }
 
-/** One browser for all tests of a file; the tabs of each are closed behind it. */
-export function inBrowser(stage: { browser: Browser }): void {
+/** Starts one browser for all tests of a file, and closes the tabs of a test after it. */
+export function setUpBrowser(flow: { browser: Browser }): void {
   beforeAll(async () => {
-    stage.browser = await startBrowser();
+    flow.browser = await startBrowser();
   });
   afterEach(async () => {
-    await Promise.all(stage.browser.contexts().map((context) => context.close()));
+    await Promise.all(flow.browser.contexts().map((context) => context.close()));
   });
-  afterAll(() => stage.browser.close());
+  afterAll(() => flow.browser.close());
 }
 
-/** What any tab of the test that runs complained about. */
-const complaints: string[] = [];
+/** Console errors and warnings from all tabs of the current test. */
+const consoleErrors: string[] = [];
 
-/** No line in any console, of whichever page of whichever test; `setup.ts` has it checked behind each. */
-export function expectNoComplaints(): void {
-  expect(complaints.splice(0)).toEqual([]);
+/**
+ * Fails the test when a tab wrote an error or a warning to its console. `setup.ts` calls it after each test.
+ */
+export function expectNoConsoleErrors(): void {
+  expect(consoleErrors.splice(0)).toEqual([]);
 }
 
-/** For tests that try what must be complained about. */
-export function expectComplaints(about: RegExp): void {
-  const heard = complaints.splice(0);
-  expect(heard).not.toEqual([]);
-  for (const complaint of heard) expect(complaint).toMatch(about);
+/** For tests that provoke console errors: expects at least one, and that all of them match. */
+export function expectConsoleErrors(pattern: RegExp): void {
+  const lines = consoleErrors.splice(0);
+  expect(lines).not.toEqual([]);
+  for (const line of lines) expect(line).toMatch(pattern);
 }
 
-/** A tab of somebody. */
+/** One browser tab, mostly of a signed-in user. */
 export class Tab {
   readonly page: Page;
 
   private constructor(page: Page) {
     this.page = page;
     page.setDefaultTimeout(60_000);
-    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('pageerror', (error) => consoleErrors.push(error.message));
     page.on('console', (line) => {
-      // That somebody is not signed in yet is an answer, not a mistake; and a hub that is gone cannot answer.
+      // Failed requests are expected: a 401 before sign-in, and connection errors while the hub is down.
       const isNetwork = /Failed to load resource|WebSocket connection|net::ERR/.test(line.text());
-      if ((line.type() === 'error' || line.type() === 'warning') && !isNetwork) complaints.push(line.text());
+      if ((line.type() === 'error' || line.type() === 'warning') && !isNetwork) consoleErrors.push(line.text());
     });
   }
 
@@ -64,7 +66,7 @@ export class Tab {
     return tab;
   }
 
-  /** With the cookie that signing in gives; the form itself is not the subject of most flows. */
+  /** Signs in through the REST API and keeps the session cookie. Faster than `throughForm`. */
   static async signedIn(browser: Browser, hub: Hub, username: string, options: BrowserContextOptions = {}): Promise<Tab> {
     const tab = await Tab.#blank(browser, options);
     const credentials = { username, password: PASSWORD };
@@ -75,10 +77,10 @@ export class Tab {
     return tab;
   }
 
-  /** Through the form, as people do it. */
+  /** Signs in through the sign-in form. */
   static async throughForm(browser: Browser, hub: Hub, username: string): Promise<Tab> {
     const tab = await Tab.open(browser, hub.url);
-    await tab.page.getByLabel('Name for signing in').fill(username);
+    await tab.page.getByLabel('Username').fill(username);
     await tab.page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await tab.page.getByRole('button', { name: 'Sign in' }).click();
     await tab.#entered();
@@ -89,17 +91,17 @@ export class Tab {
     return this.page.getByRole('navigation', { name: 'Rooms' }).or(this.field).first().waitFor();
   }
 
-  /** Where one writes. */
+  /** Message field of the open room. */
   get field(): Locator {
     return this.page.getByRole('combobox', { name: /^Message to/ });
   }
 
-  /** What was said, in the room that is open. */
-  said(text: string | RegExp): Locator {
+  /** Message in the open room that contains `text`. */
+  message(text: string | RegExp): Locator {
     return this.page.getByRole('log').getByRole('article').filter({ hasText: text });
   }
 
-  async say(text: string): Promise<void> {
+  async send(text: string): Promise<void> {
     await this.field.fill(text);
     await this.field.press('Enter');
   }

@@ -2,75 +2,75 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Tab } from './browser';
 import { Hub, PASSWORD } from './hub';
-import { onStage } from './stage';
+import { setUpFlow } from './flow-context';
 
 const NEW_PASSWORD = 'Other-horse-8';
 
-const stage = onStage(Hub.withAdmin);
+const flow = setUpFlow(Hub.withAdmin);
 
-test('somebody invited joins, turns on a second factor, and comes back with a code', async () => {
-  const admin = await Tab.signedIn(stage.browser, stage.hub, 'admin');
-  await admin.page.goto(`${stage.hub.url}/app/settings/people`);
-  await admin.page.getByRole('button', { name: 'Make a link' }).click();
+test('an invited user registers, turns on two-factor authentication, and signs in with a backup code', async () => {
+  const admin = await Tab.signedIn(flow.browser, flow.hub, 'admin');
+  await admin.page.goto(`${flow.hub.url}/app/settings/people`);
+  await admin.page.getByRole('button', { name: 'Create invite link' }).click();
   const link = await admin.page.locator('[data-shown-once]').textContent();
 
-  const tab = await Tab.open(stage.browser, link ?? '');
+  const tab = await Tab.open(flow.browser, link ?? '');
   const { page } = tab;
-  await page.getByRole('heading', { name: 'You are invited' }).waitFor();
-  await page.getByLabel('Name for signing in').fill('grace');
+  await page.getByRole('heading', { name: 'Create your account' }).waitFor();
+  await page.getByLabel('Username').fill('grace');
   await page.getByLabel('Password', { exact: true }).fill('weak');
-  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByRole('alert').waitFor();
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
-  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByRole('navigation', { name: 'Rooms' }).waitFor();
   expect(page.url()).not.toContain('token');
 
-  await page.goto(`${stage.hub.url}/app/settings/security`);
+  await page.goto(`${flow.hub.url}/app/settings/security`);
   await page.getByRole('button', { name: 'Set up' }).click();
   const secret = (await page.locator('p.select-all').textContent()) ?? '';
-  await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, Date.now()));
+  await page.getByLabel('Authentication code').fill(codeOf(secret, Date.now()));
   await page.getByRole('button', { name: 'Turn on' }).click();
   await page.getByText('Backup codes').waitFor();
   const [backup = ''] = await page.locator('ul.font-mono li').allTextContents();
-  await page.getByText('On. Signing in asks for a code.').waitFor();
+  await page.getByText('On. Signing in requires a code.').waitFor();
 
   await page.getByRole('button', { name: /grace/ }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
-  await page.getByLabel('Name for signing in').fill('grace');
+  await page.getByLabel('Username').fill('grace');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByLabel('Code', { exact: true }).fill('000000');
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Authentication code').fill('000000');
+  await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByRole('alert').waitFor();
-  await page.getByLabel('Code', { exact: true }).fill(backup);
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Authentication code').fill(backup);
+  await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByRole('navigation', { name: 'Rooms' }).waitFor();
 });
 
-test('another device is signed out from here, and a new password signs out all of them', async () => {
-  const [here, there] = [await Tab.throughForm(stage.browser, stage.hub, 'admin'), await Tab.throughForm(stage.browser, stage.hub, 'admin')];
-  await here.page.goto(`${stage.hub.url}/app/settings/security`);
+test('a user signs out another device, and a new password signs out all devices', async () => {
+  const [here, there] = [await Tab.throughForm(flow.browser, flow.hub, 'admin'), await Tab.throughForm(flow.browser, flow.hub, 'admin')];
+  await here.page.goto(`${flow.hub.url}/app/settings/security`);
   await here.page.getByRole('listitem').getByRole('button', { name: 'Sign out' }).first().click();
   await there.page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await here.page.getByLabel('Current password').fill(PASSWORD);
   await here.page.getByLabel('New password').fill(NEW_PASSWORD);
   await here.page.getByRole('button', { name: 'Change password' }).click();
   await here.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await here.page.getByLabel('Name for signing in').fill('admin');
+  await here.page.getByLabel('Username').fill('admin');
   await here.page.getByLabel('Password', { exact: true }).fill(NEW_PASSWORD);
   await here.page.getByRole('button', { name: 'Sign in' }).click();
   await here.page.getByRole('navigation', { name: 'Rooms' }).waitFor();
 });
 
-test('no token is kept where a script of another day could find it', async () => {
-  const tab = await Tab.throughForm(stage.browser, stage.hub, 'admin');
+test('no token is stored where a script could read it', async () => {
+  const tab = await Tab.throughForm(flow.browser, flow.hub, 'admin');
   const kept = await tab.page.evaluate(() => [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage)]);
   expect(kept[0]).toBe('');
   expect(kept.join()).not.toMatch(/eyJ|plr_|token/i);
 });
 
-/** RFC 6238, as an authenticator makes it. */
+/** TOTP code (RFC 6238) of a secret at a time in milliseconds. */
 function codeOf(secret: string, now: number): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
   const bits = Array.from(secret.replace(/[\s=]/g, ''), (letter) => letters.indexOf(letter).toString(2).padStart(5, '0'));

@@ -1,4 +1,4 @@
-/** Tells a tab of chat events, as the hub does, through the socket it has. */
+/** Injects chat events into the WebSocket of a tab, as if the hub had sent them. */
 import type { Page, WebSocketRoute } from 'playwright-core';
 import type { UiEvent } from '../src/live/events';
 
@@ -6,7 +6,7 @@ export class EventSource {
   #socket: WebSocketRoute | undefined;
   #count = 0;
 
-  /** Before the page is opened. */
+  /** Must be called before the page opens its socket. */
   static async before(page: Page): Promise<EventSource> {
     const source = new EventSource();
     await page.routeWebSocket(/\/ws\/client$/, (socket) => {
@@ -16,10 +16,10 @@ export class EventSource {
     return source;
   }
 
-  tell(roomId: string, agentId: string, event: Pick<UiEvent, 'kind' | 'phase' | 'text' | 'data'>): void {
+  emit(roomId: string, agentId: string, event: Pick<UiEvent, 'kind' | 'phase' | 'text' | 'data'>): void {
     this.#count += 1;
     const id = `event-${this.#count}`;
-    const whole = { id, seq: this.#count, rev: 1, ts_ms: Date.now(), agent_id: agentId, session_id: roomId, ...event };
-    this.#socket?.send(JSON.stringify({ type: 'server:event', event: whole }));
+    const full = { id, seq: this.#count, rev: 1, ts_ms: Date.now(), agent_id: agentId, session_id: roomId, ...event };
+    this.#socket?.send(JSON.stringify({ type: 'server:event', event: full }));
   }
 }

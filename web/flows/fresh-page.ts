@@ -1,6 +1,6 @@
 /**
- * While one works on the page: `PAGE=dist npm run flows` shows the browser what `npm run build` made last, under the
- * policy of the hub, without building the hub again.
+ * Serves the page from a folder instead of the hub: `PAGE=dist npm run flows` tests the output of
+ * `npm run build` without a new build of the hub. The content security policy is still the hub's.
  */
 import { existsSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
@@ -16,7 +16,7 @@ const KINDS: Record<string, string> = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** To Chromium such a page comes from anywhere, and may not speak to this machine. */
+/** Chromium does not know the origin of an intercepted page, and would block its requests to this machine. */
 export const FRESH_PAGE_ARGUMENTS = FOLDER === undefined ? [] : ['--disable-features=LocalNetworkAccessChecks'];
 
 export async function useFreshPage(context: BrowserContext): Promise<void> {

@@ -1,26 +1,26 @@
-/** A gateway that does what a test tells it to, over the protocol alone. */
+/** A gateway driven by a test. It speaks the AgentIM gateway protocol over a WebSocket. */
 import WebSocket from 'ws';
-import type { Hub, Person } from './hub';
+import type { Hub, Account } from './hub';
 
 type Frame = Record<string, unknown>;
 
-/** So long a busy machine may take. */
-const PATIENCE_MS = 60_000;
+/** Timeout for the next frame. Generous, for busy machines. */
+const FRAME_TIMEOUT_MS = 60_000;
 
 export class Gateway {
   readonly #socket: WebSocket;
-  readonly #heard: Frame[] = [];
-  #bell: () => void = () => undefined;
+  readonly #frames: Frame[] = [];
+  #onFrame: () => void = () => undefined;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (bytes: Buffer) => {
-      this.#heard.push(JSON.parse(bytes.toString()) as Frame);
-      this.#bell();
+      this.#frames.push(JSON.parse(bytes.toString()) as Frame);
+      this.#onFrame();
     });
   }
 
-  static async connect(hub: Hub, owner: Person, agent: { id: string; name: string }, gatewayId = 'laptop'): Promise<Gateway> {
+  static async connect(hub: Hub, owner: Account, agent: { id: string; name: string }, gatewayId = 'laptop'): Promise<Gateway> {
     const socket = new WebSocket(hub.url.replace('http', 'ws') + '/ws/gateway');
     await new Promise((done, failed) => {
       socket.once('open', done);
@@ -32,7 +32,7 @@ export class Gateway {
     await gateway.next('server:gateway_auth_result');
     const work = { workingDirectory: '/tmp', capabilities: ['code'], type: 'claude-code' };
     gateway.send({ type: 'gateway:register_agent', agent: { ...agent, ...work } });
-    await gateway.settled();
+    await gateway.synced();
     return gateway;
   }
 
@@ -40,46 +40,46 @@ export class Gateway {
     this.#socket.send(JSON.stringify(frame));
   }
 
-  /** The next frame of a kind; those before it are passed over. */
+  /** Waits for the next frame of a type. Frames before it are discarded. */
   async next(type: string): Promise<Frame> {
     for (;;) {
-      const at = this.#heard.findIndex((frame) => frame['type'] === type);
-      const [frame] = at < 0 ? [] : this.#heard.splice(0, at + 1).slice(-1);
+      const index = this.#frames.findIndex((frame) => frame['type'] === type);
+      const [frame] = index < 0 ? [] : this.#frames.splice(0, index + 1).slice(-1);
       if (frame !== undefined) return frame;
-      await new Promise<void>((ring, fail) => {
-        const timer = setTimeout(() => fail(new Error(`nothing of ${type} came`)), PATIENCE_MS);
-        this.#bell = () => {
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`no ${type} frame within ${FRAME_TIMEOUT_MS} ms`)), FRAME_TIMEOUT_MS);
+        this.#onFrame = () => {
           clearTimeout(timer);
-          ring();
+          resolve();
         };
       });
     }
   }
 
-  /** Until the hub has dealt with all that was said. */
-  async settled(): Promise<void> {
+  /** Resolves when the hub has processed all frames sent so far. */
+  async synced(): Promise<void> {
     this.send({ type: 'gateway:ping', ts: Date.now() });
     await this.next('server:pong');
   }
 
-  chunk(turn: Frame, messageId: string, type: string, content: string, metadata?: Frame): void {
-    const { roomId, agentId } = turn;
+  chunk(run: Frame, messageId: string, type: string, content: string, metadata?: Frame): void {
+    const { roomId, agentId } = run;
     this.send({ type: 'gateway:message_chunk', roomId, agentId, messageId, chunk: { type, content, metadata } });
   }
 
-  complete(turn: Frame, messageId: string, fullContent: string): void {
-    const { roomId, agentId, conversationId, depth } = turn;
+  complete(run: Frame, messageId: string, fullContent: string): void {
+    const { roomId, agentId, conversationId, depth } = run;
     this.send({ type: 'gateway:message_complete', roomId, agentId, messageId, fullContent, conversationId, depth });
   }
 
-  ask(turn: Frame, requestId: string, toolName: string, toolInput: Frame): void {
-    const { roomId, agentId } = turn;
+  requestPermission(run: Frame, requestId: string, toolName: string, toolInput: Frame): void {
+    const { roomId, agentId } = run;
     this.send({ type: 'gateway:permission_request', requestId, agentId, roomId, toolName, toolInput });
   }
 
-  /** What it tells of its turn beside what it says, as Parlor's own gateways do. */
-  tell(turn: Frame, event: Frame, messageId?: string): void {
-    const { roomId, agentId } = turn;
+  /** Sends a run event (plan, question, status …), as Parlor gateways do. */
+  runEvent(run: Frame, event: Frame, messageId?: string): void {
+    const { roomId, agentId } = run;
     this.send({ type: 'gateway:run_event', roomId, agentId, event, ...(messageId !== undefined && { messageId }) });
   }
 

@@ -1,4 +1,4 @@
-/** Another machine, on which somebody types what the page tells them to. */
+/** Runs the setup commands of an agent as on another machine: with an own home folder and environment. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ export class Host {
   }
 
   start(command: string): void {
-    // `exec`, so that who is stopped is the gateway and not the shell before it.
+    // `exec` replaces the shell, so that `stop` signals the gateway itself.
     this.#running.push(this.#spawn(`exec ${command}`));
   }
 

@@ -1,4 +1,4 @@
-/** A real hub, as its users have it: a process with a folder. */
+/** A real hub: a process with its own data directory. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 export const BINARY = process.env['PARLOR_BIN'] ?? resolve(import.meta.dirname, '../../target/debug/parlor');
 export const PASSWORD = 'Correct-horse-7';
 
-export interface Person {
+export interface Account {
   id: string;
   username: string;
   token: string;
@@ -29,12 +29,12 @@ export class Hub {
     this.#environment = environment;
   }
 
-  /** With an admin already, and without the welcome room. */
+  /** Starts a hub with an admin account and without the welcome room. */
   static withAdmin(settings: Record<string, string> = {}): Promise<Hub> {
     return Hub.#started({ PARLOR_ADMIN_PASSWORD: PASSWORD, PARLOR_WELCOME: 'off', ...settings });
   }
 
-  /** As it is the first time: nobody is there yet. */
+  /** Starts a hub without any account, as on first run. */
   static fresh(): Promise<Hub> {
     return Hub.#started({});
   }
@@ -52,18 +52,18 @@ export class Hub {
     this.#process = hub;
     this.#printed = '';
     await new Promise<void>((done, failed) => {
-      const hear = (bytes: Buffer) => {
+      const onOutput = (bytes: Buffer) => {
         this.#printed += bytes.toString();
         if (/Open +http/.test(this.#printed)) done();
       };
-      hub.stdout.on('data', hear);
-      hub.stderr.on('data', hear);
+      hub.stdout.on('data', onOutput);
+      hub.stderr.on('data', onOutput);
       hub.on('error', failed);
       hub.on('exit', () => failed(new Error(`the hub ended:\n${this.#printed}`)));
     });
   }
 
-  /** As a power cut does it. */
+  /** Ends the process with SIGKILL, like a power failure. */
   async kill(): Promise<void> {
     const hub = this.#process;
     if (hub === undefined || hub.exitCode !== null || hub.signalCode !== null) return;
@@ -77,7 +77,7 @@ export class Hub {
     rmSync(this.#data, { recursive: true, force: true });
   }
 
-  /** The link that makes the first admin. It is printed a moment after the address. */
+  /** Setup link for the first admin. The hub prints it shortly after its address. */
   async setupLink(): Promise<string> {
     for (;;) {
       const link = /http\S+\/setup#token=\S+/.exec(this.#printed)?.[0];
@@ -86,38 +86,38 @@ export class Hub {
     }
   }
 
-  async signIn(username: string): Promise<Person> {
+  async signIn(username: string): Promise<Account> {
     const { user, accessToken } = await this.#request('POST', '/api/auth/login', { username, password: PASSWORD });
     return { id: String(fields(user)['id']), username, token: String(accessToken) };
   }
 
-  async addPerson(admin: Person, username: string, displayName: string): Promise<Person> {
+  async addUser(admin: Account, username: string, displayName: string): Promise<Account> {
     await this.call(admin, 'POST', '/api/users', { username, displayName, password: PASSWORD });
     return this.signIn(username);
   }
 
-  async makeRoom(owner: Person, name: string, members: Person[]): Promise<string> {
+  async createRoom(owner: Account, name: string, members: Account[]): Promise<string> {
     const memberIds = members.map((member) => member.id);
     return String((await this.call(owner, 'POST', '/api/rooms', { name, memberIds }))['id']);
   }
 
-  /** They come without an envelope. */
-  async settings(person: Person): Promise<Record<string, unknown>> {
-    const answer = await fetch(`${this.url}/api/settings`, { headers: { authorization: `Bearer ${person.token}` } });
-    return fields(await answer.json());
+  /** Hub settings. Their response has no `data` envelope. */
+  async settings(person: Account): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.url}/api/settings`, { headers: { authorization: `Bearer ${person.token}` } });
+    return fields(await response.json());
   }
 
-  call(person: Person, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  call(person: Account, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
     return this.#request(method, path, body, person.token);
   }
 
   async #request(method: string, path: string, body?: unknown, token?: string): Promise<Record<string, unknown>> {
     const headers: Record<string, string> = { 'content-type': 'application/json' };
     if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
-    const answer = await fetch(this.url + path, { method, headers, body: JSON.stringify(body) });
-    const said = fields(await answer.json());
-    if (!answer.ok) throw new Error(`${method} ${path}: ${JSON.stringify(said)}`);
-    return fields(said['data']);
+    const response = await fetch(this.url + path, { method, headers, body: JSON.stringify(body) });
+    const parsed = fields(await response.json());
+    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(parsed)}`);
+    return fields(parsed['data']);
   }
 }
 
@@ -125,7 +125,10 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** Below those that systems give to outgoing connections: nothing else takes it before the hub does, or while it restarts. */
+/**
+ * Below the ephemeral port range, so that no outgoing connection takes the port before the hub starts or
+ * restarts.
+ */
 const PORTS = { from: 10_000, count: 20_000 };
 
 async function freePort(): Promise<number> {

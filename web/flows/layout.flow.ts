@@ -1,47 +1,47 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { Hub } from './hub';
-import { openPalette, PAGES } from './places';
-import { firstAdmin, onStage } from './stage';
+import { openPalette, PAGES } from './pages';
+import { firstAdmin, setUpFlow } from './flow-context';
 
-const stage = onStage(Hub.fresh);
+const flow = setUpFlow(Hub.fresh);
 
-test('a phone shows one thing at a time, and nothing is wider than it', async () => {
-  const tab = await firstAdmin(stage, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+test('a phone shows one pane at a time, and no page is wider than the screen', async () => {
+  const tab = await firstAdmin(flow, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   const { page } = tab;
-  await tab.say('@guide tool');
-  await tab.said(/I used a pretend tool/).waitFor();
+  await tab.send('@guide tool');
+  await tab.message(/I used a pretend tool/).waitFor();
   await expectToFit(page);
-  await page.getByRole('button', { name: 'Room', exact: true }).tap();
-  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await page.getByRole('button', { name: 'Room details' }).tap();
+  await page.getByRole('complementary', { name: 'Room details' }).waitFor();
   expect(await page.getByRole('log').count()).toBe(0);
   await expectToFit(page);
   await page.getByRole('button', { name: 'Close' }).tap();
   await page.getByRole('log').waitFor();
-  await page.getByRole('button', { name: 'Room', exact: true }).tap();
-  await page.getByRole('complementary', { name: 'Room' }).waitFor();
+  await page.getByRole('button', { name: 'Room details' }).tap();
+  await page.getByRole('complementary', { name: 'Room details' }).waitFor();
   await page.evaluate(() => history.back());
   await page.getByRole('log').waitFor();
-  expect(await page.getByRole('complementary', { name: 'Room' }).count()).toBe(0);
+  expect(await page.getByRole('complementary', { name: 'Room details' }).count()).toBe(0);
   expect(new URL(page.url()).pathname).toBe('/app/rooms/welcome');
   await page.getByRole('button', { name: 'Show rooms' }).tap();
   await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'welcome' }).waitFor();
   await expectToFit(page);
-  // What a mouse finds by passing over it is there for fingers at once.
-  const menu = page.getByRole('button', { name: 'Menu of the room welcome' });
+  // Buttons that appear on hover are always visible on touch screens.
+  const menu = page.getByRole('button', { name: 'Options for welcome' });
   expect(await menu.evaluate((button) => getComputedStyle(button).opacity)).toBe('1');
   await menu.tap();
   await page.getByRole('menuitem', { name: 'Pin', exact: true }).tap();
   await page.getByRole('heading', { name: 'Pinned' }).waitFor();
   for (const [path, heading] of PAGES) {
-    await page.goto(`${stage.hub.url}/app/${path}`);
+    await page.goto(`${flow.hub.url}/app/${path}`);
     await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     await expectToFit(page);
   }
 });
 
-test('everything can be done without a mouse', async () => {
-  const tab = await firstAdmin(stage);
+test('the app can be used with the keyboard alone', async () => {
+  const tab = await firstAdmin(flow);
   const { page } = tab;
   await openPalette(page);
   await page.keyboard.type('new room');
@@ -54,14 +54,14 @@ test('everything can be done without a mouse', async () => {
   await page.keyboard.type('Hello :tad');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
-  await tab.said('Hello 🎉').waitFor();
+  await tab.message('Hello 🎉').waitFor();
   await openPalette(page);
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await expect.poll(() => isFocused(tab.field)).toBe(true);
-  // Up to what was said, and to what can be done with it.
+  // From the message field to the newest message and its actions.
   await page.keyboard.press('ArrowUp');
-  await expect.poll(() => isFocused(tab.said('Hello 🎉'))).toBe(true);
+  await expect.poll(() => isFocused(tab.message('Hello 🎉'))).toBe(true);
   await reach(page, page.getByRole('button', { name: 'More', exact: true }));
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('menu').evaluate((menu) => menu.contains(document.activeElement))).toBe(true);
@@ -69,7 +69,7 @@ test('everything can be done without a mouse', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Enter');
-  await tab.said('Hello 🎉').waitFor({ state: 'detached' });
+  await tab.message('Hello 🎉').waitFor({ state: 'detached' });
   await openPalette(page);
   await page.keyboard.type('welc');
   await page.keyboard.press('Enter');
@@ -90,10 +90,10 @@ test('everything can be done without a mouse', async () => {
 });
 
 function isFocused(element: Locator): Promise<boolean> {
-  return element.evaluate((one) => one === document.activeElement);
+  return element.evaluate((element) => element === document.activeElement);
 }
 
-/** As often as it takes, within reason. */
+/** Presses `key` until `element` has the focus, at most 15 times. */
 async function reach(page: Page, element: Locator, key = 'Tab'): Promise<void> {
   for (let presses = 0; !(await isFocused(element)); presses += 1) {
     expect(presses).toBeLessThan(15);

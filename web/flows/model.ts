@@ -1,4 +1,4 @@
-/** A model that says one thing, as servers of models do: in pieces, over HTTP. */
+/** Fake OpenAI-compatible endpoint that streams one fixed response. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,22 +9,22 @@ export class Model {
     this.#server = server;
   }
 
-  static async start(words: string[]): Promise<Model> {
-    const pieces = words.map((content) => ({ choices: [{ index: 0, delta: { content } }] }));
+  static async start(texts: string[]): Promise<Model> {
+    const chunks = texts.map((content) => ({ choices: [{ index: 0, delta: { content } }] }));
     const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
-    const server = createServer((asked, answer) => {
-      asked.resume();
-      asked.on('end', () => {
-        answer.writeHead(200, { 'content-type': 'text/event-stream' });
-        for (const piece of [...pieces, end]) answer.write(`data: ${JSON.stringify(piece)}\n\n`);
-        answer.end('data: [DONE]\n\n');
+    const server = createServer((request, response) => {
+      request.resume();
+      request.on('end', () => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const chunk of [...chunks, end]) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+        response.end('data: [DONE]\n\n');
       });
     });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     return new Model(server);
   }
 
-  get place(): string {
+  get address(): string {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 

@@ -2,15 +2,15 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    // Pictures and measurements are made on demand, for people; they prove nothing.
+    // Screenshots and benchmarks assert nothing and run only on demand.
     include: [process.env['ONLY'] ?? 'flows/**/*.flow.ts'],
     testTimeout: 240_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    // Each file has its own browser, each test its own hub. Flows wait for each other's pages more than they compute,
-    // so one file more than there are cores keeps both of a small machine busy.
+    // Each file has its own browser, each test its own hub. Flows wait more than they compute, so that three
+    // workers keep two cores busy.
     maxWorkers: 3,
-    // Files of one worker share their modules, which takes less time than to load them for each; they share no state.
+    // Files of one worker share loaded modules, which is faster. The modules keep no state between files.
     isolate: false,
     setupFiles: ['flows/setup.ts'],
   },

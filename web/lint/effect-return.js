@@ -1,10 +1,11 @@
 /**
  * Rejects effects that return a value by accident.
  *
- * React calls whatever an effect returns as its cleanup function. `() => element.scrollIntoView()` was harmless while
- * browsers returned nothing; since Chromium returns a Promise from it, the cleanup throws and the page goes blank.
- * TypeScript accepts such an effect as long as its own declarations say `void`, so only the syntax can be checked:
- * an effect has a block body, or is `() => () => …`, and what it returns is visibly a function.
+ * React calls whatever an effect returns as its cleanup function. `() => element.scrollIntoView()` was
+ * harmless while browsers returned nothing; since Chromium returns a Promise from it, the cleanup throws and
+ * the page goes blank. TypeScript accepts such an effect as long as its own declarations say `void`, so only
+ * the syntax can be checked: an effect has a block body, or is `() => () => …`, and what it returns is
+ * visibly a function.
  */
 
 const EFFECTS = new Set(['useEffect', 'useLayoutEffect', 'useInsertionEffect']);
@@ -23,7 +24,9 @@ export default {
     schema: [],
   },
   create(context) {
-    /** The effects around the node that is visited; `undefined` stands for any other function. */
+    /**
+     * Stack of the functions around the current node: the hook for an effect callback, otherwise `undefined`.
+     */
     const functions = [];
     const enter = (node) => functions.push(hookOf(node));
     const leave = () => functions.pop();
@@ -57,7 +60,7 @@ export default {
   },
 };
 
-/** The hook that this function is the callback of. */
+/** Name of the effect hook whose callback this function is. */
 function hookOf(node) {
   const { parent } = node;
   return parent?.type === 'CallExpression' && parent.arguments[0] === node ? nameOf(parent.callee) : undefined;
@@ -83,7 +86,7 @@ function isCleanup(value, scope) {
   }
 }
 
-/** Whether a name stands for a function that is declared, or assigned once, where it can be seen. */
+/** Whether a name refers to a function declaration or to a constant with a function value. */
 function namesFunction(name, scope) {
   for (let at = scope; at !== null; at = at.upper) {
     const definition = at.set.get(name)?.defs[0];

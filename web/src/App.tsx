@@ -30,11 +30,11 @@ function Content() {
   }
 }
 
-const ASK_AGAIN_MS = 2000;
+const RETRY_INTERVAL_MS = 2000;
 
 function Unreachable() {
   useEffect(() => {
-    const timer = setInterval(() => void resume(), ASK_AGAIN_MS);
+    const timer = setInterval(() => void resume(), RETRY_INTERVAL_MS);
     return () => clearInterval(timer);
   }, []);
   return <AuthLayout title={text.auth.unreachable} lead={text.auth.unreachableLead} />;

@@ -20,26 +20,26 @@ const Search = lazy(() => import('./search/SearchPage'));
 const Tasks = lazy(() => import('./tasks/TasksPage'));
 const Settings = lazy(() => import('./settings/Settings'));
 
-/** The frame of the page for who is signed in: rooms on the left, what was chosen beside them. */
+/** Layout of the app for a signed-in user: the sidebar, and beside it the page of the current route. */
 export function Shell({ route }: { route: Route }) {
   const isWide = useIsWide();
   const { palette, newRoom } = useView();
   const roomId = route.name === 'room' ? route.roomId : undefined;
   const shownRoom = route.name === 'tasks' ? route.roomId : roomId;
   useOpenRoom(roomId);
-  useWayHome(route, isWide);
+  useHomeRedirect(route, isWide);
   usePaletteKey();
   useTitle(shownRoom);
   useNotifications();
-  const isAside = isWide || isHome(route);
+  const showsSidebar = isWide || isHome(route);
   return (
     <div className="flex h-full">
-      {isAside && (
+      {showsSidebar && (
         <Boundary className={isWide ? 'w-72 shrink-0 border-r' : 'w-full'}>
           <Sidebar roomId={shownRoom} place={route.name} isWide={isWide} />
         </Boundary>
       )}
-      <Boundary key={placeOf(route)} className="min-w-0 flex-1 bg-surface">
+      <Boundary key={routeKey(route)} className="min-w-0 flex-1 bg-surface">
         {route.name === 'room' && <RoomPage key={route.roomId} {...route} isWide={isWide} />}
         <Suspense>
           {route.name === 'agents' && <Agents agentId={route.agentId} isWide={isWide} />}
@@ -48,7 +48,7 @@ export function Shell({ route }: { route: Route }) {
           {route.name === 'tasks' && <Tasks key={route.roomId} roomId={route.roomId} isWide={isWide} />}
           {route.name === 'settings' && <Settings section={route.section} isWide={isWide} />}
         </Suspense>
-        {isWide && route.name === 'home' && <Nothing />}
+        {isWide && route.name === 'home' && <NoRoomSelected />}
       </Boundary>
       {newRoom && (
         <DialogBoundary onClose={() => showNewRoom(false)}>
@@ -66,48 +66,48 @@ export function Shell({ route }: { route: Route }) {
   );
 }
 
-/** Going to another of these places leaves a page that failed behind. */
-function placeOf(route: Route): string {
+/** Key of the page boundary. A new key resets a page that failed, so that navigation recovers from it. */
+function routeKey(route: Route): string {
   const { roomId, agentId } = { roomId: undefined, agentId: undefined, ...route };
   return `${route.name} ${roomId ?? agentId ?? ''}`;
 }
 
-/** Whoever is signed in has come through the door already. */
+/** Setup and invitation links lead home when a user is already signed in. */
 function isHome({ name }: Route): boolean {
   return name === 'home' || name === 'setup' || name === 'register';
 }
 
-function Nothing() {
+function NoRoomSelected() {
   const isLoaded = useChat((state) => state.roomsLoaded);
   return (
     <main className="flex flex-1 items-center justify-center bg-surface text-faint">
-      {isLoaded && <p>{text.rooms.none}</p>}
+      {isLoaded && <p>{text.rooms.selectRoom}</p>}
     </main>
   );
 }
 
 function useOpenRoom(roomId: string | undefined): void {
-  const house = useClient();
+  const client = useClient();
   useEffect(() => {
-    house.open(roomId);
+    client.open(roomId);
     if (roomId !== undefined) rememberRoom(roomId);
-  }, [house, roomId]);
+  }, [client, roomId]);
 }
 
-/** Whoever comes without an address is led where they were, or to the one room there is. */
-function useWayHome(route: Route, isWide: boolean): void {
+/** Redirects the home route: on wide screens to the last open room, on phones to the only room. */
+function useHomeRedirect(route: Route, isWide: boolean): void {
   const rooms = useChat((state) => state.rooms);
   const isAtHome = isHome(route);
-  // On a phone the list is a place of its own, to which one goes back.
-  const hasArrived = useRef(false);
+  // On a phone the room list is a page of its own. After the first page the user can go back to it.
+  const hasLeftHome = useRef(false);
   useEffect(() => {
     if (!isAtHome) {
-      hasArrived.current = true;
+      hasLeftHome.current = true;
       return;
     }
-    const known = Object.values(rooms);
-    const target = isWide ? (known.find((room) => room.id === lastRoom()) ?? homeRoom(known)) : undefined;
-    const only = known.length === 1 && !hasArrived.current ? known[0] : undefined;
+    const allRooms = Object.values(rooms);
+    const target = isWide ? (allRooms.find((room) => room.id === lastRoom()) ?? homeRoom(allRooms)) : undefined;
+    const only = allRooms.length === 1 && !hasLeftHome.current ? allRooms[0] : undefined;
     const room = target ?? only;
     if (room !== undefined) navigate(roomPath(room.id), 'replace');
     else if (location.pathname !== '/app/') navigate('/app/', 'replace');

@@ -8,7 +8,7 @@ import { startTheme } from './ui/theme';
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry: 1, staleTime: 10_000 } } });
 const root = document.getElementById('root');
-if (root === null) throw new Error('the document has a root');
+if (root === null) throw new Error('index.html has no #root element');
 
 startTheme();
 void resume();

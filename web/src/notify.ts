@@ -1,4 +1,4 @@
-/** Tells who is not looking: the title of the tab, and the browser's own notifications. */
+/** Notifies the user in the tab title and with browser notifications. */
 import { useEffect } from 'react';
 import { useChat } from './chat/store';
 import { emptyChat, type ChatMessage, type ChatState, type Permission, type RoomChat } from './chat/state';
@@ -7,32 +7,32 @@ import { text } from './text';
 
 export function useTitle(roomId: string | undefined): void {
   const name = useChat((state) => (roomId === undefined ? undefined : state.rooms[roomId]?.name));
-  const calls = useChat(badgeCount);
+  const count = useChat(badgeCount);
   useEffect(() => {
     const place = name === undefined ? text.product : `${name} · ${text.product}`;
-    document.title = calls > 0 ? `(${calls}) ${place}` : place;
-  }, [name, calls]);
+    document.title = count > 0 ? `(${count}) ${place}` : place;
+  }, [name, count]);
 }
 
-/** Mentions, and what agents wait for an answer to. */
+/** Number of unread mentions, open approvals and open questions, for the tab title. */
 export function badgeCount(state: ChatState): number {
   const mentions = Object.values(state.rooms).reduce((sum, room) => sum + room.mentions, 0);
-  return Object.values(state.chats).reduce((sum, chat) => sum + openIn(chat), mentions);
+  return Object.values(state.chats).reduce((sum, chat) => sum + pendingCount(chat), mentions);
 }
 
-/** Counted once for each state of a room: a title is looked at with every piece of text. */
-const counted = new WeakMap<RoomChat, number>();
+/** Counts per room state, cached because the title is computed on every state change. */
+const countCache = new WeakMap<RoomChat, number>();
 
-function openIn(chat: RoomChat): number {
-  const known = counted.get(chat);
+function pendingCount(chat: RoomChat): number {
+  const known = countCache.get(chat);
   if (known !== undefined) return known;
-  const asked = chat.permissions.filter((permission) => permission.decision === undefined).length;
-  const open = asked + chat.messages.slice(-LATEST).filter(isAsking).length;
-  counted.set(chat, open);
-  return open;
+  const permissions = chat.permissions.filter((permission) => permission.decision === undefined).length;
+  const pending = permissions + chat.messages.slice(-RECENT_MESSAGES).filter(hasOpenQuestion).length;
+  countCache.set(chat, pending);
+  return pending;
 }
 
-function isAsking({ askUser }: ChatMessage): boolean {
+function hasOpenQuestion({ askUser }: ChatMessage): boolean {
   return askUser !== undefined && askUser.end === undefined;
 }
 
@@ -40,7 +40,7 @@ export function useNotifications(): void {
   useEffect(() => {
     const unsubscribe = useChat.subscribe((state, before) => {
       if (!document.hidden || !('Notification' in globalThis) || Notification.permission !== 'granted') return;
-      news(state, before, Date.now()).forEach(show);
+      notices(state, before, Date.now()).forEach(show);
     });
     return () => unsubscribe();
   }, []);
@@ -55,7 +55,7 @@ function show({ title, body, tag, roomId }: Notice): void {
       shown.close();
     };
   } catch {
-    // Phones let only workers notify; the title of the tab has the count all the same.
+    // On phones only service workers may create notifications. The tab title still shows the count.
   }
 }
 
@@ -66,13 +66,13 @@ interface Notice {
   tag: string;
 }
 
-/** A reply that took so long was waited for by somebody who went elsewhere. */
-const LONG_MS = 10_000;
-/** What is further back than this is not news. */
-const LATEST = 30;
+/** Minimum duration of a reply to notify of its end. */
+const LONG_REPLY_MS = 10_000;
+/** Number of last messages per room that are checked for changes. */
+const RECENT_MESSAGES = 30;
 
-/** What happened between two states that is worth calling somebody for. */
-export function news(state: ChatState, before: ChatState, now: number): Notice[] {
+/** Notifications for the changes between two states. */
+export function notices(state: ChatState, before: ChatState, now: number): Notice[] {
   const mentioned = Object.values(state.rooms)
     .filter((room) => room.notificationPref !== 'none' && room.mentions > (before.rooms[room.id]?.mentions ?? 0))
     .map((room) => ({
@@ -88,13 +88,13 @@ export function news(state: ChatState, before: ChatState, now: number): Notice[]
     const place = room?.name ?? '';
     const finished = room?.notificationPref === 'none' ? [] : justFinished(chat, earlier, now);
     return [
-      ...justAsked(chat, earlier).map((one) => ({
+      ...newPermissions(chat, earlier).map((one) => ({
         roomId,
-        title: text.permission.asks(one.agentName, one.toolName),
+        title: text.permission.request(one.agentName, one.toolName),
         body: place,
         tag: one.requestId,
       })),
-      ...questions(chat, earlier).map((one) => ({
+      ...newQuestions(chat, earlier).map((one) => ({
         roomId,
         title: text.notify.question(one.senderName),
         body: one.askUser?.questions[0]?.question ?? place,
@@ -111,25 +111,25 @@ export function news(state: ChatState, before: ChatState, now: number): Notice[]
   return [...mentioned, ...inRooms];
 }
 
-function justAsked(chat: RoomChat, before: RoomChat): Permission[] {
+function newPermissions(chat: RoomChat, before: RoomChat): Permission[] {
   if (chat.permissions === before.permissions) return [];
   const known = new Set(before.permissions.map((one) => one.requestId));
   return chat.permissions.filter((one) => one.decision === undefined && !known.has(one.requestId));
 }
 
-function questions(chat: RoomChat, before: RoomChat): ChatMessage[] {
-  const known = new Set(before.messages.slice(-LATEST).map((one) => one.askUser?.questionId));
+function newQuestions(chat: RoomChat, before: RoomChat): ChatMessage[] {
+  const known = new Set(before.messages.slice(-RECENT_MESSAGES).map((one) => one.askUser?.questionId));
   return chat.messages
-    .slice(-LATEST)
-    .filter((one) => isAsking(one) && !known.has(one.askUser?.questionId));
+    .slice(-RECENT_MESSAGES)
+    .filter((one) => hasOpenQuestion(one) && !known.has(one.askUser?.questionId));
 }
 
 function justFinished(chat: RoomChat, before: RoomChat, now: number): ChatMessage[] {
-  const speaking = new Map(
-    before.messages.slice(-LATEST).flatMap((one) => (one.isGenerating === true ? [[one.id, one.timestampMs] as const] : [])),
+  const streaming = new Map(
+    before.messages.slice(-RECENT_MESSAGES).flatMap((one) => (one.isGenerating === true ? [[one.id, one.timestampMs] as const] : [])),
   );
-  return chat.messages.slice(-LATEST).filter((one) => {
-    const begun = speaking.get(one.id);
-    return begun !== undefined && one.isGenerating !== true && now - begun >= LONG_MS;
+  return chat.messages.slice(-RECENT_MESSAGES).filter((one) => {
+    const startedAt = streaming.get(one.id);
+    return startedAt !== undefined && one.isGenerating !== true && now - startedAt >= LONG_REPLY_MS;
   });
 }

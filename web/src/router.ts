@@ -1,4 +1,4 @@
-/** Addresses: the page's own live under `/app`; what a link means is read from it and from nowhere else. */
+/** Routes of the app, which are below `/app`, and navigation between them. */
 import { useSyncExternalStore } from 'react';
 
 export type Route =
@@ -49,7 +49,7 @@ export function agentPath(agentId: string): string {
   return `${AGENTS_PATH}/${encodeURIComponent(agentId)}`;
 }
 
-/** `query` as `inAddress` makes it. */
+/** `query` is a query string, as `toQueryString` returns it. */
 export function searchPath(query: string): string {
   return `/app/search?${query}`;
 }

@@ -1,7 +1,7 @@
-/** What is open on the screen beside the conversation. */
+/** Open panels and dialogs. */
 import { create } from 'zustand';
 
-/** Of one room; in another one it is not shown. */
+/** Side panel of one room. It is not shown in other rooms. */
 export type Panel = { roomId: string } & ({ kind: 'details' } | { kind: 'thread'; messageId: string });
 
 interface View {

@@ -22,7 +22,7 @@ rules.run('effect-return', effectReturn, {
     'useEffect(() => { return stop; function stop() {} }, [])',
     'useEffect(() => { return isThere ? () => leave() : undefined; }, [isThere])',
     'React.useLayoutEffect(function () { return function () { leave(); }; }, [])',
-    // Other functions may return what they like, also inside of an effect and around it.
+    // Functions inside and around an effect may return any value.
     'useEffect(() => { const size = () => { return 1; }; size(); }, [])',
     'useEffect(() => { rows.forEach((row) => row.measure()); }, [rows])',
     'function useSize() { useEffect(() => { measure(); }, []); return size; }',

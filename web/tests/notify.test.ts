@@ -1,33 +1,33 @@
 import { expect, test } from 'vitest';
-import { news } from '../src/notify';
-import { AGENT, after, chunk, hears, message, newMessage, NOW, reply, room, ROOM, signedIn } from './made';
+import { notices } from '../src/notify';
+import { AGENT, after, chunk, receive, message, newMessage, NOW, reply, room, ROOM, signedIn } from './factories';
 
-const speaking = hears(signedIn, chunk('r', 'text', 'Let me see', { first: true }));
-const done = hears(speaking, newMessage(reply({ id: 'r', seq: 1, content: 'Done' })));
+const streaming = receive(signedIn, chunk('r', 'text', 'Let me see', { first: true }));
+const done = receive(streaming, newMessage(reply({ id: 'r', seq: 1, content: 'Done' })));
 
-test('who is not looking is called for a mention, and for nothing that was said to others', () => {
-  const called = hears(signedIn, newMessage(message({ id: 'a', seq: 1, content: '@ada soup?', mentions: ['ada'] })));
-  expect(news(called, signedIn, NOW).map(({ title }) => title)).toEqual(['Grace · Kitchen']);
-  const others = hears(signedIn, newMessage(message({ id: 'a', seq: 1, content: 'soup' })));
-  expect(news(others, signedIn, NOW)).toEqual([]);
+test('a mention creates a notification, and other messages do not', () => {
+  const mentioned = receive(signedIn, newMessage(message({ id: 'a', seq: 1, content: '@ada soup?', mentions: ['ada'] })));
+  expect(notices(mentioned, signedIn, NOW).map(({ title }) => title)).toEqual(['Grace · Kitchen']);
+  const others = receive(signedIn, newMessage(message({ id: 'a', seq: 1, content: 'soup' })));
+  expect(notices(others, signedIn, NOW)).toEqual([]);
 });
 
-test('a reply that took long is told when it is there, a quick one is not', () => {
-  expect(news(done, speaking, NOW + 60_000).map(({ title }) => title)).toEqual(['Coder is done · Kitchen']);
-  expect(news(done, speaking, NOW + 2000)).toEqual([]);
-  const quiet = (state: typeof done) => after(state, { type: 'ROOMS_LOADED', rooms: [room({ notificationPref: 'none' })] });
-  expect(news(quiet(done), quiet(speaking), NOW + 60_000)).toEqual([]);
+test('the end of a long reply creates a notification, and that of a short one does not', () => {
+  expect(notices(done, streaming, NOW + 60_000).map(({ title }) => title)).toEqual(['Coder is done · Kitchen']);
+  expect(notices(done, streaming, NOW + 2000)).toEqual([]);
+  const muted = (state: typeof done) => after(state, { type: 'ROOMS_LOADED', rooms: [room({ notificationPref: 'none' })] });
+  expect(notices(muted(done), muted(streaming), NOW + 60_000)).toEqual([]);
 });
 
-test('an agent that waits for an answer calls once', () => {
-  const asked = after(speaking, {
+test('an open question or approval creates one notification', () => {
+  const withQuestion = after(streaming, {
     type: 'SET_ASK_USER',
     roomId: ROOM,
     agentId: AGENT,
     askUser: { questionId: 'q', questions: [{ question: 'Which soup?', header: 'Soup', options: [], multiSelect: false }] },
   });
-  expect(news(asked, speaking, NOW).map(({ body }) => body)).toEqual(['Which soup?']);
-  expect(news(hears(asked, chunk('r', 'text', '…')), asked, NOW)).toEqual([]);
+  expect(notices(withQuestion, streaming, NOW).map(({ body }) => body)).toEqual(['Which soup?']);
+  expect(notices(receive(withQuestion, chunk('r', 'text', '…')), withQuestion, NOW)).toEqual([]);
   const permission = {
     requestId: 'p',
     roomId: ROOM,
@@ -38,8 +38,8 @@ test('an agent that waits for an answer calls once', () => {
     inputDigest: '',
     expiresAt: '2026-01-02T12:05:00Z',
   };
-  const wanting = after(asked, { type: 'PERMISSION_ASKED', permission });
-  expect(news(wanting, asked, NOW).map(({ title }) => title)).toEqual(['Coder wants to use Bash']);
-  const resolved = after(wanting, { type: 'PERMISSION_RESOLVED', requestId: 'p', decision: 'deny' });
-  expect(news(resolved, wanting, NOW)).toEqual([]);
+  const withPermission = after(withQuestion, { type: 'PERMISSION_REQUESTED', permission });
+  expect(notices(withPermission, withQuestion, NOW).map(({ title }) => title)).toEqual(['Coder wants to use Bash']);
+  const resolved = after(withPermission, { type: 'PERMISSION_RESOLVED', requestId: 'p', decision: 'deny' });
+  expect(notices(resolved, withPermission, NOW)).toEqual([]);
 });

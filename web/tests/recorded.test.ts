@@ -5,7 +5,7 @@ import { emptyState, type ChatMessage, type ChatState } from '../src/chat/state'
 import type { History } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';
-import { after, hears, message, room } from './made';
+import { after, receive, message, room } from './factories';
 
 const ROOM = 'welcome';
 
@@ -14,7 +14,7 @@ function lines(path: string): Record<string, unknown>[] {
   return text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** Recorded from a hub by `npm run record`, with what it has of the room in the end. */
+/** Frames recorded from a hub by `npm run record`, followed by the history of the room at the end. */
 const recorded = lines('fixtures/everything.jsonl');
 const frames = recorded.filter((line) => 'type' in line) as unknown as ServerFrame[];
 const { history } = recorded.find((line) => 'history' in line) as { history: History };
@@ -31,24 +31,24 @@ function messagesIn(state: ChatState): ChatMessage[] {
 
 const CARDS = ['plan', 'askUser', 'changeReport', 'modelFallback', 'usage', 'subagentTree', 'contextTokens', 'messageCount'];
 
-/** What the history has of a message: neither its cards nor how long it took. */
-function told(message: ChatMessage): Record<string, unknown> {
-  const besides = new Set([...CARDS, 'durationMs', 'activitySummary', 'activityEntries', 'toolCount']);
-  return Object.fromEntries(Object.entries(message).filter(([name, value]) => !besides.has(name) && value !== undefined));
+/** Fields of a message that are also in the history: without cards, duration and activity. */
+function loggedFields(message: ChatMessage): Record<string, unknown> {
+  const liveOnly = new Set([...CARDS, 'durationMs', 'activitySummary', 'activityEntries', 'toolCount']);
+  return Object.fromEntries(Object.entries(message).filter(([name, value]) => !liveOnly.has(name) && value !== undefined));
 }
 
-test('what a hub told is what it has, message by message', () => {
+test('replaying the recorded frames yields the messages of the history', () => {
   const first = frames.flatMap((frame) => (frame.type === 'server:new_message' ? [frame.message.seq] : []))[0] ?? 0;
   const before = history.items.filter((message) => message.seq < first).map(fromMessage);
-  const read = after(signedIn, { type: 'HISTORY_LOADED', roomId: ROOM, messages: before, anew: true });
-  const heard = messagesIn(hears(read, ...frames));
-  const anew = messagesIn(after(signedIn, { type: 'HISTORY_LOADED', roomId: ROOM, messages: history.items.map(fromMessage), anew: true }));
+  const loaded = after(signedIn, { type: 'HISTORY_LOADED', roomId: ROOM, messages: before, replace: true });
+  const received = messagesIn(receive(loaded, ...frames));
+  const reloaded = messagesIn(after(signedIn, { type: 'HISTORY_LOADED', roomId: ROOM, messages: history.items.map(fromMessage), replace: true }));
   const withoutBlocks = ({ content: _, ...rest }: Record<string, unknown>) => rest;
-  expect(heard.map(told).map(withoutBlocks)).toEqual(anew.map(told).map(withoutBlocks));
+  expect(received.map(loggedFields).map(withoutBlocks)).toEqual(reloaded.map(loggedFields).map(withoutBlocks));
 });
 
-test('every card of the guide is on its one reply', () => {
-  const state = hears(signedIn, ...frames);
+test('all cards of the guide are on one reply', () => {
+  const state = receive(signedIn, ...frames);
   const [reply, ...others] = messagesIn(state).filter(({ text }) => text.includes('That was everything.'));
   expect(others).toEqual([]);
   for (const card of CARDS) expect(reply, card).toHaveProperty(card);
@@ -61,14 +61,14 @@ test('every card of the guide is on its one reply', () => {
   expect(Object.keys(state.chats[ROOM]?.terminals ?? {})).toEqual(['guide']);
 });
 
-test('frames that the hub is proved to send are understood', () => {
-  // The same file that the tests of the hub replay: ours have every field of these, and more.
+test('the frames of the recorded AgentIM session are applied', () => {
+  // The tests of the hub replay the same file. Its messages lack some fields, which are filled in here.
   const session = lines('../../crates/parlor/tests/fixtures/agentim-web.jsonl').flatMap(({ heard }) => heard ?? []);
-  const whole = (session as Record<string, object>[]).map((frame) =>
+  const complete = (session as Record<string, object>[]).map((frame) =>
     'message' in frame ? { ...frame, message: { ...message({ id: 'm', seq: 1 }), ...frame['message'] }, position: 'e-1' } : frame,
   );
   const kitchen = after(signedIn, { type: 'ROOMS_LOADED', rooms: [room({ id: '<room>' })] });
-  const state = hears(kitchen, ...(whole as unknown as ServerFrame[]));
+  const state = receive(kitchen, ...(complete as unknown as ServerFrame[]));
   expect(state.online['<user>']).toBe(true);
   expect(state.chats['<room>']?.messages.map(({ text }) => text)).toEqual([expect.stringContaining('@webbot hello')]);
 });

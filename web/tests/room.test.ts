@@ -3,60 +3,60 @@ import type { ChatAction } from '../src/chat/actions';
 import type { ChatMessage } from '../src/chat/state';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';
-import { after, hears, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './made';
+import { after, receive, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './factories';
 
 function unsent(clientMessageId: string): ChatMessage {
-  const said = fromMessage(message({ id: clientMessageId, seq: 0, senderId: 'ada', clientMessageId }));
-  const { seq: _, ...rest } = said;
+  const logged = fromMessage(message({ id: clientMessageId, seq: 0, senderId: 'ada', clientMessageId }));
+  const { seq: _, ...rest } = logged;
   return { ...rest, sending: 'waiting' };
 }
 
-describe('what one sends', () => {
-  const waiting = after(signedIn, { type: 'PUSH_MESSAGE', message: unsent('c1'), isNews: false });
+describe('a sent message', () => {
+  const waiting = after(signedIn, { type: 'PUSH_MESSAGE', message: unsent('c1'), isNew: false });
   const ack: ServerFrame = { type: 'server:message_ack', clientMessageId: 'c1', messageId: 'm', seq: 5, epoch: 'e' };
-  const told = newMessage(message({ id: 'm', seq: 5, senderId: 'ada', clientMessageId: 'c1' }));
+  const frame = newMessage(message({ id: 'm', seq: 5, senderId: 'ada', clientMessageId: 'c1' }));
 
-  test('is there once, whichever of acknowledgement and message comes first', () => {
-    for (const frames of [[ack, told], [told, ack], [told], [ack]]) {
-      const [only, ...others] = messagesOf(hears(waiting, ...frames));
+  test('is shown once, whether the acknowledgement or the message arrives first', () => {
+    for (const frames of [[ack, frame], [frame, ack], [frame], [ack]]) {
+      const [only, ...others] = messagesOf(receive(waiting, ...frames));
       expect(others).toEqual([]);
       expect(only).toMatchObject({ id: 'm', seq: 5 });
       expect(only?.sending).toBeUndefined();
     }
   });
 
-  test('is what its room shows in the list, and not unread', () => {
-    for (const frames of [[ack, told], [told, ack]]) {
-      const { recent, unread } = hears(waiting, ...frames).rooms[ROOM] ?? {};
+  test('is the preview of its room and not unread', () => {
+    for (const frames of [[ack, frame], [frame, ack]]) {
+      const { recent, unread } = receive(waiting, ...frames).rooms[ROOM] ?? {};
       expect({ recent, unread }).toMatchObject({ recent: { content: 'text of m' }, unread: 0 });
     }
-    // What is told again shows nothing older.
-    const later = hears(waiting, ack, told, newMessage(message({ id: 'n', seq: 6 })), told);
+    // A repeated older message does not replace the preview.
+    const later = receive(waiting, ack, frame, newMessage(message({ id: 'n', seq: 6 })), frame);
     expect(later.rooms[ROOM]?.recent?.content).toBe('text of n');
   });
 
-  test('can be refused, and tried again', () => {
+  test('can be rejected and retried', () => {
     const error: ServerFrame = { type: 'server:error', code: 'RATE_LIMITED', message: 'Too fast', clientMessageId: 'c1' };
-    const refused = hears(waiting, error);
-    expect(messagesOf(refused)[0]).toMatchObject({ sending: 'failed', failure: 'Too fast' });
-    const again = after(refused, { type: 'SEND_AGAIN', roomId: ROOM, clientMessageId: 'c1' });
+    const rejected = receive(waiting, error);
+    expect(messagesOf(rejected)[0]).toMatchObject({ sending: 'failed', failure: 'Too fast' });
+    const again = after(rejected, { type: 'RETRY_SEND', roomId: ROOM, clientMessageId: 'c1' });
     expect(messagesOf(again)[0]).toMatchObject({ sending: 'waiting' });
     expect(messagesOf(again)[0]?.failure).toBeUndefined();
   });
 });
 
 describe('the list of rooms', () => {
-  test('forgets of a room what is not told of it any more', () => {
+  test('clears the fields that a room update frame omits', () => {
     const { notificationPref: _, role: __, members: ___, unread: ____, mentions: _____, ...frame } = room();
-    const told = (more: object): ServerFrame => ({ type: 'server:room_update', room: { ...frame, ...more }, position: 'e-1' });
-    const set = hears(signedIn, told({ projectRoot: '/srv/mill', frozenAt: 'now', systemPrompt: 'Be kind' }));
+    const roomUpdate = (more: object): ServerFrame => ({ type: 'server:room_update', room: { ...frame, ...more }, position: 'e-1' });
+    const set = receive(signedIn, roomUpdate({ projectRoot: '/srv/mill', frozenAt: 'now', systemPrompt: 'Be kind' }));
     expect(set.rooms[ROOM]).toMatchObject({ projectRoot: '/srv/mill', frozenAt: 'now', systemPrompt: 'Be kind' });
-    const { projectRoot, frozenAt, systemPrompt } = hears(set, told({})).rooms[ROOM] ?? {};
+    const { projectRoot, frozenAt, systemPrompt } = receive(set, roomUpdate({})).rooms[ROOM] ?? {};
     expect([projectRoot, frozenAt, systemPrompt]).toEqual([undefined, undefined, undefined]);
   });
 
-  test('counts what others say elsewhere, and mentions apart', () => {
-    const state = hears(
+  test('counts unread messages and mentions of other users', () => {
+    const state = receive(
       signedIn,
       newMessage(message({ id: 'a', seq: 1 })),
       newMessage(message({ id: 'b', seq: 2, mentions: ['Ada Lovelace'] })),
@@ -66,34 +66,34 @@ describe('the list of rooms', () => {
     expect(after(state, { type: 'ROOM_OPENED', roomId: ROOM }).rooms[ROOM]).toMatchObject({ unread: 0, mentions: 0 });
   });
 
-  test('counts a message that is told twice once', () => {
+  test('counts a repeated message once', () => {
     const frame = newMessage(message({ id: 'a', seq: 1 }));
-    expect(hears(signedIn, frame, frame).rooms[ROOM]?.unread).toBe(1);
+    expect(receive(signedIn, frame, frame).rooms[ROOM]?.unread).toBe(1);
   });
 
-  test('counts once what is told before or after the list that counts it already', () => {
+  test('does not count messages again that the loaded list includes', () => {
     const [first, second] = [message({ id: 'a', seq: 1 }), message({ id: 'b', seq: 2 })];
     const { content, senderName, createdAt } = first;
     const rooms = [room({ unread: 1, recent: { content, senderName, createdAt } })];
     const list: ChatAction = { type: 'ROOMS_LOADED', rooms };
-    expect(hears(after(signedIn, list), newMessage(first), newMessage(second)).rooms[ROOM]?.unread).toBe(2);
-    const told = after(hears(signedIn, newMessage(first), newMessage(second)), list);
-    expect(told.rooms[ROOM]).toMatchObject({ unread: 2, recent: { createdAt: second.createdAt } });
+    expect(receive(after(signedIn, list), newMessage(first), newMessage(second)).rooms[ROOM]?.unread).toBe(2);
+    const state = after(receive(signedIn, newMessage(first), newMessage(second)), list);
+    expect(state.rooms[ROOM]).toMatchObject({ unread: 2, recent: { createdAt: second.createdAt } });
   });
 
-  test('has the mentions that the list counts, but for the room that is open', () => {
+  test('takes unread counts from the loaded list, except for the open room', () => {
     const list: ChatAction = { type: 'ROOMS_LOADED', rooms: [room({ unread: 2, mentions: 1 })] };
     expect(after(signedIn, list).rooms[ROOM]).toMatchObject({ unread: 2, mentions: 1 });
     const open = after(signedIn, { type: 'ROOM_OPENED', roomId: ROOM });
     expect(after(open, list).rooms[ROOM]).toMatchObject({ unread: 0, mentions: 0 });
   });
 
-  test('counts nothing in the room that is open', () => {
+  test('counts no unread messages in the open room', () => {
     const open = after(signedIn, { type: 'ROOM_OPENED', roomId: ROOM });
-    expect(hears(open, newMessage(message({ id: 'a', seq: 1 }))).rooms[ROOM]?.unread).toBe(0);
+    expect(receive(open, newMessage(message({ id: 'a', seq: 1 }))).rooms[ROOM]?.unread).toBe(0);
   });
 
-  test('loses what a frame of a room leaves out', () => {
+  test('clears the fields that a room update action omits', () => {
     const frozen = after(signedIn, { type: 'ROOM_UPDATED', room: room({ frozenAt: 'then', systemPrompt: 'Be brief' }) });
     const { frozenAt: _, systemPrompt: __, ...thawed } = room();
     const state = after(frozen, { type: 'ROOM_UPDATED', room: thawed });
@@ -102,8 +102,8 @@ describe('the list of rooms', () => {
   });
 });
 
-test('a permission is decided once for everyone to see', () => {
-  const asked: ServerFrame = {
+test('a permission request that is sent twice is shown once, with its decision', () => {
+  const request: ServerFrame = {
     type: 'server:permission_request',
     requestId: 'p',
     agentId: 'coder',
@@ -114,10 +114,10 @@ test('a permission is decided once for everyone to see', () => {
     inputDigest: 'd',
     expiresAt: new Date(NOW + 60_000).toISOString(),
   };
-  // Told again to who joins anew.
-  const state = hears(signedIn, asked, asked);
+  // The hub repeats open requests when a room is joined again.
+  const state = receive(signedIn, request, request);
   expect(state.chats[ROOM]?.permissions).toHaveLength(1);
-  const decided = hears(state, {
+  const decided = receive(state, {
     type: 'server:permission_resolved',
     requestId: 'p',
     roomId: ROOM,
@@ -128,7 +128,7 @@ test('a permission is decided once for everyone to see', () => {
   expect(decided.chats[ROOM]?.permissions[0]).toMatchObject({ decision: 'deny', decidedByName: 'Grace', reason: 'no' });
 });
 
-test('a position never goes back, except into another epoch', () => {
+test('a position never moves backwards, except to another epoch', () => {
   const at = (...positions: string[]) =>
     after(signedIn, ...positions.map((position) => ({ type: 'POSITION' as const, roomId: ROOM, position }))).chats[ROOM]
       ?.position;

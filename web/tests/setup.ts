@@ -1,7 +1,7 @@
-/** Random tests print the seed with which they failed; `PARLOR_TEST_SEED` has them take it again. */
+/** Sets the seed of property tests from `PARLOR_TEST_SEED`. A failed test prints its seed. */
 import fc from 'fast-check';
 
 const seed = process.env['PARLOR_TEST_SEED'];
 
-// Seeds of the hub's own tests may be larger than those of fast-check.
+// The hub's tests use 64-bit seeds, fast-check 32-bit ones.
 if (seed !== undefined && seed !== '') fc.configureGlobal({ seed: Number(BigInt.asIntN(32, BigInt(seed))) });

@@ -9,9 +9,9 @@ import { parseRoute, roomPath } from '../src/router';
 import { terminalLines } from '../src/runs/ansi';
 import { rowsOf } from '../src/timeline/rows';
 import { fromMessage } from '../src/live/messages';
-import { message, reply } from './made';
+import { message, reply } from './factories';
 
-test('links lead to the web or to mail, and nowhere else', () => {
+test('only http, https and mailto links are allowed', () => {
   const cases: [string | undefined, boolean][] = [
     ['https://example.org/a?b#c', true],
     ['http://example.org', true],
@@ -30,7 +30,7 @@ test('links lead to the web or to mail, and nowhere else', () => {
   for (const [url, isSafe] of cases) expect(safeUrl(url) !== undefined, url).toBe(isSafe);
 });
 
-test('what hides or turns text round is written out, and left out of running text', () => {
+test('hidden characters are escaped, and direction marks are removed from message text', () => {
   expect(escapeHidden('rm \u202egnp.exe\u0007')).toBe('rm \\u{202e}gnp.exe\\u{7}');
   expect(escapeHidden('a\u200bb\u{e0041}c')).toBe('a\\u{200b}b\\u{e0041}c');
   expect(escapeHidden('tab\tand\nline, Übergröße, 漢字, 👍')).toBe('tab\tand\nline, Übergröße, 漢字, 👍');
@@ -41,13 +41,13 @@ describe('mentions', () => {
   const check = (text: string, names: string[], expected: string[]) =>
     expect(splitMentions(text, names).flatMap(({ name }) => name ?? [])).toEqual(expected);
 
-  test('are found without regard to case, the longest name first', () => {
+  test('are matched case-insensitively, longest name first', () => {
     check('Hi @ada lovelace and @ADA.', ['Ada', 'Ada Lovelace'], ['ada lovelace', 'ADA']);
   });
   test('are whole words', () => {
     check('mail@ada.org @adam @ada_x', ['ada'], []);
   });
-  test('may have signs that mean something in patterns', () => {
+  test('may contain special characters of regular expressions', () => {
     check('@c++ (lead)', ['c++'], ['c++']);
   });
 });
@@ -62,7 +62,7 @@ describe('completion', () => {
     displayName,
     joinedAt: '',
   }));
-  test('knows what is being written', () => {
+  test('detects mentions, commands and emoji at the caret', () => {
     expect(triggerAt('hello @gu', 9)).toEqual({ kind: 'mention', query: 'gu', from: 6 });
     expect(triggerAt('/fr', 3)).toEqual({ kind: 'command', query: 'fr', from: 0 });
     expect(triggerAt('well :tad', 9)).toEqual({ kind: 'emoji', query: 'tad', from: 5 });
@@ -70,35 +70,35 @@ describe('completion', () => {
     expect(triggerAt('at 10:30', 8)).toBeUndefined();
     expect(triggerAt('and/or', 6)).toBeUndefined();
   });
-  test('offers others, agents first, and puts the name where it was begun', () => {
+  test('offers other members, agents first, and inserts the chosen name', () => {
     const trigger = triggerAt('hi @g!', 5);
-    if (trigger === undefined) throw new Error('there is one');
+    if (trigger === undefined) throw new Error('expected a match');
     const choices = choicesFor(trigger, members, 'ada lovelace');
     expect(choices.map(({ label }) => label)).toEqual(['guide', 'Grace Hopper']);
     const [choice] = choices;
-    if (choice === undefined) throw new Error('there is one');
+    if (choice === undefined) throw new Error('expected a match');
     expect(complete('hi @g!', 5, trigger, choice)).toEqual({ text: 'hi @guide !', caret: 10 });
   });
 });
 
-test('a text that grows is cut as if it came at once', () => {
+test('growing text is split into the same blocks as the full text', () => {
   const text = '# One\n\nTwo **bold**\n\n- a\n- b\n\n```ts\nconst x = 1;\n\nlet y;\n```\n\n| a |\n| - |\n| b |\n\nEnd\n===\n\n<b>\n\nx\n';
-  const asked: number[] = [];
-  const grown = growingSplit((part) => {
-    asked.push(part.length);
+  const parsedLengths: number[] = [];
+  const split = growingSplit((part) => {
+    parsedLengths.push(part.length);
     return parseMarkdownIntoBlocks(part);
   });
   for (let end = 1; end <= text.length; end += 1) {
     const part = text.slice(0, end);
-    expect(grown(part)).toEqual(parseMarkdownIntoBlocks(part));
+    expect(split(part)).toEqual(parseMarkdownIntoBlocks(part));
   }
-  expect(asked.at(-1)).toBeLessThan(text.length / 2);
-  expect(grown('Another')).toEqual(['Another']);
-  const noted = 'A[^1]\n\nB\n\nC\n\n[^1]: note';
-  expect(grown(noted)).toEqual(parseMarkdownIntoBlocks(noted));
+  expect(parsedLengths.at(-1)).toBeLessThan(text.length / 2);
+  expect(split('Another')).toEqual(['Another']);
+  const withFootnote = 'A[^1]\n\nB\n\nC\n\n[^1]: note';
+  expect(split(withFootnote)).toEqual(parseMarkdownIntoBlocks(withFootnote));
 });
 
-test('addresses are read as they are written', () => {
+test('paths parse to the routes they were built from', () => {
   expect(parseRoute(roomPath('a b/c', 'm'), '', '')).toEqual({ name: 'room', roomId: 'a b/c', messageId: 'm' });
   expect(parseRoute('/app/rooms/welcome', '', '')).toEqual({ name: 'room', roomId: 'welcome' });
   expect(parseRoute('/setup', '', '#token=pls_1')).toEqual({ name: 'setup', token: 'pls_1' });
@@ -106,14 +106,14 @@ test('addresses are read as they are written', () => {
   expect(parseRoute('/', '', '')).toEqual({ name: 'home' });
 });
 
-test('a terminal overwrites its line, keeps colours, and shows no other escape', () => {
+test('terminal output overwrites lines, keeps colours and drops other escapes', () => {
   const output = '$ brew\r\n\u001b[33mheating\u001b[0m  40 %\r\u001b[32mready\u001b[0m  100 %\u001b[K\u001b]0;x';
   const text = terminalLines(output).map((line) => line.map((span) => span.text).join(''));
   expect(text).toEqual(['$ brew', 'ready  100 %]0;x']);
   expect(terminalLines(output)[1]?.[0]).toEqual({ text: 'ready', colour: 2 });
 });
 
-test('rows name who speaks anew after a pause, an answer, and on another day', () => {
+test('rows repeat the sender after a gap, for a reply, and on a new day', () => {
   const at = (id: string, seq: number, createdAt: string) => fromMessage(message({ id, seq, createdAt }));
   const rows = rowsOf(
     [

@@ -24,18 +24,18 @@ const KINDS = [
   { value: 'command', label: text.agents.addKinds.command },
 ] as const;
 
-const LOOK_EVERY_MS = 2000;
+const POLL_INTERVAL_MS = 2000;
 
-/** Shows what to type on the machine where the agent is to live, and waits until it is there. */
+/** Shows the setup commands for the agent's machine, and waits until the agent is online. */
 export function AddAgent({ agents, onClose }: { agents: Agent[]; onClose: () => void }) {
-  // As it was when the window was opened: what is there now may be what was waited for.
-  const [known] = useState(agents);
+  // Agents when the dialog was opened. The agent that the dialog waits for is not among them.
+  const [knownAgents] = useState(agents);
   const [name, setName] = useState('');
   const [kind, setKind] = useState<Kind>('claude');
   const [program, setProgram] = useState('');
   const [code, setCode] = useState<PairingCode>();
   const { attempt, problem, isBusy } = useSubmit();
-  const make = () => attempt(async () => setCode(await apiResult<PairingCode>('POST', '/api/pairing')));
+  const createCode = () => attempt(async () => setCode(await apiResult<PairingCode>('POST', '/api/pairing')));
   const isReady = name.trim() !== '' && (kind !== 'command' || program.trim() !== '');
   return (
     <Dialog open onClose={onClose} title={text.agents.add} lead={text.agents.addLead} className="w-[min(34rem,calc(100vw-2rem))]">
@@ -44,7 +44,7 @@ export function AddAgent({ agents, onClose }: { agents: Agent[]; onClose: () => 
           className="space-y-4"
           onSubmit={(event) => {
             event.preventDefault();
-            void make();
+            void createCode();
           }}
         >
           <Field
@@ -68,10 +68,10 @@ export function AddAgent({ agents, onClose }: { agents: Agent[]; onClose: () => 
           )}
           <Problem>{problem}</Problem>
           <div className="flex justify-end gap-2">
-            <Button look="plain" onClick={onClose}>
+            <Button variant="plain" onClick={onClose}>
               {text.cancel}
             </Button>
-            <Button look="primary" type="submit" disabled={isBusy || !isReady}>
+            <Button variant="primary" type="submit" disabled={isBusy || !isReady}>
               {text.agents.showCommands}
             </Button>
           </div>
@@ -79,7 +79,7 @@ export function AddAgent({ agents, onClose }: { agents: Agent[]; onClose: () => 
       ) : (
         <Commands code={code} command={gatewayCommand(name.trim(), kind, program.trim())} />
       )}
-      {code !== undefined && <Arrival name={name.trim()} known={known} onClose={onClose} />}
+      {code !== undefined && <ConnectionStatus name={name.trim()} knownAgents={knownAgents} onClose={onClose} />}
     </Dialog>
   );
 }
@@ -99,17 +99,17 @@ function Commands({ code, command }: { code: PairingCode; command: string }) {
   );
 }
 
-function Arrival({ name, known, onClose }: { name: string; known: Agent[]; onClose: () => void }) {
+function ConnectionStatus({ name, knownAgents, onClose }: { name: string; knownAgents: Agent[]; onClose: () => void }) {
   const { data: agents = [] } = useQuery({
     queryKey: ['agents'],
     queryFn: () => apiResult<Agent[]>('GET', '/api/agents'),
-    refetchInterval: LOOK_EVERY_MS,
+    refetchInterval: POLL_INTERVAL_MS,
   });
-  const isNew = (agent: Agent) => !known.some((one) => one.id === agent.id && one.status !== 'offline');
-  const arrived = agents.find((agent) => agent.name === name && agent.status !== 'offline' && isNew(agent));
+  const isNew = (agent: Agent) => !knownAgents.some((other) => other.id === agent.id && other.status !== 'offline');
+  const connectedAgent = agents.find((agent) => agent.name === name && agent.status !== 'offline' && isNew(agent));
   return (
     <div role="status" className="mt-5 flex items-center gap-3 rounded-xl bg-code px-4 py-3 text-sm">
-      {arrived === undefined ? (
+      {connectedAgent === undefined ? (
         <>
           <LoaderCircle size={16} aria-hidden className="animate-spin text-faint" />
           {text.agents.waiting(name)}
@@ -117,16 +117,16 @@ function Arrival({ name, known, onClose }: { name: string; known: Agent[]; onClo
       ) : (
         <>
           <Check size={16} aria-hidden className="text-accent" />
-          <span className="flex-1">{text.agents.arrived(name)}</span>
+          <span className="flex-1">{text.agents.connected(name)}</span>
           <Button
             size="small"
-            look="primary"
+            variant="primary"
             onClick={() => {
               onClose();
-              navigate(agentPath(arrived.id));
+              navigate(agentPath(connectedAgent.id));
             }}
           >
-            {text.agents.show}
+            {text.agents.view}
           </Button>
         </>
       )}

@@ -11,35 +11,35 @@ import { Button } from '../ui/button';
 import { Choice } from '../ui/field';
 import { roomsOf } from './rooms';
 
-/** Into a room that one runs. */
+/** Adds an agent to a room of which the user is owner or admin. */
 export function AddToRoom({ agent }: { agent: Agent }) {
   const rooms = useChat((state) => state.rooms);
   const [chosen, setChosen] = useState('');
   const { attempt, problem, isBusy } = useSubmit();
-  const { data: there } = useQuery(roomsOf(agent.id));
-  const mine = Object.values(rooms).filter(
-    (room) => room.role !== 'member' && there?.some((other) => other.id === room.id) !== true,
+  const { data: joined } = useQuery(roomsOf(agent.id));
+  const available = Object.values(rooms).filter(
+    (room) => room.role !== 'member' && joined?.some((other) => other.id === room.id) !== true,
   );
-  const roomId = mine.some((room) => room.id === chosen) ? chosen : (mine[0]?.id ?? '');
-  if (mine.length === 0) return null;
-  const bring = () =>
+  const roomId = available.some((room) => room.id === chosen) ? chosen : (available[0]?.id ?? '');
+  if (available.length === 0) return null;
+  const add = () =>
     attempt(async () => {
       await apiRequest('POST', `/api/rooms/${roomId}/members`, { memberId: agent.id, memberType: 'agent' });
       navigate(roomPath(roomId));
     });
   return (
-    <Block title={text.agents.bringIn} lead={text.agents.bringInLead(agent.name)}>
+    <Block title={text.agents.addToRoom} lead={text.agents.addToRoomLead(agent.name)}>
       <div className="flex items-end gap-3">
         <div className="min-w-0 flex-1">
           <Choice
             label={text.search.room}
             value={roomId}
-            options={mine.map((room) => ({ value: room.id, label: room.name }))}
+            options={available.map((room) => ({ value: room.id, label: room.name }))}
             onChange={setChosen}
           />
         </div>
-        <Button look="primary" className="h-10" disabled={isBusy} onClick={() => void bring()}>
-          {text.agents.bringInGo}
+        <Button variant="primary" className="h-10" disabled={isBusy} onClick={() => void add()}>
+          {text.agents.addToRoomSubmit}
         </Button>
       </div>
       <Problem>{problem}</Problem>

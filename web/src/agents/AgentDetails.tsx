@@ -11,7 +11,7 @@ import { Avatar } from '../ui/avatar';
 import { Button } from '../ui/button';
 import { ConfirmDialog } from '../ui/dialog';
 import { EmptyState, Page } from '../ui/page';
-import { whole } from '../ui/time';
+import { fullTime } from '../ui/time';
 import { AddToRoom } from './AddToRoom';
 import { Sharing } from './Sharing';
 import { AgentRuns } from './AgentRuns';
@@ -26,7 +26,7 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
   const me = useChat((state) => state.me?.id);
   return (
     <Page title={agent?.name ?? text.agents.heading} back={AGENTS_PATH} isWide={isWide}>
-      {isError && <EmptyState title={text.agents.gone} />}
+      {isError && <EmptyState title={text.agents.notFound} />}
       {agent !== undefined && (
         <div className="space-y-10">
           <Facts agent={agent} />
@@ -50,8 +50,8 @@ function Facts({ agent }: { agent: Agent }) {
     [text.agents.machine, device && [device.hostname, device.platform, device.arch].filter(Boolean).join(' · ')],
     [text.agents.folder, agent.workingDirectory],
     [text.agents.owner, agent.ownerName],
-    [text.agents.seen, state !== 'offline' || agent.lastSeenAt === null ? undefined : whole(Date.parse(agent.lastSeenAt))],
-    [text.agents.can, agent.capabilities.join(', ')],
+    [text.agents.lastSeen, state !== 'offline' || agent.lastSeenAt === null ? undefined : fullTime(Date.parse(agent.lastSeenAt))],
+    [text.agents.capabilities, agent.capabilities.join(', ')],
   ];
   return (
     <section>
@@ -94,15 +94,15 @@ function Ownership({ agent }: { agent: Agent }) {
     <Block title={text.agents.sharing} lead={text.agents.sharingLead}>
       <Sharing agent={agent} />
       <Problem>{problem}</Problem>
-      <Button look="danger" size="small" onClick={() => setRemoving(true)}>
+      <Button variant="danger" size="small" onClick={() => setRemoving(true)}>
         {text.agents.remove}
       </Button>
       {isRemoving && (
         <ConfirmDialog
           title={text.agents.remove}
-          lead={text.agents.removeSure(agent.name)}
+          lead={text.agents.removeConfirm(agent.name)}
           isBusy={isBusy}
-          onGo={() => void remove()}
+          onConfirm={() => void remove()}
           onClose={() => setRemoving(false)}
         />
       )}

@@ -6,20 +6,20 @@ import { roomPath } from '../router';
 import { Block } from '../settings/Block';
 import { compact, text } from '../text';
 import { Link } from '../ui/link';
-import { brief, whole } from '../ui/time';
+import { shortTime, fullTime } from '../ui/time';
 import { roomsOf } from './rooms';
 import { costOf, secondsOf, tokensOf } from './labels';
 
-const OFTEN_MS = 5000;
+const REFRESH_INTERVAL_MS = 5000;
 
-/** Where an agent is, and what it did there lately. */
+/** Rooms and recent runs of an agent. */
 export function AgentRuns({ agentId }: { agentId: string }) {
   const path = `/api/agents/${encodeURIComponent(agentId)}`;
   const rooms = useQuery(roomsOf(agentId));
   const runs = useQuery({
     queryKey: ['agents', agentId, 'runs'],
     queryFn: () => apiResult<TurnDelivery[]>('GET', `${path}/runs`),
-    refetchInterval: OFTEN_MS,
+    refetchInterval: REFRESH_INTERVAL_MS,
   });
   return (
     <>
@@ -63,9 +63,9 @@ function RunRow({ run }: { run: TurnDelivery }) {
           <span className="text-faint">{room}</span>
           {run.reason !== undefined && <span className="text-soft"> · {run.reason}</span>}
         </span>
-        <span className="shrink-0 text-xs text-faint tabular-nums">{figures([run])}</span>
-        <time dateTime={run.queuedAt} title={whole(at)} className="shrink-0 text-xs text-faint">
-          {brief(at, Date.now())}
+        <span className="shrink-0 text-xs text-faint tabular-nums">{usageSummary([run])}</span>
+        <time dateTime={run.queuedAt} title={fullTime(at)} className="shrink-0 text-xs text-faint">
+          {shortTime(at, Date.now())}
         </time>
       </Link>
     </li>
@@ -77,10 +77,10 @@ function hasFailed({ status }: TurnDelivery): boolean {
 }
 
 function summary(runs: TurnDelivery[]): string {
-  return [text.agents.turns(runs.length), text.agents.failures(runs.filter(hasFailed).length), figures(runs)].filter(Boolean).join(' · ');
+  return [text.agents.turns(runs.length), text.agents.failures(runs.filter(hasFailed).length), usageSummary(runs)].filter(Boolean).join(' · ');
 }
 
-function figures(runs: TurnDelivery[]): string {
+function usageSummary(runs: TurnDelivery[]): string {
   const [tokens, cost, seconds] = [tokensOf(runs), costOf(runs), secondsOf(runs)];
   return [
     tokens > 0 ? `${compact(tokens)} ${text.agents.tokens}` : '',

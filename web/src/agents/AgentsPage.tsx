@@ -25,7 +25,7 @@ export default function AgentsPage({ agentId, isWide }: { agentId: string | unde
   const shared = useQuery({ queryKey: ['agents', 'shared'], queryFn: () => apiResult<Agent[]>('GET', '/api/agents/shared') });
   if (agentId !== undefined) return <AgentDetails agentId={agentId} isWide={isWide} />;
   const add = (
-    <Button look="primary" onClick={() => setAdding(true)}>
+    <Button variant="primary" onClick={() => setAdding(true)}>
       <Plus size={16} />
       {text.agents.add}
     </Button>
@@ -66,10 +66,10 @@ function AgentList({ label, agents, isShared }: { label: string; agents: Agent[]
 }
 
 function AgentRow({ agent, isShared }: { agent: Agent; isShared: boolean }) {
-  // What is told live is newer than what was asked for.
+  // Live status frames are newer than the REST response.
   const live = useChat((state) => state.agents[agent.id]);
   const state = presence(live?.status ?? agent.status);
-  const facts = [kindName(agent), live?.model ?? agent.model, machine(agent), isShared ? text.agents.of(agent.ownerName) : ''];
+  const facts = [kindName(agent), live?.model ?? agent.model, machine(agent), isShared ? text.agents.ownedBy(agent.ownerName) : ''];
   return (
     <li>
       <Link href={agentPath(agent.id)} className="flex items-center gap-3.5 px-4 py-3 hover:bg-hover">

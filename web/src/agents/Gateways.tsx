@@ -6,9 +6,9 @@ import { Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
-import { brief } from '../ui/time';
+import { shortTime } from '../ui/time';
 
-/** The machines on which one's agents live. */
+/** Machines that run the user's agents, each with its gateway. */
 export function Gateways() {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
@@ -35,11 +35,11 @@ export function Gateways() {
               <p className="truncate text-xs text-faint">
                 {[gateway.platform, gateway.arch].filter(Boolean).join(' · ')}
                 {' · '}
-                {gateway.online ? text.details.online : text.agents.lastSeen(lastSeen(gateway))}
+                {gateway.online ? text.details.online : text.agents.lastSeenAt(lastSeen(gateway))}
               </p>
             </div>
             {!gateway.online && (
-              <Button size="small" look="danger" disabled={isBusy} onClick={() => void remove(gateway.id)}>
+              <Button size="small" variant="danger" disabled={isBusy} onClick={() => void remove(gateway.id)}>
                 {text.remove}
               </Button>
             )}
@@ -52,5 +52,5 @@ export function Gateways() {
 }
 
 function lastSeen({ disconnectedAt, connectedAt }: Gateway): string {
-  return brief(Date.parse(disconnectedAt ?? connectedAt), Date.now());
+  return shortTime(Date.parse(disconnectedAt ?? connectedAt), Date.now());
 }

@@ -11,7 +11,7 @@ import { Choice, Field, TextArea } from '../ui/field';
 const TYPES = (['openai-chat', 'anthropic-chat'] as const).map((value) => ({ value, label: text.services.kinds[value] }));
 const BASE_URLS = { 'openai-chat': 'https://api.openai.com/v1', 'anthropic-chat': 'https://api.anthropic.com/v1' } as const;
 
-/** A model, and what it is to be here. A key that is there already is not shown, and stays unless another is typed. */
+/** Adds or edits a model of the hub. A saved API key is not shown, and is kept when the field stays empty. */
 export function ServiceDialog({ service, onClose }: { service?: ServiceAgent; onClose: () => void }) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
@@ -52,20 +52,20 @@ export function ServiceDialog({ service, onClose }: { service?: ServiceAgent; on
           <Field label={text.services.fallback} name="fallback" defaultValue={config?.fallbackModel} />
         </div>
         <Field
-          label={text.services.address}
-          hint={text.services.addressHint}
+          label={text.services.baseUrl}
+          hint={text.services.baseUrlHint}
           name="address"
           placeholder={BASE_URLS[type]}
           defaultValue={config?.baseUrl}
         />
         <Field
-          label={text.services.key}
-          hint={config?.apiKey === undefined ? undefined : text.services.keyKept}
+          label={text.services.apiKey}
+          hint={config?.apiKey === undefined ? undefined : text.services.apiKeySaved}
           name="key"
           type="password"
           autoComplete="off"
         />
-        <TextArea label={text.services.prompt} name="prompt" defaultValue={config?.systemPrompt} maxLength={10_000} />
+        <TextArea label={text.services.systemPrompt} name="prompt" defaultValue={config?.systemPrompt} maxLength={10_000} />
         <Problem>{problem}</Problem>
         <FormButtons isBusy={isBusy} onClose={onClose} />
       </form>

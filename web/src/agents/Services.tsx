@@ -14,7 +14,7 @@ import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
 import { ServiceDialog } from './ServiceDialog';
 
-/** For admins: models that answer from within the hub, for everybody. */
+/** For admins: models that the hub calls itself. All users can add them to rooms. */
 export function Services() {
   const [isAdding, setAdding] = useState(false);
   const { data: services } = useQuery({
@@ -47,27 +47,27 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
   const [open, setOpen] = useState<'edit' | 'remove'>();
-  const [found, setFound] = useState<ServiceValidation>();
+  const [testResult, setTestResult] = useState<ServiceValidation>();
   const isActive = service.status === 'active';
   const path = `/api/service-agents/${encodeURIComponent(service.id)}`;
-  const changed = async () => {
+  const refresh = async () => {
     await queries.invalidateQueries({ queryKey: ['services'] });
     await queries.invalidateQueries({ queryKey: ['agents'] });
   };
   const toggle = () =>
     attempt(async () => {
       await apiRequest('PUT', path, { status: isActive ? 'inactive' : 'active' } satisfies ServiceAgentBody);
-      await changed();
+      await refresh();
     });
   const remove = () =>
     attempt(async () => {
       await apiRequest('DELETE', path);
-      await changed();
+      await refresh();
     });
-  const probe = () =>
+  const testConnection = () =>
     attempt(async () => {
-      setFound(undefined);
-      setFound(await apiResult<ServiceValidation>('POST', `${path}/validate`));
+      setTestResult(undefined);
+      setTestResult(await apiResult<ServiceValidation>('POST', `${path}/validate`));
     });
   return (
     <li aria-label={service.name} className="px-4 py-3">
@@ -90,11 +90,11 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
           <MenuItem icon={<Pencil size={15} />} onSelect={() => setOpen('edit')}>
             {text.services.edit}
           </MenuItem>
-          <MenuItem icon={<Stethoscope size={15} />} onSelect={() => void probe()}>
-            {text.services.probe}
+          <MenuItem icon={<Stethoscope size={15} />} onSelect={() => void testConnection()}>
+            {text.services.test}
           </MenuItem>
           <MenuItem icon={<Power size={15} />} onSelect={() => void toggle()}>
-            {isActive ? text.services.rest : text.services.wake}
+            {isActive ? text.services.pause : text.services.resume}
           </MenuItem>
           <MenuLine />
           <MenuItem danger icon={<Trash2 size={15} />} onSelect={() => setOpen('remove')}>
@@ -103,9 +103,9 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
         </Menu>
       </div>
       <div role="status" className="text-sm empty:hidden">
-        {found !== undefined && (
-          <p className={found.valid ? 'mt-2 text-accent' : 'mt-2 text-danger'}>
-            {found.valid ? text.services.answers : text.services.silent(found.error ?? '')}
+        {testResult !== undefined && (
+          <p className={testResult.valid ? 'mt-2 text-accent' : 'mt-2 text-danger'}>
+            {testResult.valid ? text.services.testPassed : text.services.testFailed(testResult.error ?? '')}
           </p>
         )}
       </div>
@@ -118,9 +118,9 @@ function ServiceRow({ service }: { service: ServiceAgent }) {
       {open === 'remove' && (
         <ConfirmDialog
           title={text.agents.remove}
-          lead={text.agents.removeSure(service.name)}
+          lead={text.agents.removeConfirm(service.name)}
           isBusy={isBusy}
-          onGo={() => void remove()}
+          onConfirm={() => void remove()}
           onClose={() => setOpen(undefined)}
         />
       )}

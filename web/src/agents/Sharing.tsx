@@ -19,7 +19,7 @@ const OPTIONS: { value: AgentVisibility; label: string }[] = [
   { value: 'whitelist', label: text.agents.visibility.whitelist },
 ];
 
-/** Who besides its owner may bring an agent into rooms. */
+/** Users, besides the owner, who can add an agent to rooms. */
 export function Sharing({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
@@ -28,16 +28,17 @@ export function Sharing({ agent }: { agent: Agent }) {
       await apiRequest('PUT', `/api/agents/${encodeURIComponent(agent.id)}`, changes);
       await queries.invalidateQueries({ queryKey: ['agents'] });
     });
-  // The hub forgets them with the choice; whoever only looked around gets them back.
+  // The hub deletes the list when another visibility is chosen. Kept here to restore it when the user changes
+  // back.
   const [people, setPeople] = useState(agent.visibilityList);
-  const share = (named: string[]) => {
-    setPeople(named);
-    change({ visibility: 'whitelist', visibilityList: named });
+  const share = (userIds: string[]) => {
+    setPeople(userIds);
+    change({ visibility: 'whitelist', visibilityList: userIds });
   };
   return (
     <>
       <Choice
-        label={text.agents.whoMay}
+        label={text.agents.visibilityLabel}
         value={agent.visibility}
         options={OPTIONS}
         disabled={isBusy}
@@ -51,15 +52,15 @@ export function Sharing({ agent }: { agent: Agent }) {
 
 function People({ people, onChange }: { people: string[]; onChange: (people: string[]) => void }) {
   const [found, setFound] = useState<Record<string, string>>({});
-  const rooms = useChat((state) => Object.keys(state.rooms).slice(0, MOST_ROOMS).join());
+  const rooms = useChat((state) => Object.keys(state.rooms).slice(0, MAX_ROOMS).join());
   const isAdmin = useIsAdmin();
-  const isAsked = people.some((id) => found[id] === undefined);
+  const hasUnknown = people.some((id) => found[id] === undefined);
   const { data: known } = useQuery({
     queryKey: ['names', isAdmin, rooms],
-    queryFn: () => (isAdmin ? everybody() : membersOf(rooms.split(','))),
-    enabled: isAsked && (isAdmin || rooms !== ''),
+    queryFn: () => (isAdmin ? allUsers() : membersOf(rooms.split(','))),
+    enabled: hasUnknown && (isAdmin || rooms !== ''),
   });
-  // Of somebody whom one shares no room with, the id is all there is.
+  // The name of a user without a common room is unknown: the id is shown.
   const nameOf = (id: string) => found[id] ?? known?.[id] ?? id;
   return (
     <>
@@ -71,7 +72,7 @@ function People({ people, onChange }: { people: string[]; onChange: (people: str
               <IconButton
                 label={text.agents.unshare(nameOf(id))}
                 className="size-6"
-                onClick={() => onChange(people.filter((one) => one !== id))}
+                onClick={() => onChange(people.filter((other) => other !== id))}
               >
                 <X size={13} />
               </IconButton>
@@ -81,10 +82,10 @@ function People({ people, onChange }: { people: string[]; onChange: (people: str
       )}
       <Finder
         label={text.agents.shareWith}
-        among="people"
+        queryName="people"
         find={peopleNamed}
-        isLeftOut={(id) => people.includes(id)}
-        onTake={({ id, name }) => {
+        isExcluded={(id) => people.includes(id)}
+        onSelect={({ id, name }) => {
           setFound({ ...found, [id]: name });
           onChange([...people, id]);
         }}
@@ -93,18 +94,18 @@ function People({ people, onChange }: { people: string[]; onChange: (people: str
   );
 }
 
-/** In so many rooms people are looked for. */
-const MOST_ROOMS = 20;
+/** Maximum number of rooms whose members are loaded to resolve names. */
+const MAX_ROOMS = 20;
 
-/** What people are called, by their ids. */
+/** Display names by user id. */
 type Names = Record<string, string>;
 
-async function everybody(): Promise<Names> {
+async function allUsers(): Promise<Names> {
   const people = await apiResult<User[]>('GET', '/api/users?limit=200');
-  return Object.fromEntries(people.map((one) => [one.id, one.displayName]));
+  return Object.fromEntries(people.map((user) => [user.id, user.displayName]));
 }
 
 async function membersOf(roomIds: string[]): Promise<Names> {
   const rooms = await Promise.all(roomIds.map((id) => apiResult<RoomWithMembers>('GET', `/api/rooms/${id}`)));
-  return Object.fromEntries(rooms.flatMap(({ members }) => members.map((one) => [one.memberId, one.displayName])));
+  return Object.fromEntries(rooms.flatMap(({ members }) => members.map((member) => [member.memberId, member.displayName])));
 }

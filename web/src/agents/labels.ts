@@ -1,4 +1,4 @@
-/** What agents and their kinds are called. */
+/** Labels and totals for agents, their types and their runs. */
 import type { Agent, TurnDelivery } from '../generated/api';
 import { text } from '../text';
 
@@ -16,12 +16,12 @@ export function machine({ deviceInfo }: Pick<Agent, 'deviceInfo'>): string {
   return deviceInfo === undefined ? '' : deviceInfo.hostname;
 }
 
-/** What a shell takes as one word. */
+/** Quotes a word for a POSIX shell. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The command that hosts an agent, as `parlor gateway` takes it. */
+/** `parlor gateway` command that hosts an agent. */
 export function gatewayCommand(name: string, kind: string, program: string): string {
   const command = `parlor gateway --agent ${shellWord(`${name}=${kind}`)}`;
   return kind === 'command' ? `${command} -- ${program}` : command;
@@ -31,12 +31,12 @@ export function tokensOf(runs: Pick<TurnDelivery, 'inputTokens' | 'outputTokens'
   return runs.reduce((sum, run) => sum + run.inputTokens + run.outputTokens, 0);
 }
 
-/** In millionths of a dollar. */
+/** Total cost of the runs, in millionths of a dollar. */
 export function costOf(runs: Pick<TurnDelivery, 'costMicros'>[]): number {
   return runs.reduce((sum, run) => sum + (run.costMicros ?? 0), 0);
 }
 
-/** Of work, not of waiting for it; of what is over. */
+/** Total execution time of the finished runs in seconds, without their time in the queue. */
 export function secondsOf(runs: Pick<TurnDelivery, 'startedAt' | 'endedAt'>[]): number {
   const milliseconds = runs.reduce(
     (sum, { startedAt, endedAt }) =>

@@ -1,8 +1,8 @@
 /**
- * Requests to the hub, with a token that lives in memory alone.
+ * Authenticated requests to the hub. The access token is kept in memory only.
  *
- * The refresh token is a cookie that no script sees. Only one exchange is under way at a time, over all tabs where the
- * browser has locks: two at once would look like a theft.
+ * The refresh token is an HttpOnly cookie. Only one refresh runs at a time, across all tabs if the browser
+ * supports locks: the hub takes two concurrent uses of a refresh token for a theft.
  */
 import type { Problem, Success, Tokens } from '../generated/api';
 import { text } from '../text';
@@ -16,7 +16,7 @@ export class RequestProblem extends Error {
   readonly fields: Record<string, string>;
 
   constructor(status: number, problem: Partial<Problem>) {
-    super(problem.error ?? text.unanswered);
+    super(problem.error ?? text.noResponse);
     this.status = status;
     this.code = problem.code;
     this.fields = Object.fromEntries((problem.fields ?? []).map(({ field, message }) => [field, message]));
@@ -27,71 +27,71 @@ export function setToken(token: string | undefined): void {
   accessToken = token;
 }
 
-export function whenSignedOut(told: () => void): void {
-  onSignedOut = told;
+export function whenSignedOut(callback: () => void): void {
+  onSignedOut = callback;
 }
 
-/** The token of now; without one it is asked for. `undefined` when nobody is signed in. */
+/** Current access token, refreshed if there is none. `undefined` when no user is signed in. */
 export async function token(): Promise<string | undefined> {
   return accessToken ?? (await refresh());
 }
 
-let exchange: Promise<string | undefined> | undefined;
+let pendingRefresh: Promise<string | undefined> | undefined;
 
-/** Exchanges the cookie for a new token. Throws when the hub cannot be reached. */
+/** Gets a new access token with the refresh cookie. Throws when the hub cannot be reached. */
 export function refresh(): Promise<string | undefined> {
-  exchange ??= locked(async () => {
-    const answer = await fetch('/api/auth/refresh', { method: 'POST' });
-    if (answer.status === 401) {
+  pendingRefresh ??= withRefreshLock(async () => {
+    const response = await fetch('/api/auth/refresh', { method: 'POST' });
+    if (response.status === 401) {
       accessToken = undefined;
       return undefined;
     }
-    accessToken = (await read<Success<Tokens>>(answer)).data.accessToken;
+    accessToken = (await parseResponse<Success<Tokens>>(response)).data.accessToken;
     return accessToken;
   }).finally(() => {
-    exchange = undefined;
+    pendingRefresh = undefined;
   });
-  return exchange;
+  return pendingRefresh;
 }
 
-function locked<T>(work: () => Promise<T>): Promise<T> {
-  // Absent where the page is not secure, which a hub on a local network may be.
+function withRefreshLock<T>(work: () => Promise<T>): Promise<T> {
+  // `navigator.locks` does not exist without TLS, as on a hub in a local network.
   if (!('locks' in navigator)) return work();
   return navigator.locks.request('parlor-refresh', work) as Promise<T>;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Asks for something; the answer is the whole body. */
+/** Sends a request and returns the response body. */
 export async function apiRequest<T>(method: Method, path: string, body?: unknown): Promise<T> {
-  return read<T>(await answered(method, path, body));
+  return parseResponse<T>(await authorizedFetch(method, path, body));
 }
 
-async function answered(method: Method, path: string, body?: unknown): Promise<Response> {
-  const answer = await send(method, path, body, await token());
-  if (answer.status !== 401 || accessToken === undefined) return answer;
-  // Run out, most likely: once more with a new one.
+async function authorizedFetch(method: Method, path: string, body?: unknown): Promise<Response> {
+  const response = await send(method, path, body, await token());
+  if (response.status !== 401 || accessToken === undefined) return response;
+  // The token has probably expired: retry once with a new one.
   const renewed = await refresh();
   if (renewed !== undefined) return send(method, path, body, renewed);
   onSignedOut();
-  return answer;
+  return response;
 }
 
-/** Asks for something; the answer is its `data`. */
+/** Sends a request and returns the `data` field of the response body. */
 export async function apiResult<T>(method: Method, path: string, body?: unknown): Promise<T> {
   return (await apiRequest<Success<T>>(method, path, body)).data;
 }
 
-/** For those who are not signed in yet. */
+/** Sends a POST request without an access token, and returns the `data` field of the response. */
 export async function postAnonymous<T>(path: string, body: unknown): Promise<T> {
-  return (await read<Success<T>>(await send('POST', path, body, undefined))).data;
+  return (await parseResponse<Success<T>>(await send('POST', path, body, undefined))).data;
 }
 
-/** A file of the hub, as something that can be shown. */
+/** Downloads a file that needs an access token. */
 export async function file(url: string): Promise<Blob> {
-  const answer = await answered('GET', url);
-  if (!answer.ok) throw new RequestProblem(answer.status, {});
-  return answer.blob();
+  const response = await authorizedFetch('GET', url);
+  if (!response.ok) throw new RequestProblem(response.status, {});
+  return response.blob();
 }
 
 function send(method: Method, path: string, body: unknown, bearer: string | undefined): Promise<Response> {
@@ -103,8 +103,8 @@ function send(method: Method, path: string, body: unknown, bearer: string | unde
   return fetch(path, { method, headers, body: JSON.stringify(body) });
 }
 
-async function read<T>(answer: Response): Promise<T> {
-  const body: unknown = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new RequestProblem(answer.status, body as Partial<Problem>);
+async function parseResponse<T>(response: Response): Promise<T> {
+  const body: unknown = await response.json().catch(() => ({}));
+  if (!response.ok) throw new RequestProblem(response.status, body as Partial<Problem>);
   return body as T;
 }

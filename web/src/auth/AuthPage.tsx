@@ -1,4 +1,4 @@
-/** Everything before the first room: setting the hub up, taking an invitation, signing in. */
+/** Pages for users who are not signed in: first-run setup, registration by invitation, and sign-in. */
 import { Eye, EyeOff } from 'lucide-react';
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { RequestProblem } from '../api/http';
@@ -9,14 +9,14 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 
-const WORDS = text.auth;
+const TEXT = text.auth;
 
-/** Nobody is in sooner, and the door itself is drawn by then. */
-const SOON_MS = 500;
+/** Delay before the Markdown renderer is preloaded: the form is drawn first, and no user signs in faster. */
+const PRELOAD_DELAY_MS = 500;
 
 export function AuthPage({ route }: { route: Route }) {
   useEffect(() => {
-    const timer = setTimeout(prepareRichText, SOON_MS);
+    const timer = setTimeout(prepareRichText, PRELOAD_DELAY_MS);
     return () => clearTimeout(timer);
   }, []);
   if (route.name === 'setup') return <NewAccountForm kind="setup" token={route.token} />;
@@ -24,7 +24,7 @@ export function AuthPage({ route }: { route: Route }) {
   return <LoginForm />;
 }
 
-/** The frame around each of them, with our sign above. */
+/** Layout of the auth pages, with the logo above the title. */
 export function AuthLayout({ title, lead, children }: { title: string; lead: string; children?: ReactNode }) {
   return (
     <main className="flex h-full items-start justify-center overflow-y-auto px-4 py-[12vh]">
@@ -38,7 +38,7 @@ export function AuthLayout({ title, lead, children }: { title: string; lead: str
   );
 }
 
-/** Sends a form once, and shows what the hub has against it. */
+/** Submits a form, and keeps the hub's error for it. */
 function useForm(send: (form: FormData) => Promise<void>) {
   const [problem, setProblem] = useState<RequestProblem>();
   const [isSending, setSending] = useState(false);
@@ -48,7 +48,7 @@ function useForm(send: (form: FormData) => Promise<void>) {
     setProblem(undefined);
     send(new FormData(event.currentTarget))
       .catch((failure: unknown) =>
-        setProblem(failure instanceof RequestProblem ? failure : new RequestProblem(0, { error: WORDS.unreachable })),
+        setProblem(failure instanceof RequestProblem ? failure : new RequestProblem(0, { error: TEXT.unreachable })),
       )
       .finally(() => setSending(false));
   };
@@ -56,8 +56,8 @@ function useForm(send: (form: FormData) => Promise<void>) {
 }
 
 function fieldError(problem: RequestProblem | undefined, field: string): string | undefined {
-  const words = problem?.fields[field];
-  return words === undefined ? undefined : WORDS.flaw(words);
+  const message = problem?.fields[field];
+  return message === undefined ? undefined : TEXT.fieldError(message);
 }
 
 function FormProblem({ problem }: { problem: RequestProblem | undefined }) {
@@ -73,8 +73,8 @@ function PasswordField({ isNew, problem }: { isNew: boolean; problem?: string })
   const [isShown, setShown] = useState(false);
   return (
     <Field
-      label={WORDS.password}
-      hint={isNew ? WORDS.passwordHint : undefined}
+      label={TEXT.password}
+      hint={isNew ? TEXT.passwordHint : undefined}
       problem={problem}
       name="password"
       type={isShown ? 'text' : 'password'}
@@ -84,7 +84,7 @@ function PasswordField({ isNew, problem }: { isNew: boolean; problem?: string })
     >
       <button
         type="button"
-        aria-label={isShown ? WORDS.hide : WORDS.show}
+        aria-label={isShown ? TEXT.hidePassword : TEXT.showPassword}
         className="absolute inset-y-0 right-0 flex w-10 items-center justify-center rounded-r-lg text-faint hover:text-ink"
         onClick={() => setShown(!isShown)}
       >
@@ -94,10 +94,10 @@ function PasswordField({ isNew, problem }: { isNew: boolean; problem?: string })
   );
 }
 
-function NameField({ hint, problem }: { hint?: string; problem?: string }) {
+function UsernameField({ hint, problem }: { hint?: string; problem?: string }) {
   return (
     <Field
-      label={WORDS.username}
+      label={TEXT.username}
       hint={hint}
       problem={problem}
       name="username"
@@ -110,9 +110,9 @@ function NameField({ hint, problem }: { hint?: string; problem?: string }) {
   );
 }
 
-function Go({ isSending, children }: { isSending: boolean; children: string }) {
+function SubmitButton({ isSending, children }: { isSending: boolean; children: string }) {
   return (
-    <Button look="primary" type="submit" className="h-10 w-full" disabled={isSending}>
+    <Button variant="primary" type="submit" className="h-10 w-full" disabled={isSending}>
       {children}
     </Button>
   );
@@ -120,27 +120,27 @@ function Go({ isSending, children }: { isSending: boolean; children: string }) {
 
 function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: string }) {
   const { onSubmit, problem, isSending } = useForm(async (form) => {
-    const displayName = said(form, 'displayName').trim();
+    const displayName = fieldValue(form, 'displayName').trim();
     const account = {
       token,
-      username: said(form, 'username'),
-      password: said(form, 'password'),
+      username: fieldValue(form, 'username'),
+      password: fieldValue(form, 'password'),
       ...(displayName !== '' && { displayName }),
     };
     await (kind === 'setup' ? setUp(account) : register(account));
     navigate('/app/', 'replace');
   });
-  const [title, lead, go] =
+  const [title, lead, submitLabel] =
     kind === 'setup'
-      ? [WORDS.setupTitle, WORDS.setupLead, WORDS.setupGo]
-      : [WORDS.registerTitle, WORDS.registerLead, WORDS.registerGo];
+      ? [TEXT.setupTitle, TEXT.setupLead, TEXT.setupSubmit]
+      : [TEXT.registerTitle, TEXT.registerLead, TEXT.registerSubmit];
   const isUsed = problem?.status === 404;
   return (
     <AuthLayout title={title} lead={lead}>
       <form onSubmit={onSubmit} className="space-y-4">
-        <NameField hint={WORDS.usernameHint} problem={fieldError(problem, 'username')} />
+        <UsernameField hint={TEXT.usernameHint} problem={fieldError(problem, 'username')} />
         <Field
-          label={`${WORDS.displayName} (${WORDS.optional})`}
+          label={`${TEXT.displayName} (${TEXT.optional})`}
           problem={fieldError(problem, 'displayName')}
           name="displayName"
           autoComplete="name"
@@ -148,15 +148,15 @@ function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: st
         <PasswordField isNew problem={fieldError(problem, 'password')} />
         {isUsed ? (
           <p role="alert" className="rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
-            {WORDS.linkUsed}{' '}
+            {TEXT.linkUsed}{' '}
             <button type="button" className="underline" onClick={() => navigate('/', 'replace')}>
-              {WORDS.toLogin}
+              {TEXT.goToSignIn}
             </button>
           </p>
         ) : (
           <FormProblem problem={problem} />
         )}
-        <Go isSending={isSending}>{go}</Go>
+        <SubmitButton isSending={isSending}>{submitLabel}</SubmitButton>
       </form>
     </AuthLayout>
   );
@@ -165,16 +165,16 @@ function NewAccountForm({ kind, token }: { kind: 'setup' | 'register'; token: st
 function LoginForm() {
   const [totpToken, setTotpToken] = useState<string>();
   const password = useForm(async (form) => {
-    const more = await login(said(form, 'username'), said(form, 'password'));
-    setTotpToken(more?.totpToken);
+    const challenge = await login(fieldValue(form, 'username'), fieldValue(form, 'password'));
+    setTotpToken(challenge?.totpToken);
   });
-  const code = useForm((form) => verifyCode(totpToken ?? '', said(form, 'code').trim()));
+  const code = useForm((form) => verifyCode(totpToken ?? '', fieldValue(form, 'code').trim()));
   if (totpToken !== undefined) {
     return (
-      <AuthLayout title={WORDS.codeTitle} lead={WORDS.codeLead}>
+      <AuthLayout title={TEXT.codeTitle} lead={TEXT.codeLead}>
         <form onSubmit={code.onSubmit} className="space-y-4">
           <Field
-            label={WORDS.code}
+            label={TEXT.code}
             name="code"
             autoComplete="one-time-code"
             className="font-mono text-lg tracking-widest"
@@ -182,24 +182,24 @@ function LoginForm() {
             required
           />
           <FormProblem problem={code.problem} />
-          <Go isSending={code.isSending}>{WORDS.codeGo}</Go>
+          <SubmitButton isSending={code.isSending}>{TEXT.codeSubmit}</SubmitButton>
         </form>
       </AuthLayout>
     );
   }
   return (
-    <AuthLayout title={WORDS.loginTitle} lead={WORDS.loginLead}>
+    <AuthLayout title={TEXT.loginTitle} lead={TEXT.loginLead}>
       <form onSubmit={password.onSubmit} className="space-y-4">
-        <NameField />
+        <UsernameField />
         <PasswordField isNew={false} />
         <FormProblem problem={password.problem} />
-        <Go isSending={password.isSending}>{WORDS.loginGo}</Go>
+        <SubmitButton isSending={password.isSending}>{TEXT.loginSubmit}</SubmitButton>
       </form>
     </AuthLayout>
   );
 }
 
-function said(form: FormData, name: string): string {
+function fieldValue(form: FormData, name: string): string {
   const value = form.get(name);
   return typeof value === 'string' ? value : '';
 }

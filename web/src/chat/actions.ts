@@ -1,4 +1,4 @@
-/** Everything that can happen to the state. The upper ones bear the names that the documented chat reducer has. */
+/** Actions of the chat reducer. Those of the upper part have the names of the documented chat reducer. */
 import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
 import type {
   AgentState,
@@ -17,7 +17,7 @@ import type {
   Usage,
 } from './state';
 
-/** The reply of an agent that is meant: by its id if it is known, else the one the agent is giving in that room. */
+/** Refers to a reply: by its message id if known, otherwise the current reply of the agent in the room. */
 export interface ReplyRef {
   roomId: string;
   agentId: string;
@@ -28,7 +28,7 @@ export interface ReplyRef {
 export type ChatAction =
   | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & ReplyRef)
   | ({ type: 'SET_THINKING'; isThinking: boolean } & ReplyRef)
-  | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNews: boolean }
+  | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNew: boolean }
   | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & ReplyRef)
   | { type: 'CLEAR_MESSAGES'; roomId: string }
   | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & ReplyRef)
@@ -45,22 +45,22 @@ export type ChatAction =
   | ({ type: 'SET_ASK_USER'; askUser: AskUser } & ReplyRef)
   | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & ReplyRef)
   | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & ReplyRef)
-  // Beyond the documented ones.
+  // Actions that the documented chat reducer does not have.
   | ({ type: 'BEGIN_REPLY' } & ReplyRef)
   | ({ type: 'APPEND_ERROR'; text: string } & ReplyRef)
   | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & ReplyRef)
   | ({ type: 'SET_SUBAGENT_ACTIVITY'; subagentId: string; activity?: string } & ReplyRef)
   | ({ type: 'SET_CHANGE_REPORT'; changeReport: ChangeReport } & ReplyRef)
-  | { type: 'QUESTION_OVER'; roomId: string; questionId: string; end: NonNullable<AskUser['end']> }
+  | { type: 'QUESTION_ENDED'; roomId: string; questionId: string; end: NonNullable<AskUser['end']> }
   | { type: 'SET_QUEUE'; roomId: string; agentId: string; items: QueuedItem[] }
   | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
   | { type: 'SET_REACTIONS'; roomId: string; messageId: string; reactions: Reaction[] }
   | { type: 'SET_PINNED'; roomId: string; messageId: string; pinned: boolean }
   | { type: 'SEND_ACKNOWLEDGED'; clientMessageId: string; messageId: string; seq: number }
   | { type: 'SEND_FAILED'; clientMessageId: string; failure: string }
-  | { type: 'SEND_AGAIN'; roomId: string; clientMessageId: string }
+  | { type: 'RETRY_SEND'; roomId: string; clientMessageId: string }
   | { type: 'HISTORY_LOADING'; roomId: string }
-  | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; anew: boolean }
+  | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; replace: boolean }
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
   | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }
@@ -68,7 +68,7 @@ export type ChatAction =
   | { type: 'TASKS_LOADED'; roomId: string; tasks: Task[] }
   | { type: 'TASK_CHANGED'; roomId: string; task: Task }
   | { type: 'TASK_REMOVED'; roomId: string; taskId: string }
-  | { type: 'PERMISSION_ASKED'; permission: Permission }
+  | { type: 'PERMISSION_REQUESTED'; permission: Permission }
   | {
       type: 'PERMISSION_RESOLVED';
       requestId: string;
@@ -86,7 +86,7 @@ export type ChatAction =
   | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }
   | { type: 'ROOM_REMOVED'; roomId: string }
   | {
-      type: 'ROOM_ARRANGED';
+      type: 'ROOM_PREFERENCES_SET';
       roomId: string;
       pinnedAt?: string;
       archivedAt?: string;

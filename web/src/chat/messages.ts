@@ -1,11 +1,11 @@
-/** The list of messages of a room: where each belongs, and how one takes the place of another. */
+/** Operations on the message list of a room: insert in log order, replace, merge pages of the history. */
 import type { ChatMessage, RoomChat } from './state';
 
-/** Puts a message where it belongs; one with the same id, or the unsent one it was, makes way for it. */
+/** Inserts a message in log order. It replaces a message with the same id, or its own unsent copy. */
 export function put(messages: ChatMessage[], message: ChatMessage): ChatMessage[] {
   const known = messages.findLastIndex((other) => isSame(other, message));
   const before = messages[known];
-  const merged = before === undefined ? message : { ...carriedOver(before), ...message };
+  const merged = before === undefined ? message : { ...liveFields(before), ...message };
   if (before !== undefined && before.seq === message.seq) return messages.with(known, merged);
   const others = before === undefined ? messages : messages.toSpliced(known, 1);
   return insert(others, merged);
@@ -19,7 +19,7 @@ export function insert(messages: ChatMessage[], message: ChatMessage): ChatMessa
   return messages.toSpliced(at, 0, message);
 }
 
-/** Puts a whole page where it belongs. */
+/** Inserts a page of the history in log order. */
 export function merge(messages: ChatMessage[], page: ChatMessage[]): ChatMessage[] {
   const ids = new Set(page.map((message) => message.id));
   const sent = new Set(page.map((message) => message.clientMessageId).filter((id) => id !== undefined));
@@ -27,11 +27,11 @@ export function merge(messages: ChatMessage[], page: ChatMessage[]): ChatMessage
     (other) => !ids.has(other.id) && !(other.sending !== undefined && sent.has(other.clientMessageId ?? '')),
   );
   const before = new Map(messages.map((message) => [message.id, message]));
-  const fresh = page.map((message) => ({ ...carriedOver(before.get(message.id)), ...message }));
+  const fresh = page.map((message) => ({ ...liveFields(before.get(message.id)), ...message }));
   return [...kept, ...fresh].sort((a, b) => (a.seq ?? Infinity) - (b.seq ?? Infinity));
 }
 
-/** Replaces the message of this id; nothing changes where there is none. */
+/** Edits the message with this id, if the room has one. */
 export function change(
   chat: RoomChat,
   messageId: string,
@@ -46,21 +46,24 @@ function isSame(other: ChatMessage, message: ChatMessage): boolean {
   if (other.id === message.id) return true;
   const sent = message.clientMessageId;
   if (sent !== undefined && other.sending !== undefined && other.clientMessageId === sent) return true;
-  // What was heard of a turn before its reply had a name.
-  return isUnnamed(other) && other.from === message.from && message.role === 'agent';
+  // A placeholder holds the events of a run that arrived before the id of its reply.
+  return isPlaceholder(other) && other.from === message.from && message.role === 'agent';
 }
 
-/** Before its first piece the id of a reply is not known; cards that come earlier wait under one of our own. */
-export function isUnnamed(message: ChatMessage): boolean {
+/**
+ * The id of a reply is unknown before its first chunk. Earlier cards are kept in a message with a placeholder
+ * id.
+ */
+export function isPlaceholder(message: ChatMessage): boolean {
   return message.isGenerating === true && message.id.startsWith('reply-of:');
 }
 
-export function unnamedId(roomId: string, agentId: string): string {
+export function placeholderId(roomId: string, agentId: string): string {
   return `reply-of:${roomId}:${agentId}`;
 }
 
-/** The cards of a reply, which its text in the history does not have. */
-function carriedOver(message: ChatMessage | undefined): Partial<ChatMessage> {
+/** Fields of a live reply that its message in the history lacks, such as its cards. */
+function liveFields(message: ChatMessage | undefined): Partial<ChatMessage> {
   if (message === undefined) return {};
   const { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens, messageCount } = message;
   const { durationMs, content, toolCount, finalizedTask } = message;

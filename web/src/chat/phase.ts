@@ -1,9 +1,9 @@
-/** Which of its four phases a message is in: what is drawn follows from it. */
+/** The four phases of a reply. They decide how the message is rendered. */
 import type { ChatMessage } from './state';
 
 export type MessagePhase = 'thinking' | 'working' | 'streaming' | 'done';
 
-/** Said while nothing is done yet: no activity. */
+/** Status texts that agents send before they do anything. They do not count as activity. */
 const TRANSIENT = new Set(['Thinking...', 'Thinking…', 'Model loading...', 'Model loading…', 'Running']);
 
 export function isTransient(status: string): boolean {

@@ -1,6 +1,8 @@
-/** `<epoch>-<seq>`: a place in the log of the hub. */
+/** Positions in the log of the hub, written as `<epoch>-<seq>`. */
 
-/** Whether one comes after another; one of another epoch always does, since the old one means nothing any more. */
+/**
+ * Whether a position is after another. One of a different epoch always is, because the old epoch is invalid.
+ */
 export function isAfter(position: string, other: string | undefined): boolean {
   if (other === undefined) return true;
   const [epoch, seq] = parts(position);

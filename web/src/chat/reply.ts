@@ -1,26 +1,26 @@
-/** What happens to a reply while an agent gives it. */
+/** The part of the reducer for streaming replies: text, activity, cards, and the end of the run. */
 import type { ActionOf, ChatAction, ReplyRef } from './actions';
-import { change, isUnnamed, put, unnamedId } from './messages';
+import { change, isPlaceholder, put, placeholderId } from './messages';
 import type { ChatMessage, ContentBlock, RoomChat, SubagentTreeEntry, ToolBlock } from './state';
 
-/** So that a tool that prints without end costs no more than this. */
-const MOST_PROGRESS = 200;
+/** Maximum number of progress lines kept per tool call. */
+const MAX_PROGRESS_LINES = 200;
 
-export function reply(chat: RoomChat, action: ChatAction & ReplyRef, now: number): RoomChat {
+export function reduceReply(chat: RoomChat, action: ChatAction & ReplyRef, now: number): RoomChat {
   if (action.type === 'FINALIZE_MESSAGE') return finalize(chat, action);
-  // A card may come after the end of its turn; it belongs to what was said last.
-  const late = isCard(action.type) ? latest(chat, action) : undefined;
-  const target = ofRun(chat, action) ?? current(chat, action) ?? late;
+  // A card may arrive after the end of its run. It belongs to the last message of the agent.
+  const late = isCard(action.type) ? latestReply(chat, action) : undefined;
+  const target = replyOfRun(chat, action) ?? currentReply(chat, action) ?? late;
   if (target !== undefined) {
-    // Complete: it has all that was streamed, and more of the stream would say it twice.
+    // The reply is complete. Applying late chunks would duplicate its text.
     if (target.seq !== undefined && isStream(action.type)) return chat;
-    const named = rename(target, action);
-    const edited = edit(named, action, now);
+    const named = withIdentity(target, action);
+    const edited = applyAction(named, action, now);
     return { ...chat, messages: chat.messages.with(chat.messages.indexOf(target), edited) };
   }
-  // What people decided about a plan of long ago begins no reply.
+  // A decision about a plan whose reply is not loaded must not start a new reply.
   if (action.type === 'SET_PLAN' && (action.plan.status === 'approved' || action.plan.status === 'rejected')) return chat;
-  return { ...chat, messages: put(chat.messages, edit(begin(action, now), action, now)) };
+  return { ...chat, messages: put(chat.messages, applyAction(newReply(action, now), action, now)) };
 }
 
 function isCard(type: ChatAction['type']): boolean {
@@ -31,35 +31,35 @@ function isStream(type: ChatAction['type']): boolean {
   return ['BEGIN_REPLY', 'APPEND_TOKEN', 'SET_THINKING', 'SET_ACTIVITY', 'PUSH_TEXT_SEGMENT'].includes(type);
 }
 
-/** The reply that is being given; a named one also when it is over. */
-function current(chat: RoomChat, { agentId, messageId }: ReplyRef): ChatMessage | undefined {
-  const named = messageId === undefined ? undefined : chat.messages.findLast((one) => one.id === messageId);
+/** The streaming reply of the agent, or the message with the given id, finished or not. */
+function currentReply(chat: RoomChat, { agentId, messageId }: ReplyRef): ChatMessage | undefined {
+  const named = messageId === undefined ? undefined : chat.messages.findLast((other) => other.id === messageId);
   if (named !== undefined) return named;
-  const given = (one: ChatMessage) => one.isGenerating === true && one.from === agentId;
-  return chat.messages.findLast((one) => given(one) && (messageId === undefined || isUnnamed(one)));
+  const isStreamingReply = (other: ChatMessage) => other.isGenerating === true && other.from === agentId;
+  return chat.messages.findLast((other) => isStreamingReply(other) && (messageId === undefined || isPlaceholder(other)));
 }
 
-/** A plan is decided about when the turn that made it is over. */
-function ofRun(chat: RoomChat, action: ChatAction): ChatMessage | undefined {
+/** Finds the reply of a plan by its run: plans are decided after the run has ended. */
+function replyOfRun(chat: RoomChat, action: ChatAction): ChatMessage | undefined {
   if (action.type !== 'SET_PLAN' || action.runId === undefined) return undefined;
-  return chat.messages.findLast((one) => one.runId === action.runId);
+  return chat.messages.findLast((other) => other.runId === action.runId);
 }
 
-function latest(chat: RoomChat, { agentId }: ReplyRef): ChatMessage | undefined {
-  return chat.messages.findLast((one) => one.from === agentId && one.role === 'agent');
+function latestReply(chat: RoomChat, { agentId }: ReplyRef): ChatMessage | undefined {
+  return chat.messages.findLast((other) => other.from === agentId && other.role === 'agent');
 }
 
-/** The first that is heard of a turn may know neither the id of the reply nor what its agent is called. */
-function rename(message: ChatMessage, { messageId, agentName }: ReplyRef): ChatMessage {
-  const id = messageId !== undefined && isUnnamed(message) ? messageId : message.id;
+/** Sets the message id and the agent's name, which the first event of a run may lack. */
+function withIdentity(message: ChatMessage, { messageId, agentName }: ReplyRef): ChatMessage {
+  const id = messageId !== undefined && isPlaceholder(message) ? messageId : message.id;
   const senderName = agentName !== undefined && message.senderName === message.from ? agentName : message.senderName;
   return id === message.id && senderName === message.senderName ? message : { ...message, id, senderName };
 }
 
-function begin({ roomId, agentId, agentName, messageId }: ReplyRef, now: number): ChatMessage {
+function newReply({ roomId, agentId, agentName, messageId }: ReplyRef, now: number): ChatMessage {
   return {
     role: 'agent',
-    id: messageId ?? unnamedId(roomId, agentId),
+    id: messageId ?? placeholderId(roomId, agentId),
     roomId,
     from: agentId,
     senderName: agentName ?? agentId,
@@ -74,7 +74,7 @@ function begin({ roomId, agentId, agentName, messageId }: ReplyRef, now: number)
   };
 }
 
-function edit(message: ChatMessage, action: ChatAction, now: number): ChatMessage {
+function applyAction(message: ChatMessage, action: ChatAction, now: number): ChatMessage {
   switch (action.type) {
     case 'BEGIN_REPLY': {
       const { content: _, activityEntries: __, activitySummary: ___, toolCount: ____, ...kept } = message;
@@ -93,7 +93,7 @@ function edit(message: ChatMessage, action: ChatAction, now: number): ChatMessag
     case 'TOOL_PROGRESS':
       return toolProgress(message, action);
     case 'APPEND_ERROR':
-      return { ...message, content: [...blocks(message), { type: 'error', text: action.text }] };
+      return { ...message, content: [...contentBlocks(message), { type: 'error', text: action.text }] };
     case 'SET_CONTEXT_USAGE': {
       const { contextTokens = message.contextTokens, messageCount = message.messageCount } = action;
       return { ...message, contextTokens, messageCount, usage: { ...message.usage, ...action.usage } };
@@ -104,10 +104,10 @@ function edit(message: ChatMessage, action: ChatAction, now: number): ChatMessag
     }
     case 'MARK_SUBAGENT_DONE': {
       const { status, result } = action;
-      return subagent(message, action.subagentId, ({ activity: _, ...entry }) => ({ ...entry, status, result }));
+      return editSubagent(message, action.subagentId, ({ activity: _, ...entry }) => ({ ...entry, status, result }));
     }
     case 'SET_SUBAGENT_ACTIVITY':
-      return subagent(message, action.subagentId, (entry) => ({ ...entry, activity: action.activity }));
+      return editSubagent(message, action.subagentId, (entry) => ({ ...entry, activity: action.activity }));
     case 'SET_PLAN':
       return { ...message, plan: action.plan };
     case 'SET_ASK_USER':
@@ -127,7 +127,7 @@ function appendToken(message: ChatMessage, action: ActionOf<'APPEND_TOKEN'>, now
     const text = message.text + action.token;
     return { ...message, text, isThinking: false, durationMs, activitySummary: undefined };
   }
-  const all = blocks(message);
+  const all = contentBlocks(message);
   const last = all.at(-1);
   const thought: ContentBlock =
     last?.type === 'thinking'
@@ -137,7 +137,7 @@ function appendToken(message: ChatMessage, action: ActionOf<'APPEND_TOKEN'>, now
   return { ...message, content, isThinking: true, durationMs };
 }
 
-/** A finished part of the text; what was streamed of it already is not said twice. */
+/** Appends a finished text segment, unless it was already streamed. */
 function pushSegment(message: ChatMessage, text: string): ChatMessage {
   if (message.text.endsWith(text)) return message;
   const joint = message.text === '' ? '' : '\n\n';
@@ -154,38 +154,38 @@ function setActivity(message: ChatMessage, { summary, tool }: ActionOf<'SET_ACTI
     activitySummary: shown,
     activityEntries: [...(message.activityEntries ?? []), tool.name],
     toolCount: (message.toolCount ?? 0) + 1,
-    content: [...blocks(message), block],
+    content: [...contentBlocks(message), block],
   };
 }
 
-/** Without an id the activity as a whole is over. */
+/** Ends one tool call, or without a tool id the current activity. */
 function activityDone(message: ChatMessage, action: ActionOf<'ACTIVITY_DONE'>): ChatMessage {
   const { toolId, output, isError } = action;
   if (toolId === undefined) return { ...message, activitySummary: undefined };
   const done = (block: ToolBlock): ToolBlock => ({ ...block, output, isError, isRunning: false });
-  return tool({ ...message, activitySummary: undefined }, (block) => block.id === toolId, done);
+  return editTool({ ...message, activitySummary: undefined }, (block) => block.id === toolId, done);
 }
 
 function toolProgress(message: ChatMessage, action: ActionOf<'TOOL_PROGRESS'>): ChatMessage {
-  return tool(
+  return editTool(
     message,
     (block) => block.name === action.tool && block.isRunning,
-    (block) => ({ ...block, progress: [...block.progress, action.line].slice(-MOST_PROGRESS) }),
+    (block) => ({ ...block, progress: [...block.progress, action.line].slice(-MAX_PROGRESS_LINES) }),
   );
 }
 
-function tool(
+function editTool(
   message: ChatMessage,
-  isMeant: (block: ToolBlock) => boolean,
+  matches: (block: ToolBlock) => boolean,
   edited: (block: ToolBlock) => ToolBlock,
 ): ChatMessage {
-  const all = blocks(message);
-  const at = all.findLastIndex((block) => block.type === 'tool' && isMeant(block));
+  const all = contentBlocks(message);
+  const at = all.findLastIndex((block) => block.type === 'tool' && matches(block));
   const found = all[at];
   return found?.type === 'tool' ? { ...message, content: all.with(at, edited(found)) } : message;
 }
 
-function subagent(
+function editSubagent(
   message: ChatMessage,
   id: string,
   edited: (entry: SubagentTreeEntry) => SubagentTreeEntry,
@@ -195,11 +195,11 @@ function subagent(
 }
 
 function finalize(chat: RoomChat, action: ActionOf<'FINALIZE_MESSAGE'>): RoomChat {
-  const target = current(chat, action);
+  const target = currentReply(chat, action);
   if (target === undefined) return chat;
-  // Nothing but a beginning was heard of it.
+  // The run produced no output: remove its placeholder.
   const isEmpty = target.text === '' && target.content === undefined && target.plan === undefined;
-  if (isEmpty && isUnnamed(target)) {
+  if (isEmpty && isPlaceholder(target)) {
     return { ...chat, messages: chat.messages.filter((message) => message !== target) };
   }
   return change(chat, target.id, (message) => ({
@@ -212,6 +212,6 @@ function finalize(chat: RoomChat, action: ActionOf<'FINALIZE_MESSAGE'>): RoomCha
   }));
 }
 
-function blocks(message: ChatMessage): ContentBlock[] {
+function contentBlocks(message: ChatMessage): ContentBlock[] {
   return message.content ?? [];
 }

@@ -1,7 +1,8 @@
 /**
- * What the page knows of conversations. Changed by the reducer alone.
+ * State of rooms, messages and agents in this tab. Only the reducer changes it.
  *
- * `ChatMessage` is the documented form of a message in a chat; below it stands what a room of people needs besides.
+ * The first fields of `ChatMessage` are those of the documented chat client. Those from `id` on are needed
+ * for rooms with several users.
  */
 import type {
   Attachment,
@@ -17,7 +18,7 @@ import type {
 
 export interface ChatMessage {
   role: 'user' | 'agent';
-  /** Who said it: an id of a person or an agent. */
+  /** Sender: id of a user or an agent. */
   from: string;
   to?: string;
   text: string;
@@ -43,7 +44,7 @@ export interface ChatMessage {
   roomId: string;
   senderName: string;
   senderType: SenderType;
-  /** Its place in the log; absent while it is being said or sent. */
+  /** Sequence number in the log. Absent while the message is sent or streamed. */
   seq?: number;
   clientMessageId?: string;
   sending?: 'waiting' | 'failed';
@@ -56,14 +57,14 @@ export interface ChatMessage {
   editedAt?: string;
   forwardedFrom?: Forwarded;
   runId?: string;
-  /** How the turn of an agent ended: `complete`, `failed`, `cancelled` or `interrupted`. */
+  /** Outcome of the run: `complete`, `failed`, `cancelled` or `interrupted`. */
   outcome?: string;
   plan?: Plan;
   askUser?: AskUser;
   changeReport?: ChangeReport;
   modelFallback?: ModelFallback;
   usage?: Usage;
-  /** A task that the agent brought to its end with this reply. */
+  /** Task that the agent completed or failed with this reply. */
   finalizedTask?: FinalizedTask;
 }
 
@@ -126,7 +127,7 @@ export interface PlanItem {
 export interface AskUser {
   questionId: string;
   questions: AskedQuestion[];
-  /** What became of it: somebody answered, or nobody can any more. */
+  /** How the question ended: answered, expired, or withdrawn. Absent while it is open. */
   end?: { answeredBy?: string; chosen: string[]; isExpired: boolean };
 }
 
@@ -155,14 +156,14 @@ export interface Usage {
   tokenLimit?: number;
 }
 
-/** What a turn of an agent took, as far as it is known afterwards. */
+/** Duration and token usage of a finished run. */
 export interface RunUsage {
   runId: string;
   durationMs?: number;
   usage?: Usage;
 }
 
-/** What an agent wants to do, and what became of it. */
+/** Permission request of an agent, with the decision once there is one. */
 export interface Permission {
   requestId: string;
   roomId: string;
@@ -184,9 +185,9 @@ export interface QueuedItem {
 }
 
 export interface RoomChat {
-  /** Oldest first; what has no place in the log yet comes last. */
+  /** Oldest first. Messages without a sequence number come last. */
   messages: ChatMessage[];
-  /** `stale`: what is shown may have holes, and the history is to be read anew. */
+  /** `stale`: messages may be missing after a resync, so the history must be loaded again. */
   history: 'unread' | 'loading' | 'ready' | 'stale';
   olderCursor?: string;
   position?: string;
@@ -195,7 +196,7 @@ export interface RoomChat {
   typing: Record<string, { name: string; until: number }>;
   terminals: Record<string, { agentName: string; output: string }>;
   pinned: Record<string, true>;
-  /** By their ids; absent until somebody looked. */
+  /** Tasks by id. Absent until the task page is opened. */
   tasks?: Record<string, Task>;
 }
 
@@ -207,7 +208,9 @@ export interface RoomEntry extends RoomFrame {
   members: MemberFrame[];
   unread: number;
   mentions: number;
-  /** When the newest message was said that `unread` counts because the hub did, and not because it was told. */
+  /**
+   * Time of the newest message that the hub had counted in `unread`. Messages up to it are not counted again.
+   */
   countedUntil?: string;
   recent?: { content: string; senderName: string; createdAt: string };
 }
@@ -222,10 +225,10 @@ export interface AgentState {
 export type Connection = 'connecting' | 'live' | 'waiting' | 'signed-out';
 
 export interface ChatState {
-  /** Who is looking: decides what is unread, and what mentions them. */
+  /** The signed-in user, for unread counts and mentions. */
   me?: { id: string; names: string[] };
   connection: Connection;
-  /** The room on screen, in which nothing is unread. */
+  /** Room on the screen. Its messages count as read. */
   openRoom?: string;
   roomsLoaded: boolean;
   rooms: Record<string, RoomEntry>;

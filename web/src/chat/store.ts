@@ -1,4 +1,7 @@
-/** The state of this tab. Actions that come in one frame of the screen are one change of it. */
+/**
+ * Store for the chat state of this tab. Batches actions, so that React renders at most once per animation
+ * frame.
+ */
 import { create } from 'zustand';
 import type { ChatAction } from './actions';
 import { reduce } from './reducer';
@@ -6,39 +9,42 @@ import { emptyState, type ChatState } from './state';
 
 export const useChat = create<ChatState>(() => emptyState);
 
-/** A picture in between stays as it was: scrolling and typing need the time, and eyes do not see it. */
-const LEAST_MS = 30;
+/** Minimum time between two batched updates. Leaves time for scrolling and typing while replies stream. */
+const MIN_FLUSH_INTERVAL_MS = 30;
 
-let waiting: ChatAction[] = [];
-let isPlanned = false;
+let batch: ChatAction[] = [];
+let isFlushScheduled = false;
 let flushedAt = 0;
 
-/** At once: for what the person in front of the screen does. */
+/** Applies an action immediately, after all batched ones. For actions of the user. */
 export function dispatch(action: ChatAction): void {
   flush();
   apply([action]);
 }
 
-/** With one of the next frames: hundreds of pieces of text a second are one change for each picture. */
+/**
+ * Batches actions until one of the next animation frames. For frames from the hub, which may be hundreds a
+ * second.
+ */
 export function dispatchSoon(actions: ChatAction[]): void {
-  waiting.push(...actions);
-  if (isPlanned || waiting.length === 0) return;
-  isPlanned = true;
-  // A page that is not to be seen draws no frames.
+  batch.push(...actions);
+  if (isFlushScheduled || batch.length === 0) return;
+  isFlushScheduled = true;
+  // Hidden tabs get no animation frames.
   if (document.hidden) setTimeout(flush, 50);
-  else requestAnimationFrame(flushInTime);
+  else requestAnimationFrame(flushWhenDue);
 }
 
-function flushInTime(now: number): void {
-  if (now - flushedAt < LEAST_MS && !document.hidden) requestAnimationFrame(flushInTime);
+function flushWhenDue(now: number): void {
+  if (now - flushedAt < MIN_FLUSH_INTERVAL_MS && !document.hidden) requestAnimationFrame(flushWhenDue);
   else flush();
 }
 
 export function flush(): void {
-  isPlanned = false;
+  isFlushScheduled = false;
   flushedAt = performance.now();
-  const actions = waiting;
-  waiting = [];
+  const actions = batch;
+  batch = [];
   if (actions.length > 0) apply(actions);
 }
 

@@ -7,10 +7,10 @@ export const OPTION_ID = 'completion-';
 interface Props {
   choices: Choice[];
   chosen: number;
-  onTake: (choice: Choice) => void;
+  onSelect: (choice: Choice) => void;
 }
 
-export function CompletionList({ choices, chosen, onTake }: Props) {
+export function CompletionList({ choices, chosen, onSelect }: Props) {
   return (
     <ul
       id="completion"
@@ -27,10 +27,10 @@ export function CompletionList({ choices, chosen, onTake }: Props) {
             'flex cursor-pointer items-center gap-2.5 rounded-lg px-2 py-1.5 text-sm',
             index === chosen && 'bg-hover',
           )}
-          // Before the field loses the focus.
+          // On pointer down, because a click would first move the focus out of the message field.
           onPointerDown={(event) => {
             event.preventDefault();
-            onTake(choice);
+            onSelect(choice);
           }}
         >
           {choice.member !== undefined && (

@@ -12,7 +12,7 @@ import { classes } from '../ui/classes';
 import { commandIn } from './commands';
 import { choicesFor, complete, triggerAt, type Choice } from './completion';
 import { CompletionList, OPTION_ID } from './CompletionList';
-import { draftOf, keepDraft } from './drafts';
+import { loadDraft, saveDraft } from './drafts';
 import { TypingLine } from './TypingLine';
 import { useUploads, type Upload } from './uploads';
 
@@ -25,13 +25,13 @@ interface Props {
   onTaken: () => void;
 }
 
-const TALLEST = 240;
+const MAX_FIELD_HEIGHT_PX = 240;
 
 export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: Props) {
-  const house = useClient();
+  const client = useClient();
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  const [content, setContent] = useState(() => draftOf(house.me.id, room.id));
+  const [content, setContent] = useState(() => loadDraft(client.me.id, room.id));
   const [caret, setCaret] = useState(0);
   const [chosen, setChosen] = useState(0);
   const [isDismissed, setDismissed] = useState(false);
@@ -39,17 +39,17 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
   const editing = chat.messages.find((message) => message.id === writing.editing);
   const repliedTo = chat.messages.find((message) => message.id === writing.replyTo);
   const trigger = isDismissed ? undefined : triggerAt(content, caret);
-  const choices = trigger === undefined ? [] : choicesFor(trigger, room.members, house.me.id);
+  const choices = trigger === undefined ? [] : choicesFor(trigger, room.members, client.me.id);
 
   useLayoutEffect(() => {
     grow(field.current);
   }, [content]);
-  // Whoever comes into a room can write at once; on a phone the keyboard would hide what was said.
+  // Focuses the field when a room opens. Not on touch screens, where the keyboard would cover the messages.
   useEffect(() => {
     const isElsewhere = document.querySelector('[role=dialog]') !== null;
     if (matchMedia('(pointer: fine)').matches && !isElsewhere) field.current?.focus({ preventScroll: true });
   }, []);
-  // An event: only the beginning of an edit fills the field, and what is typed afterwards stays.
+  // An effect event, so that only the start of an edit fills the field and later renders keep the typed text.
   const beginEditing = useEffectEvent(() => {
     setContent(editing?.text ?? '');
     field.current?.focus();
@@ -73,23 +73,23 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
     setCaret(at);
     setChosen(0);
     setDismissed(false);
-    if (writing.editing === undefined) keepDraft(house.me.id, room.id, next);
-    if (next !== '') house.typing(room.id);
+    if (writing.editing === undefined) saveDraft(client.me.id, room.id, next);
+    if (next !== '') client.typing(room.id);
   };
   const done = () => {
-    // What was begun before another wording was found for something is there again.
-    write(writing.editing === undefined ? '' : draftOf(house.me.id, room.id), 0);
+    // After an edit the draft from before the edit is restored.
+    write(writing.editing === undefined ? '' : loadDraft(client.me.id, room.id), 0);
     clear();
     onWritten();
   };
   const send = () => {
-    const said = content.trim();
-    const command = commandIn(said);
+    const trimmed = content.trim();
+    const command = commandIn(trimmed);
     if (editing !== undefined) {
-      if (said !== '' && said !== editing.text) void apiRequest('PUT', `/api/messages/${editing.id}`, { content: said });
-    } else if (command !== undefined) command.run(house, room.id);
-    else if (isUploading || (said === '' && attachments.length === 0)) return;
-    else house.say(room.id, { content: said, replyToId: writing.replyTo, attachments });
+      if (trimmed !== '' && trimmed !== editing.text) void apiRequest('PUT', `/api/messages/${editing.id}`, { content: trimmed });
+    } else if (command !== undefined) command.run(client, room.id);
+    else if (isUploading || (trimmed === '' && attachments.length === 0)) return;
+    else client.sendMessage(room.id, { content: trimmed, replyToId: writing.replyTo, attachments });
     done();
   };
   const take = (choice: Choice) => {
@@ -134,7 +134,7 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
   const isEmpty = content.trim() === '' && attachments.length === 0;
   return (
     <div className="relative">
-      {choices.length > 0 && <CompletionList choices={choices} chosen={chosen} onTake={take} />}
+      {choices.length > 0 && <CompletionList choices={choices} chosen={chosen} onSelect={take} />}
       <div className="rounded-2xl border border-line-strong bg-raised shadow-xs focus-within:border-accent focus-within:ring-3 focus-within:ring-accent/15">
         {(editing !== undefined || repliedTo !== undefined) && (
           <Chip onClose={editing === undefined ? onWritten : done}>
@@ -232,5 +232,5 @@ function UploadList({ uploads, onRemove }: { uploads: Upload[]; onRemove: (key: 
 function grow(field: HTMLTextAreaElement | null): void {
   if (field === null) return;
   field.style.height = 'auto';
-  field.style.height = `${Math.min(TALLEST, field.scrollHeight)}px`;
+  field.style.height = `${Math.min(MAX_FIELD_HEIGHT_PX, field.scrollHeight)}px`;
 }

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import { text } from '../text';
 
-/** Who writes at the moment. It has its place also when nobody does, so that nothing jumps. */
+/** Names of the users who are typing. Keeps its height when empty, so that the layout does not jump. */
 export function TypingLine({ chat, room }: { chat: RoomChat; room: RoomEntry }) {
   const [now, setNow] = useState(Date.now);
   const typing = Object.entries(chat.typing).filter(([, { until }]) => until > now);

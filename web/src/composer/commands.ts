@@ -1,4 +1,4 @@
-/** What a line that begins with `/` does, instead of being said. */
+/** Slash commands of the message field. They run locally and are not sent as messages. */
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
 import type { ChatClient } from '../live/client';
@@ -9,7 +9,7 @@ import { showPanel } from '../view';
 export interface Command {
   name: string;
   hint: string;
-  run: (house: ChatClient, roomId: string) => void;
+  run: (client: ChatClient, roomId: string) => void;
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -38,8 +38,8 @@ export function commandIn(written: string): Command | undefined {
   return COMMANDS.find((command) => command.name === name);
 }
 
-function stop(house: ChatClient, roomId: string): void {
+function stop(client: ChatClient, roomId: string): void {
   const messages = useChat.getState().chats[roomId]?.messages ?? [];
-  const speaking = new Set(messages.filter((message) => message.isGenerating).map((message) => message.from));
-  for (const agentId of speaking) house.tell({ type: 'client:stop_generation', roomId, agentId });
+  const answering = new Set(messages.filter((message) => message.isGenerating).map((message) => message.from));
+  for (const agentId of answering) client.sendFrame({ type: 'client:stop_generation', roomId, agentId });
 }

@@ -1,4 +1,4 @@
-/** What can be completed where the caret stands. Pure: text in, choices out. */
+/** Completion of mentions, slash commands and emoji at the caret. Pure functions. */
 import type { MemberFrame } from '../generated/api';
 import { COMMANDS } from './commands';
 import { EMOJI } from './emoji';
@@ -6,7 +6,7 @@ import { EMOJI } from './emoji';
 export interface Trigger {
   kind: 'mention' | 'command' | 'emoji';
   query: string;
-  /** Where what is completed begins, its sign included. */
+  /** Index where the completed text begins, including `@`, `/` or `:`. */
   from: number;
 }
 
@@ -14,19 +14,19 @@ export interface Choice {
   key: string;
   label: string;
   hint?: string;
-  /** What takes the place of what was written. */
+  /** Text that replaces the query. */
   insert: string;
   sign?: string;
   member?: MemberFrame;
 }
 
-const MOST = 8;
+const MAX_CHOICES = 8;
 
 export function triggerAt(text: string, caret: number): Trigger | undefined {
   const before = text.slice(0, caret);
   const command = /^\/([a-z]*)$/i.exec(before);
   if (command !== null) return { kind: 'command', query: command[1] ?? '', from: 0 };
-  // Names may have several words: two of them are waited for.
+  // Names may contain spaces: the query may have two words.
   const mention = /(?:^|[\s(])@([^\s@]*(?: [^\s@]*)?)$/u.exec(before);
   if (mention !== null) {
     const query = mention[1] ?? '';
@@ -51,13 +51,13 @@ export function choicesFor(trigger: Trigger, members: MemberFrame[], me: string 
     case 'emoji':
       return EMOJI.filter(([name]) => name.includes(query))
         .toSorted(([a], [b]) => Number(b.startsWith(query)) - Number(a.startsWith(query)))
-        .slice(0, MOST)
+        .slice(0, MAX_CHOICES)
         .map(([name, sign]) => ({ key: name, label: `:${name}:`, insert: `${sign} `, sign }));
     case 'mention':
       return members
         .filter((member) => member.memberId !== me && matches(member.displayName, query))
         .toSorted((a, b) => Number(b.memberType === 'agent') - Number(a.memberType === 'agent'))
-        .slice(0, MOST)
+        .slice(0, MAX_CHOICES)
         .map((member) => ({
           key: member.memberId,
           label: member.displayName,

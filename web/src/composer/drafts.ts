@@ -1,16 +1,16 @@
-/** What was begun and not sent, for each room and person, on this device. */
+/** Unsent drafts per user and room, in local storage. */
 
 const PREFIX = 'parlor.draft.';
 
-export function draftOf(userId: string, roomId: string): string {
+export function loadDraft(userId: string, roomId: string): string {
   return localStorage.getItem(`${PREFIX}${userId}.${roomId}`) ?? '';
 }
 
-export function keepDraft(userId: string, roomId: string, text: string): void {
+export function saveDraft(userId: string, roomId: string, text: string): void {
   try {
     if (text.trim() === '') localStorage.removeItem(`${PREFIX}${userId}.${roomId}`);
     else localStorage.setItem(`${PREFIX}${userId}.${roomId}`, text);
   } catch {
-    // Full or forbidden: it is still in the field.
+    // Storage is full or disabled: the text is still in the message field.
   }
 }

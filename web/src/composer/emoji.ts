@@ -1,4 +1,4 @@
-/** Emoji by name: those that people write most. */
+/** Common emoji by name, for completion. */
 export const EMOJI: readonly (readonly [string, string])[] = [
   ['thumbsup', '👍'], ['+1', '👍'], ['thumbsdown', '👎'], ['heart', '❤️'], ['smile', '😄'], ['grin', '😁'], ['joy', '😂'],
   ['slight_smile', '🙂'], ['wink', '😉'], ['blush', '😊'], ['heart_eyes', '😍'], ['thinking', '🤔'], ['sweat_smile', '😅'],

@@ -1,4 +1,4 @@
-/** Files on their way into a message: dropped, pasted or chosen. */
+/** Uploads of files that were dropped, pasted or picked for the next message. */
 import { useState, type DragEvent } from 'react';
 import { apiResult, RequestProblem } from '../api/http';
 import type { Attachment } from '../generated/api';
@@ -38,7 +38,7 @@ async function send(file: File): Promise<Pick<Upload, 'attachment' | 'problem'>>
   }
 }
 
-/** A part of the page onto which files can be dropped. */
+/** Event handlers and state of an element onto which files can be dropped. */
 export function useDropTarget() {
   const [depth, setDepth] = useState(0);
   const [files, setFiles] = useState<File[]>([]);

@@ -1,7 +1,8 @@
 /**
- * What a signed-in person's tab does: keeps the connection, joins rooms, fills holes, sends and sends again.
+ * Chat client of a signed-in tab: keeps the connection, joins rooms, loads missing history, sends and resends
+ * messages.
  *
- * Owns: when something is asked of the hub. Never: what the state becomes, which is the reducer's.
+ * Decides when to send frames and requests to the hub. The reducer alone decides how the state changes.
  */
 import { apiRequest, apiResult } from '../api/http';
 import { dispatch, dispatchSoon, flush, useChat } from '../chat/store';
@@ -26,13 +27,13 @@ import { fromMessage, runOf } from './messages';
 import { Outbox, type Unsent } from './outbox';
 import { translate } from './translate';
 
-const PAGE = 50;
-/** How far back a link to a message is followed. */
-const MOST_PAGES = 40;
-/** Of so many in one room it is asked how they are. */
-const MOST_AGENTS = 20;
-const AGAIN_AFTER_MS = 3000;
-const TYPING_EVERY_MS = 2500;
+const PAGE_SIZE = 50;
+/** Maximum number of history pages loaded to find the message of a link. */
+const MAX_PAGES = 40;
+/** Maximum number of agents per room whose status and runs are requested. */
+const MAX_AGENTS = 20;
+const RETRY_DELAY_MS = 3000;
+const TYPING_INTERVAL_MS = 2500;
 
 interface StoredPlan {
   run_id: string;
@@ -50,18 +51,18 @@ export class ChatClient {
   readonly #outbox: Outbox;
   readonly #connection: LiveConnection;
   readonly #joins: JoinQueue;
-  #typedAt = 0;
-  #again: ReturnType<typeof setTimeout> | undefined;
-  #reading: ReturnType<typeof setTimeout> | undefined;
+  #typingSentAt = 0;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
+  #readTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(me: User, onSignedOut: () => void) {
     this.me = me;
     this.#outbox = new Outbox(me.id);
     this.#connection = new LiveConnection({
-      onLive: () => void this.#live(),
+      onLive: () => void this.#onLive(),
       onLost: () => dispatch({ type: 'CONNECTION', connection: 'waiting' }),
       onSignedOut,
-      onFrame: (frame) => this.#hear(frame),
+      onFrame: (frame) => this.#onFrame(frame),
     });
     this.#joins = new JoinQueue((roomId) => this.#join(roomId));
   }
@@ -70,30 +71,30 @@ export class ChatClient {
     const { id, displayName, username } = this.me;
     dispatch({ type: 'SIGNED_IN', id, names: [displayName, username] });
     this.#outbox.all().forEach((unsent) => this.#show(unsent));
-    document.addEventListener('visibilitychange', this.#seen);
+    document.addEventListener('visibilitychange', this.#onVisibilityChange);
     this.#connection.start();
   }
 
   stop(): void {
-    document.removeEventListener('visibilitychange', this.#seen);
-    clearTimeout(this.#reading);
-    clearTimeout(this.#again);
+    document.removeEventListener('visibilitychange', this.#onVisibilityChange);
+    clearTimeout(this.#readTimer);
+    clearTimeout(this.#retryTimer);
     this.#joins.clear();
     this.#connection.stop();
     dispatch({ type: 'SIGNED_OUT' });
   }
 
-  /** Shows a room, and reads what was said in it if that is not known. */
+  /** Opens a room, and loads its history if it is not loaded. */
   open(roomId: string | undefined): void {
     dispatch({ type: 'ROOM_OPENED', roomId });
     if (roomId === undefined) return;
-    if (this.#joins.has(roomId)) void this.#fill(roomId);
-    else this.#joins.first(roomId);
+    if (this.#joins.has(roomId)) void this.#loadHistory(roomId);
+    else this.#joins.joinNow(roomId);
     this.markRead(roomId);
     void this.#loadDetails(roomId);
   }
 
-  say(roomId: string, draft: Draft): void {
+  sendMessage(roomId: string, draft: Draft): void {
     const unsent: Unsent = {
       clientMessageId: crypto.randomUUID?.() ?? randomId(),
       roomId,
@@ -107,58 +108,58 @@ export class ChatClient {
     this.#send(unsent);
   }
 
-  sayAgain(roomId: string, clientMessageId: string): void {
-    const unsent = this.#outbox.all().find((one) => one.clientMessageId === clientMessageId);
+  retryMessage(roomId: string, clientMessageId: string): void {
+    const unsent = this.#outbox.all().find((other) => other.clientMessageId === clientMessageId);
     if (unsent === undefined) return;
-    dispatch({ type: 'SEND_AGAIN', roomId, clientMessageId });
+    dispatch({ type: 'RETRY_SEND', roomId, clientMessageId });
     this.#send(unsent);
   }
 
-  forget(message: ChatMessage): void {
+  discardMessage(message: ChatMessage): void {
     this.#outbox.remove(message.clientMessageId ?? '');
     dispatch({ type: 'REMOVE_MESSAGES', roomId: message.roomId, messageIds: [message.id] });
   }
 
-  tell(frame: ClientFrame): boolean {
+  sendFrame(frame: ClientFrame): boolean {
     return this.#connection.send(frame);
   }
 
   typing(roomId: string): void {
-    if (Date.now() - this.#typedAt < TYPING_EVERY_MS) return;
-    this.#typedAt = Date.now();
-    this.tell({ type: 'client:typing', roomId });
+    if (Date.now() - this.#typingSentAt < TYPING_INTERVAL_MS) return;
+    this.#typingSentAt = Date.now();
+    this.sendFrame({ type: 'client:typing', roomId });
   }
 
   markRead(roomId: string): void {
-    clearTimeout(this.#reading);
-    this.#reading = setTimeout(() => {
-      if (!document.hidden) void apiRequest('POST', `/api/messages/rooms/${roomId}/read`).catch(ignored);
+    clearTimeout(this.#readTimer);
+    this.#readTimer = setTimeout(() => {
+      if (!document.hidden) void apiRequest('POST', `/api/messages/rooms/${roomId}/read`).catch(ignoreError);
     }, 400);
   }
 
   async loadOlder(roomId: string): Promise<void> {
     const chat = useChat.getState().chats[roomId];
     if (chat?.history !== 'ready' || chat.olderCursor === undefined) return;
-    await this.#load(roomId, chat.olderCursor, PAGE);
+    await this.#loadPage(roomId, chat.olderCursor, PAGE_SIZE);
   }
 
-  /** Reads back until a message is there; says whether it was found. */
+  /** Loads older messages until the given one is loaded. Returns whether it was found. */
   async find(roomId: string, messageId: string): Promise<boolean> {
-    for (let page = 0; page < MOST_PAGES; page += 1) {
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const chat = useChat.getState().chats[roomId];
       if (chat?.messages.some((message) => message.id === messageId)) return true;
       if (chat?.history !== 'ready' || chat.olderCursor === undefined) return false;
-      await this.#load(roomId, chat.olderCursor, 200);
+      await this.#loadPage(roomId, chat.olderCursor, 200);
     }
     return false;
   }
 
-  /** A room that is looked at from elsewhere: who is in it. */
+  /** Loads the members of a room for a page other than the room's own. */
   async loadRoom(roomId: string): Promise<void> {
     await this.#loadDetails(roomId);
   }
 
-  /** The tasks of a room, and its members, to whom they are given. */
+  /** Loads the tasks of a room, and its members as assignees. */
   async loadTasks(roomId: string): Promise<void> {
     void this.#loadDetails(roomId);
     const tasks = await apiResult<Task[]>('GET', `/api/tasks/rooms/${roomId}`);
@@ -170,47 +171,47 @@ export class ChatClient {
       apiResult<RoomOfMember[]>('GET', '/api/rooms'),
       apiResult<RecentRooms>('GET', '/api/messages/recent'),
     ]);
-    dispatch({ type: 'ROOMS_LOADED', rooms: rooms.map((room) => entry(room, recent)) });
-    this.#joins.want(byRecency(rooms, recent));
+    dispatch({ type: 'ROOMS_LOADED', rooms: rooms.map((room) => roomEntry(room, recent)) });
+    this.#joins.enqueue(byRecency(rooms, recent));
   }
 
-  async #live(): Promise<void> {
+  async #onLive(): Promise<void> {
     dispatch({ type: 'CONNECTION', connection: 'live' });
     this.#joins.restart();
-    // What is in the log comes with the rooms, from where they were left; of the rest only the present counts.
-    this.tell({ type: 'client:subscribe_events' });
+    // Without `since`: logged events are resumed with each room, and of the others only new ones matter.
+    this.sendFrame({ type: 'client:subscribe_events' });
     const { openRoom } = useChat.getState();
-    if (openRoom !== undefined) this.#joins.first(openRoom);
+    if (openRoom !== undefined) this.#joins.joinNow(openRoom);
     for (const unsent of this.#outbox.all()) {
       const shown = useChat.getState().chats[unsent.roomId]?.messages;
-      const isRefused = shown?.some(
+      const hasFailed = shown?.some(
         (message) => message.clientMessageId === unsent.clientMessageId && message.sending === 'failed',
       );
-      if (isRefused !== true) this.#send(unsent);
+      if (hasFailed !== true) this.#send(unsent);
     }
-    await this.refreshRooms().catch(ignored);
+    await this.refreshRooms().catch(ignoreError);
     if (openRoom !== undefined) void this.#loadDetails(openRoom);
   }
 
   #join(roomId: string): boolean {
     const since = useChat.getState().chats[roomId]?.position ?? 'now';
-    return this.tell({ type: 'client:join_room', roomId, since });
+    return this.sendFrame({ type: 'client:join_room', roomId, since });
   }
 
-  #hear(frame: ServerFrame): void {
+  #onFrame(frame: ServerFrame): void {
     dispatchSoon(translate(frame, Date.now()));
     switch (frame.type) {
       case 'server:room_joined':
       case 'server:resync':
         flush();
-        if (frame.roomId === useChat.getState().openRoom) void this.#fill(frame.roomId);
+        if (frame.roomId === useChat.getState().openRoom) void this.#loadHistory(frame.roomId);
         break;
       case 'server:message_ack':
         this.#outbox.remove(frame.clientMessageId);
         break;
       case 'server:room_update':
-        // Brought into a room just now.
-        if (!this.#joins.has(frame.room.id)) void this.refreshRooms().catch(ignored);
+        // The user was just added to this room.
+        if (!this.#joins.has(frame.room.id)) void this.refreshRooms().catch(ignoreError);
         break;
       case 'server:new_message':
       case 'server:message_complete': {
@@ -225,7 +226,7 @@ export class ChatClient {
 
   #send({ clientMessageId, roomId, content, replyToId, attachments }: Unsent): void {
     const attachmentIds = attachments.map((file) => file.id);
-    this.tell({ type: 'client:send_message', roomId, content, clientMessageId, replyToId, attachmentIds });
+    this.sendFrame({ type: 'client:send_message', roomId, content, clientMessageId, replyToId, attachmentIds });
   }
 
   #show(unsent: Unsent): void {
@@ -247,13 +248,13 @@ export class ChatClient {
       reactions: [],
       replyToId: unsent.replyToId,
     };
-    dispatch({ type: 'PUSH_MESSAGE', message, isNews: false });
+    dispatch({ type: 'PUSH_MESSAGE', message, isNew: false });
   }
 
-  async #fill(roomId: string): Promise<void> {
+  async #loadHistory(roomId: string): Promise<void> {
     const history = useChat.getState().chats[roomId]?.history ?? 'unread';
     if (history !== 'unread' && history !== 'stale') return;
-    await this.#load(roomId, undefined, PAGE);
+    await this.#loadPage(roomId, undefined, PAGE_SIZE);
     const plans = await apiRequest<StoredPlan[]>('GET', `/api/plan?session_id=${encodeURIComponent(roomId)}`).catch(() => []);
     dispatch({
       type: 'PLANS_LOADED',
@@ -263,33 +264,33 @@ export class ChatClient {
     await this.#loadRuns(roomId);
   }
 
-  /** What those took who spoke here. */
+  /** Loads duration and token usage of the runs behind the loaded replies. */
   async #loadRuns(roomId: string): Promise<void> {
     const replies = useChat.getState().chats[roomId]?.messages.filter((message) => message.runId !== undefined) ?? [];
-    const agents = [...new Set(replies.map((message) => message.from))].slice(0, MOST_AGENTS);
-    const lists = agents.map((id) => apiResult<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
-    // Of an agent that is gone nothing is known any more.
-    const known = (await Promise.allSettled(lists)).flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
-    dispatch({ type: 'RUNS_LOADED', roomId, runs: known.map(runOf) });
+    const agents = [...new Set(replies.map((message) => message.from))].slice(0, MAX_AGENTS);
+    const requests = agents.map((id) => apiResult<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
+    // The request fails for an agent that was removed: its runs are skipped.
+    const runs = (await Promise.allSettled(requests)).flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    dispatch({ type: 'RUNS_LOADED', roomId, runs: runs.map(runOf) });
   }
 
-  async #load(roomId: string, cursor: string | undefined, limit: number): Promise<void> {
-    // After a resync what is shown may have holes, or show what is gone.
-    const anew = useChat.getState().chats[roomId]?.history === 'stale';
+  async #loadPage(roomId: string, cursor: string | undefined, limit: number): Promise<void> {
+    // After a resync, messages may be missing or deleted: the loaded page replaces them.
+    const replace = useChat.getState().chats[roomId]?.history === 'stale';
     dispatch({ type: 'HISTORY_LOADING', roomId });
     const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
     try {
       const page = await apiResult<History>('GET', `/api/messages/rooms/${roomId}?${query}`);
-      // What came meanwhile comes before what it is merged with.
+      // Applies frames received since the request before the page is merged.
       flush();
       const olderCursor = page.hasMore ? page.nextCursor : undefined;
       const messages = page.items.map(fromMessage);
-      dispatch({ type: 'HISTORY_LOADED', roomId, messages, olderCursor, anew });
+      dispatch({ type: 'HISTORY_LOADED', roomId, messages, olderCursor, replace });
     } catch {
       dispatch({ type: 'HISTORY_FAILED', roomId });
-      this.#again = setTimeout(() => {
-        if (roomId === useChat.getState().openRoom) void this.#fill(roomId);
-      }, AGAIN_AFTER_MS);
+      this.#retryTimer = setTimeout(() => {
+        if (roomId === useChat.getState().openRoom) void this.#loadHistory(roomId);
+      }, RETRY_DELAY_MS);
     }
   }
 
@@ -309,27 +310,27 @@ export class ChatClient {
         })),
       });
       dispatch({ type: 'PINS_LOADED', roomId, messageIds: pins.map((pin) => pin.messageId) });
-      const agents = members.filter((member) => member.memberType === 'agent').slice(0, MOST_AGENTS);
+      const agents = members.filter((member) => member.memberType === 'agent').slice(0, MAX_AGENTS);
       await Promise.all(agents.map((member) => this.#loadAgent(member.memberId)));
     } catch {
-      // Told by the next change of the room, or gone.
+      // The next room update brings the details, or the room was deleted.
     }
   }
 
-  /** How it is now; changes are told. */
+  /** Loads the current status of an agent. Later changes arrive as frames. */
   async #loadAgent(agentId: string): Promise<void> {
     const { name, status, model } = await apiResult<Agent>('GET', `/api/agents/${agentId}`);
     dispatch({ type: 'AGENT_STATUS', agentId, agent: { name, status, model: model ?? undefined, queueDepth: 0 } });
   }
 
-  readonly #seen = (): void => {
+  readonly #onVisibilityChange = (): void => {
     flush();
     const { openRoom } = useChat.getState();
     if (!document.hidden && openRoom !== undefined) this.markRead(openRoom);
   };
 }
 
-function entry(room: RoomOfMember, recent: RecentRooms): RoomEntry {
+function roomEntry(room: RoomOfMember, recent: RecentRooms): RoomEntry {
   const last = recent[room.id];
   return {
     ...room,
@@ -345,14 +346,14 @@ function entry(room: RoomOfMember, recent: RecentRooms): RoomEntry {
 }
 
 function byRecency(rooms: RoomOfMember[], recent: RecentRooms): string[] {
-  const said = (room: RoomOfMember) => recent[room.id]?.createdAt ?? room.createdAt;
-  return rooms.toSorted((a, b) => said(b).localeCompare(said(a))).map((room) => room.id);
+  const lastMessageAt = (room: RoomOfMember) => recent[room.id]?.createdAt ?? room.createdAt;
+  return rooms.toSorted((a, b) => lastMessageAt(b).localeCompare(lastMessageAt(a))).map((room) => room.id);
 }
 
-/** Pages that are not served securely have no `randomUUID`. */
+/** Replacement for `crypto.randomUUID`, which does not exist without TLS. */
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** What could not be read now is read when the connection is back. */
-function ignored(): void {}
+/** Error handler for requests that are repeated on the next connection. */
+function ignoreError(): void {}

@@ -1,16 +1,17 @@
 /**
- * The one socket of this tab: opens, signs in, notices when it is dead, and comes back with growing patience.
+ * The WebSocket of this tab: connects, authenticates, detects dead connections, and reconnects with backoff.
  *
- * Owns: the socket and its timers. Never: what frames mean.
+ * Owns the socket and its timers. Does not interpret frames other than `server:auth_result`.
  */
 import { refresh, token } from '../api/http';
 import { parseFrame, type ClientFrame, type ServerFrame } from './frames';
 
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 30_000;
-/** Something must be heard within this time after a ping, or the network went away without a word. */
-const PING_EVERY_MS = 25_000;
-const PONG_WITHIN_MS = 10_000;
+const FIRST_RETRY_DELAY_MS = 500;
+const MAX_RETRY_DELAY_MS = 30_000;
+/** Silence after which a ping is sent. */
+const PING_INTERVAL_MS = 25_000;
+/** Timeout for any frame after a ping. Then the connection counts as lost. */
+const PONG_TIMEOUT_MS = 10_000;
 
 export interface Listener {
   onLive: () => void;
@@ -23,7 +24,7 @@ export class LiveConnection {
   readonly #listener: Listener;
   #socket: WebSocket | undefined;
   #isLive = false;
-  #isWanted = false;
+  #isStarted = false;
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #heartbeat: ReturnType<typeof setTimeout> | undefined;
@@ -37,30 +38,30 @@ export class LiveConnection {
   }
 
   start(): void {
-    this.#isWanted = true;
-    addEventListener('online', this.#hurry);
-    document.addEventListener('visibilitychange', this.#hurry);
+    this.#isStarted = true;
+    addEventListener('online', this.#reconnectNow);
+    document.addEventListener('visibilitychange', this.#reconnectNow);
     void this.#open();
   }
 
   stop(): void {
-    this.#isWanted = false;
-    removeEventListener('online', this.#hurry);
-    document.removeEventListener('visibilitychange', this.#hurry);
+    this.#isStarted = false;
+    removeEventListener('online', this.#reconnectNow);
+    document.removeEventListener('visibilitychange', this.#reconnectNow);
     clearTimeout(this.#retry);
     this.#drop();
   }
 
-  /** Says whether it could be sent. */
+  /** Sends a frame. Returns false when there is no authenticated connection. */
   send(frame: ClientFrame): boolean {
     if (!this.#isLive || this.#socket === undefined) return false;
     this.#socket.send(JSON.stringify(frame));
     return true;
   }
 
-  /** Back at the desk, or back on the network: no need to wait any longer. */
-  readonly #hurry = (): void => {
-    if (document.hidden || !this.#isWanted) return;
+  /** Reconnects or pings at once when the tab becomes visible or the network is back. */
+  readonly #reconnectNow = (): void => {
+    if (document.hidden || !this.#isStarted) return;
     if (this.#socket === undefined) {
       clearTimeout(this.#retry);
       void this.#open();
@@ -75,59 +76,59 @@ export class LiveConnection {
     try {
       bearer = await token();
     } catch {
-      return this.#later();
+      return this.#scheduleRetry();
     }
-    // Somebody else may have opened it while we waited.
-    if (!this.#isWanted || this.#socket !== undefined) return;
+    // Another call may have opened the socket while this one waited for the token.
+    if (!this.#isStarted || this.#socket !== undefined) return;
     if (bearer === undefined) return this.#listener.onSignedOut();
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const socket = new WebSocket(`${scheme}://${location.host}/ws/client`);
     this.#socket = socket;
-    const sendToken = (now: string) =>
-      socket.send(JSON.stringify({ type: 'client:auth', token: now, protocolVersion: '1' } satisfies ClientFrame));
+    const sendToken = (accessToken: string) =>
+      socket.send(JSON.stringify({ type: 'client:auth', token: accessToken, protocolVersion: '1' } satisfies ClientFrame));
     socket.onopen = () => sendToken(bearer);
-    let hasRenewed = false;
+    let hasRefreshed = false;
     socket.onmessage = (event: MessageEvent<string>) => {
       if (socket !== this.#socket) return;
       const frame = parseFrame(event.data);
       if (frame === undefined) return;
-      this.#beat();
+      this.#restartHeartbeat();
       if (frame.type !== 'server:auth_result') return this.#listener.onFrame(frame);
-      if (frame.ok) return this.#live();
-      if (hasRenewed || frame.error !== 'Invalid token') return socket.close();
-      hasRenewed = true;
+      if (frame.ok) return this.#onLive();
+      if (hasRefreshed || frame.error !== 'Invalid token') return socket.close();
+      hasRefreshed = true;
       refresh().then(
-        (renewed) => (renewed === undefined ? this.#signedOut() : sendToken(renewed)),
+        (refreshed) => (refreshed === undefined ? this.#onSignedOut() : sendToken(refreshed)),
         () => socket.close(),
       );
     };
     socket.onclose = () => {
-      if (socket === this.#socket) this.#lost();
+      if (socket === this.#socket) this.#onLost();
     };
   }
 
-  #live(): void {
+  #onLive(): void {
     this.#isLive = true;
     this.#failures = 0;
     this.#listener.onLive();
   }
 
-  #lost(): void {
+  #onLost(): void {
     this.#drop();
-    if (this.#isWanted) this.#later();
+    if (this.#isStarted) this.#scheduleRetry();
   }
 
-  #signedOut(): void {
+  #onSignedOut(): void {
     this.stop();
     this.#listener.onSignedOut();
   }
 
-  #later(): void {
+  #scheduleRetry(): void {
     this.#listener.onLost();
-    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
+    const delay = Math.min(MAX_RETRY_DELAY_MS, FIRST_RETRY_DELAY_MS * 2 ** this.#failures);
     this.#failures += 1;
-    // Spread, so that not everybody comes back in the same instant.
-    this.#retry = setTimeout(() => void this.#open(), wait * (0.5 + Math.random() / 2));
+    // Jitter, so that not all clients reconnect at the same time.
+    this.#retry = setTimeout(() => void this.#open(), delay * (0.5 + Math.random() / 2));
   }
 
   #drop(): void {
@@ -138,14 +139,14 @@ export class LiveConnection {
     socket?.close();
   }
 
-  #beat(): void {
+  #restartHeartbeat(): void {
     clearTimeout(this.#heartbeat);
-    this.#heartbeat = setTimeout(() => this.#ping(), PING_EVERY_MS);
+    this.#heartbeat = setTimeout(() => this.#ping(), PING_INTERVAL_MS);
   }
 
   #ping(): void {
     clearTimeout(this.#heartbeat);
     this.send({ type: 'client:ping', ts: Date.now() });
-    this.#heartbeat = setTimeout(() => this.#lost(), PONG_WITHIN_MS);
+    this.#heartbeat = setTimeout(() => this.#onLost(), PONG_TIMEOUT_MS);
   }
 }

@@ -1,15 +1,15 @@
 /**
- * From chat events to actions: one handler for each kind.
+ * Translates chat events to actions, with one handler per event kind.
  *
- * Events come beside the frames of a room and tell what those have no word for. What both tell, messages and pieces
- * of text, is taken from the frames.
+ * Chat events carry plans, questions, activity and usage, which room frames do not have. Messages and text
+ * chunks are in both, and are taken from the frames.
  */
 import type { ChatAction, ReplyRef } from '../chat/actions';
 import { isTransient } from '../chat/phase';
 import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/state';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
-/** `UiSseMessage`, as the hub sends it in `server:event` and on `/api/events`. */
+/** A chat event (`UiSseMessage`), as the hub sends it in `server:event` and on `/api/events`. */
 export interface UiEvent {
   id: string;
   seq: number;
@@ -78,8 +78,8 @@ function handleRun(phase: string | undefined, data: Fields, reply: ReplyRef): Ch
     }
     case 'subagent_result': {
       const outcome = data['outcome'];
-      const word = typeof outcome === 'string' ? outcome : text(fields(outcome)['type']);
-      const status = word === 'failed' || word === 'cancelled' ? word : 'complete';
+      const outcomeName = typeof outcome === 'string' ? outcome : text(fields(outcome)['type']);
+      const status = outcomeName === 'failed' || outcomeName === 'cancelled' ? outcomeName : 'complete';
       const result = optional(data['result']);
       const subagentId = text(data['subagent_id']);
       return [{ type: 'MARK_SUBAGENT_DONE', subagentId, status, result, ...reply }];
@@ -88,9 +88,9 @@ function handleRun(phase: string | undefined, data: Fields, reply: ReplyRef): Ch
       return [{ type: 'SET_PLAN', plan: planOf(fields(data['plan'])), runId: optional(data['run_id']), ...reply }];
     case 'change_report': {
       const files = list(data['files']).map((file) => ({
-        path: letters(file['path']),
+        path: rawText(file['path']),
         summary: text(file['summary']),
-        diff: letters(file['diff']) || undefined,
+        diff: rawText(file['diff']) || undefined,
       }));
       const truncatedCount = number(data['truncated_count']) ?? 0;
       return [{ type: 'SET_CHANGE_REPORT', changeReport: { files, truncatedCount }, ...reply }];
@@ -129,17 +129,17 @@ function handleAskUser(phase: string | undefined, data: Fields, reply: ReplyRef)
   const questionId = text(data['question_id']);
   if (phase === 'resolved') {
     const answeredBy = optional(data['answered_by_name']) ?? optional(data['answered_by']);
-    const chosen = list(data['answers']).flatMap((answer) => [...words(answer['selected']), ...words([answer['custom_text']])]);
+    const chosen = list(data['answers']).flatMap((answer) => [...texts(answer['selected']), ...texts([answer['custom_text']])]);
     const end = { answeredBy, chosen, isExpired: data['status'] === 'expired' };
-    return [{ type: 'QUESTION_OVER', roomId: reply.roomId, questionId, end }];
+    return [{ type: 'QUESTION_ENDED', roomId: reply.roomId, questionId, end }];
   }
   const questions = list(data['questions']).map((question) => ({
     question: text(question['question']),
     header: text(question['header']),
     multiSelect: question['multi_select'] === true,
     options: list(question['options']).map((option) => ({
-      // It is the answer, too.
-      label: letters(option['label']),
+      // Unchanged, because the label is also sent back as the answer.
+      label: rawText(option['label']),
       description: optional(option['description']),
       preview: optional(option['preview']),
     })),
@@ -158,11 +158,11 @@ function handleModelFallback(data: Fields, reply: ReplyRef): ChatAction[] {
 
 function handleToolProgress(data: Fields, reply: ReplyRef): ChatAction[] {
   const stream = data['stream'] === 'stderr' ? 'stderr' : 'stdout';
-  const line = { line: letters(data['line']), stream } as const;
+  const line = { line: rawText(data['line']), stream } as const;
   return [{ type: 'TOOL_PROGRESS', tool: text(data['tool']), line, ...reply }];
 }
 
-/** As events and `GET /api/plan` tell it. */
+/** Parses a plan from a `plan_update` event or from `GET /api/plan`. */
 export function planOf(data: Fields): Plan {
   const items = list(data['items']).map((item) => ({
     title: text(item['title']),
@@ -173,8 +173,8 @@ export function planOf(data: Fields): Plan {
   return { summary: text(data['summary']), status, items, planText: optional(data['plan_text']) };
 }
 
-function oneOf<T extends string>(value: unknown, known: T[], otherwise: T): T {
-  return known.find((word) => word === value) ?? otherwise;
+function oneOf<T extends string>(value: unknown, known: T[], fallback: T): T {
+  return known.find((candidate) => candidate === value) ?? fallback;
 }
 
 function list(value: unknown): Fields[] {
@@ -185,22 +185,22 @@ function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
-/** Nothing of an agent's turns round what stands beside it on a card. */
+/** String without direction marks, which could reverse the text beside it on a card. */
 function text(value: unknown): string {
-  return stripDirectionMarks(letters(value));
+  return stripDirectionMarks(rawText(value));
 }
 
 function optional(value: unknown): string | undefined {
   return text(value) === '' ? undefined : text(value);
 }
 
-/** To the letter, for what is shown with every mark written out. */
-function letters(value: unknown): string {
+/** Unchanged string, for text that is shown with hidden characters escaped. */
+function rawText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function words(value: unknown): string[] {
-  return Array.isArray(value) ? value.flatMap((word) => optional(word) ?? []) : [];
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.flatMap((item) => optional(item) ?? []) : [];
 }
 
 function number(value: unknown): number | undefined {

@@ -1,4 +1,4 @@
-/** The frames of `/ws/client`, over the types that are made from the hub's own. */
+/** Frames of `/ws/client`. Their payload types are generated from the hub's Rust types. */
 import type { Message, MemberFrame, NotificationPref, Reaction, RoomFrame, Task } from '../generated/api';
 import type { UiEvent } from './events';
 
@@ -26,7 +26,7 @@ export type ClientFrame =
     }
   | { type: 'client:ping'; ts: number };
 
-/** A piece of a reply. */
+/** Chunk of a streaming reply. */
 export interface ReplyChunk {
   type: string;
   content: string;
@@ -98,7 +98,7 @@ export type ServerFrame =
   | { type: 'server:pong'; ts: number }
   | { type: 'server:error'; code: string; message: string; clientMessageId?: string };
 
-/** What the hub says is taken as it is; a frame of a kind that is not known here is passed over by the translation. */
+/** Parses a frame without validation: the hub is trusted, and `translate` ignores frames of unknown types. */
 export function parseFrame(text: string): ServerFrame | undefined {
   try {
     const frame: unknown = JSON.parse(text);

@@ -1,13 +1,16 @@
-/** Joins rooms one after the other: the hub takes 30 frames in ten seconds, and people want to write meanwhile. */
+/**
+ * Joins rooms at a limited rate: the hub accepts 30 frames in 10 seconds, and the user's messages need some
+ * of them.
+ */
 
-const AT_ONCE = 12;
-const THEN_EVERY_MS = 600;
+const BURST = 12;
+const JOIN_INTERVAL_MS = 600;
 
 export class JoinQueue {
   readonly #join: (roomId: string) => boolean;
-  #wanted: string[] = [];
+  #queue: string[] = [];
   #joined = new Set<string>();
-  #credit = AT_ONCE;
+  #credit = BURST;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(join: (roomId: string) => boolean) {
@@ -18,40 +21,40 @@ export class JoinQueue {
     return this.#joined.has(roomId);
   }
 
-  /** A new connection is in no room yet. */
+  /** For a new connection, which has not joined any room. */
   restart(): void {
     this.clear();
-    this.#credit = AT_ONCE;
+    this.#credit = BURST;
   }
 
   clear(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#wanted = [];
+    this.#queue = [];
     this.#joined.clear();
   }
 
-  /** For somebody who looks at it now. */
-  first(roomId: string): void {
+  /** Joins a room at once, for the room on the screen. */
+  joinNow(roomId: string): void {
     if (!this.#joined.has(roomId) && this.#join(roomId)) this.#joined.add(roomId);
   }
 
-  want(roomIds: string[]): void {
-    this.#wanted = roomIds.filter((roomId) => !this.#joined.has(roomId));
+  enqueue(roomIds: string[]): void {
+    this.#queue = roomIds.filter((roomId) => !this.#joined.has(roomId));
     this.#next();
   }
 
   #next(): void {
-    while (this.#credit > 0 && this.#wanted.length > 0) {
+    while (this.#credit > 0 && this.#queue.length > 0) {
       this.#credit -= 1;
-      const roomId = this.#wanted.shift();
-      if (roomId !== undefined) this.first(roomId);
+      const roomId = this.#queue.shift();
+      if (roomId !== undefined) this.joinNow(roomId);
     }
-    if (this.#wanted.length === 0 || this.#timer !== undefined) return;
+    if (this.#queue.length === 0 || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#credit += 1;
       this.#next();
-    }, THEN_EVERY_MS);
+    }, JOIN_INTERVAL_MS);
   }
 }

@@ -1,11 +1,11 @@
-/** From a message as the hub tells it to one as the page keeps it. */
+/** Converts messages and runs from the hub's format to that of the chat state. */
 import type { ChatMessage, ContentBlock, RunUsage, ToolBlock } from '../chat/state';
 import type { Message, TurnDelivery } from '../generated/api';
 import type { ReplyChunk } from './frames';
 
 export function fromMessage(message: Message): ChatMessage {
   const { metadata, attachments } = message;
-  const content = fromPieces(message.chunks ?? []);
+  const content = fromChunks(message.chunks ?? []);
   const tools = content.filter((block) => block.type === 'tool');
   const images = attachments.filter((file) => file.mimeType.startsWith('image/')).map((file) => file.url);
   return {
@@ -37,7 +37,7 @@ export function fromMessage(message: Message): ChatMessage {
   };
 }
 
-/** What a turn took, as its message shows it. */
+/** Duration and token usage of a run. */
 export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt, endedAt }: TurnDelivery): RunUsage {
   const hasUsage = inputTokens + outputTokens > 0;
   const isOver = startedAt !== undefined && endedAt !== undefined;
@@ -48,36 +48,36 @@ export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt,
   };
 }
 
-/** The pieces that are no text: what was thought and done on the way. */
-export function fromPieces(pieces: ReplyChunk[]): ContentBlock[] {
+/** Content blocks of a reply: its thinking, tool and error chunks. */
+export function fromChunks(chunks: ReplyChunk[]): ContentBlock[] {
   const blocks: ContentBlock[] = [];
-  for (const piece of pieces) {
+  for (const chunk of chunks) {
     const last = blocks.at(-1);
-    if (piece.type === 'thinking' && last?.type === 'thinking') last.text += piece.content;
-    else if (piece.type === 'thinking') blocks.push({ type: 'thinking', text: piece.content });
-    else if (piece.type === 'error') blocks.push({ type: 'error', text: piece.content });
-    else if (piece.type === 'tool_use') blocks.push(toolOf(piece, blocks.length));
-    else if (piece.type === 'tool_result') finish(blocks, piece);
+    if (chunk.type === 'thinking' && last?.type === 'thinking') last.text += chunk.content;
+    else if (chunk.type === 'thinking') blocks.push({ type: 'thinking', text: chunk.content });
+    else if (chunk.type === 'error') blocks.push({ type: 'error', text: chunk.content });
+    else if (chunk.type === 'tool_use') blocks.push(toolOf(chunk, blocks.length));
+    else if (chunk.type === 'tool_result') finish(blocks, chunk);
   }
   return blocks;
 }
 
-export function toolOf(piece: ReplyChunk, index: number): ToolBlock {
-  const name = word(piece.metadata?.['toolName']) ?? 'Tool';
-  const id = word(piece.metadata?.['toolId']) ?? `${name}-${index}`;
-  return { type: 'tool', id, name, input: piece.content, isRunning: false, progress: [] };
+export function toolOf(chunk: ReplyChunk, index: number): ToolBlock {
+  const name = nonEmptyString(chunk.metadata?.['toolName']) ?? 'Tool';
+  const id = nonEmptyString(chunk.metadata?.['toolId']) ?? `${name}-${index}`;
+  return { type: 'tool', id, name, input: chunk.content, isRunning: false, progress: [] };
 }
 
-function finish(blocks: ContentBlock[], piece: ReplyChunk): void {
-  const { id, isError } = resultOf(piece);
+function finish(blocks: ContentBlock[], chunk: ReplyChunk): void {
+  const { id, isError } = resultOf(chunk);
   const tool = blocks.findLast((block) => block.type === 'tool' && (id === undefined || block.id === id));
-  if (tool?.type === 'tool') Object.assign(tool, { output: piece.content, isError });
+  if (tool?.type === 'tool') Object.assign(tool, { output: chunk.content, isError });
 }
 
-export function resultOf(piece: ReplyChunk): { id: string | undefined; isError: boolean } {
-  return { id: word(piece.metadata?.['toolId']), isError: piece.metadata?.['isError'] === true };
+export function resultOf(chunk: ReplyChunk): { id: string | undefined; isError: boolean } {
+  return { id: nonEmptyString(chunk.metadata?.['toolId']), isError: chunk.metadata?.['isError'] === true };
 }
 
-function word(value: unknown): string | undefined {
+function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

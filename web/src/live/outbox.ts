@@ -1,6 +1,6 @@
 /**
- * What was written and is not acknowledged yet. It survives a reload: the hub knows a repeated `clientMessageId`, so
- * sending it once more says nothing twice.
+ * Messages that the hub has not acknowledged, in local storage, so that they survive a reload. The hub
+ * recognises a repeated `clientMessageId`, so resending creates no duplicate.
  */
 import type { Attachment } from '../generated/api';
 
@@ -18,34 +18,34 @@ const PREFIX = 'parlor.unsent.';
 export class Outbox {
   readonly #key: string;
 
-  /** One for each person: who shares a browser does not share what they say. */
+  /** Each user has a separate outbox, because several users may share a browser. */
   constructor(userId: string) {
     this.#key = PREFIX + userId;
   }
 
   all(): Unsent[] {
     try {
-      const kept: unknown = JSON.parse(localStorage.getItem(this.#key) ?? '[]');
-      return Array.isArray(kept) ? (kept as Unsent[]) : [];
+      const stored: unknown = JSON.parse(localStorage.getItem(this.#key) ?? '[]');
+      return Array.isArray(stored) ? (stored as Unsent[]) : [];
     } catch {
       return [];
     }
   }
 
   add(unsent: Unsent): void {
-    this.#keep([...this.all(), unsent]);
+    this.#store([...this.all(), unsent]);
   }
 
   remove(clientMessageId: string): void {
-    this.#keep(this.all().filter((unsent) => unsent.clientMessageId !== clientMessageId));
+    this.#store(this.all().filter((unsent) => unsent.clientMessageId !== clientMessageId));
   }
 
-  #keep(unsent: Unsent[]): void {
+  #store(unsent: Unsent[]): void {
     try {
       if (unsent.length === 0) localStorage.removeItem(this.#key);
       else localStorage.setItem(this.#key, JSON.stringify(unsent));
     } catch {
-      // Full or forbidden: it is still sent, only a reload would lose it.
+      // Storage is full or disabled: the message is still sent, but a reload would lose it.
     }
   }
 }

@@ -1,18 +1,18 @@
-/** The one place where frames become actions: what the hub says in other words later is changed here alone. */
+/** Translates frames of the hub to actions. The reducer does not depend on the wire format. */
 import type { ChatAction } from '../chat/actions';
 import { fromEvent } from './events';
 import type { ServerFrame } from './frames';
 import { fromMessage, resultOf, toolOf } from './messages';
 
-/** How long somebody counts as typing after they were told to be. */
+/** Time that a user counts as typing after a typing frame. */
 const TYPING_MS = 4000;
 
 export function translate(frame: ServerFrame, now: number): ChatAction[] {
-  const actions = inWords(frame, now);
+  const actions = actionsFor(frame, now);
   const position = 'position' in frame ? frame.position : undefined;
   const roomId = roomOf(frame);
-  const isPlaced = position !== undefined && roomId !== undefined && frame.type !== 'server:resync';
-  return isPlaced ? [...actions, { type: 'POSITION', roomId, position }] : actions;
+  const hasPosition = position !== undefined && roomId !== undefined && frame.type !== 'server:resync';
+  return hasPosition ? [...actions, { type: 'POSITION', roomId, position }] : actions;
 }
 
 function roomOf(frame: ServerFrame): string | undefined {
@@ -21,13 +21,13 @@ function roomOf(frame: ServerFrame): string | undefined {
   return 'room' in frame ? frame.room.id : undefined;
 }
 
-function inWords(frame: ServerFrame, now: number): ChatAction[] {
+function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
   switch (frame.type) {
     case 'server:new_message':
     case 'server:message_complete':
-      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNews: true }];
+      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNew: true }];
     case 'server:message_edited':
-      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNews: false }];
+      return [{ type: 'PUSH_MESSAGE', message: fromMessage(frame.message), isNew: false }];
     case 'server:message_deleted':
       return [{ type: 'REMOVE_MESSAGES', roomId: frame.roomId, messageIds: [frame.messageId] }];
     case 'server:room_rewound':
@@ -63,7 +63,7 @@ function inWords(frame: ServerFrame, now: number): ChatAction[] {
     }
     case 'server:room_state': {
       const { roomId, pinnedAt, archivedAt, notificationPref } = frame;
-      return [{ type: 'ROOM_ARRANGED', roomId, pinnedAt, archivedAt, notificationPref }];
+      return [{ type: 'ROOM_PREFERENCES_SET', roomId, pinnedAt, archivedAt, notificationPref }];
     }
     case 'server:room_cleared':
       return [{ type: 'CLEAR_MESSAGES', roomId: frame.roomId }];
@@ -89,8 +89,8 @@ function inWords(frame: ServerFrame, now: number): ChatAction[] {
       return [{ type: 'AGENT_STATUS', agentId: id, agent: { name, status, model, queueDepth } }];
     }
     case 'server:permission_request': {
-      const { type: _, toolInput = {}, ...asked } = frame;
-      return [{ type: 'PERMISSION_ASKED', permission: { ...asked, toolInput } }];
+      const { type: _, toolInput = {}, ...request } = frame;
+      return [{ type: 'PERMISSION_REQUESTED', permission: { ...request, toolInput } }];
     }
     case 'server:permission_request_expired':
       return [{ type: 'PERMISSION_RESOLVED', requestId: frame.requestId, decision: 'timeout' }];
@@ -106,24 +106,24 @@ function inWords(frame: ServerFrame, now: number): ChatAction[] {
 }
 
 function chunk(frame: Extract<ServerFrame, { type: 'server:message_chunk' }>): ChatAction[] {
-  const { roomId, agentId, agentName, messageId, chunk: piece, first } = frame;
+  const { roomId, agentId, agentName, messageId, chunk: part, first } = frame;
   const reply = { roomId, agentId, agentName, messageId };
   const begun: ChatAction[] = first === true ? [{ type: 'BEGIN_REPLY', ...reply }] : [];
-  switch (piece.type) {
+  switch (part.type) {
     case 'text':
-      return [...begun, { type: 'APPEND_TOKEN', token: piece.content, thinking: false, ...reply }];
+      return [...begun, { type: 'APPEND_TOKEN', token: part.content, thinking: false, ...reply }];
     case 'thinking':
-      return [...begun, { type: 'APPEND_TOKEN', token: piece.content, thinking: true, ...reply }];
+      return [...begun, { type: 'APPEND_TOKEN', token: part.content, thinking: true, ...reply }];
     case 'tool_use': {
-      const { id, name, input } = toolOf(piece, 0);
+      const { id, name, input } = toolOf(part, 0);
       return [...begun, { type: 'SET_ACTIVITY', tool: { id, name, input }, ...reply }];
     }
     case 'tool_result': {
-      const { id, isError } = resultOf(piece);
-      return [...begun, { type: 'ACTIVITY_DONE', toolId: id, output: piece.content, isError, ...reply }];
+      const { id, isError } = resultOf(part);
+      return [...begun, { type: 'ACTIVITY_DONE', toolId: id, output: part.content, isError, ...reply }];
     }
     case 'error':
-      return [...begun, { type: 'APPEND_ERROR', text: piece.content, ...reply }];
+      return [...begun, { type: 'APPEND_ERROR', text: part.content, ...reply }];
     default:
       return begun;
   }

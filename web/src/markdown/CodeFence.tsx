@@ -5,7 +5,7 @@ import { useCopy } from '../ui/copy';
 
 const ColouredCode = lazy(() => import('./ColouredCode'));
 
-/** A block of code, with its language and a way to take it along. */
+/** Code block with its language and a copy button. */
 export function CodeFence({ language, code }: { language?: string; code: string }) {
   const [isCopied, copy] = useCopy();
   return (
@@ -21,7 +21,7 @@ export function CodeFence({ language, code }: { language?: string; code: string 
           {isCopied ? text.copied : text.copy}
         </button>
       </figcaption>
-      {/* Reached by the keyboard, so that it can be scrolled by it. */}
+      {/* Focusable, so that it can be scrolled with the keyboard. */}
       <pre tabIndex={0} className="overflow-x-auto px-3 py-2.5 font-mono text-[0.8125rem] leading-relaxed">
         <code>
           {language === undefined ? (

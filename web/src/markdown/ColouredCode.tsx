@@ -1,14 +1,14 @@
 import { memo, useMemo } from 'react';
-import { piecesOf } from './highlight';
+import { tokenize } from './highlight';
 
 export default memo(function ColouredCode({ code, language }: { code: string; language: string }) {
-  const pieces = useMemo(() => piecesOf(code, language), [code, language]);
-  if (pieces === undefined) return code;
-  return pieces.map(({ text, look }, index) =>
-    look === undefined ? (
+  const tokens = useMemo(() => tokenize(code, language), [code, language]);
+  if (tokens === undefined) return code;
+  return tokens.map(({ text, tokenClass }, index) =>
+    tokenClass === undefined ? (
       text
     ) : (
-      <span key={index} className={`code-${look}`}>
+      <span key={index} className={`code-${tokenClass}`}>
         {text}
       </span>
     ),

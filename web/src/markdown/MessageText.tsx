@@ -5,29 +5,32 @@ import { stripDirectionMarks } from './hiddenCharacters';
 
 const RichText = lazy(() => import('./RichText'));
 
-/** Fetched before somebody is in, so that what they read first need not change before their eyes. */
+/**
+ * Preloads the Markdown renderer before sign-in, so that the first messages are not drawn as plain text
+ * first.
+ */
 export function prepareRichText(): void {
-  // Whoever draws with it asks again.
+  // A failed import is repeated when the component is rendered.
   import('./RichText').catch(() => undefined);
 }
 
-/** Anything that Markdown could mean something by. */
+/** Matches text that may contain Markdown. */
 const RICH = /[*_`#>[\]|~<\\]|^\s*(?:[-+]|\d+[.)])\s|https?:|www\.|\n|@\S+\.\w/m;
 
 interface Props {
   text: string;
   isStreaming?: boolean;
-  /** Whether it shows behind its last word that there is more to come. */
+  /** Whether to show a cursor after the last word. */
   hasCursor?: boolean;
   names: readonly string[];
   mine: readonly string[];
 }
 
-/** What somebody said. Most of it is a plain line, which needs nothing but itself. */
-export const MessageText = memo(function MessageText({ text: said, isStreaming = false, hasCursor = false, names: called, mine }: Props) {
-  // Who calls somebody by the name for signing in has the hub tell the other one.
-  const names = useMemo(() => (called.some((name) => isOneOf(name, mine)) ? [...called, ...mine] : called), [called, mine]);
-  const text = useThrottledText(said, isStreaming);
+/** Text of a message. Plain text is rendered without the Markdown renderer. */
+export const MessageText = memo(function MessageText({ text: fullText, isStreaming = false, hasCursor = false, names: mentioned, mine }: Props) {
+  // The hub reports a mention under the display name even if the message uses the username: highlight both.
+  const names = useMemo(() => (mentioned.some((name) => isOneOf(name, mine)) ? [...mentioned, ...mine] : mentioned), [mentioned, mine]);
+  const text = useThrottledText(fullText, isStreaming);
   const plain = <PlainText {...{ text, names, mine }} />;
   return (
     <div className="prose-parlor" dir="auto" data-growing={hasCursor || undefined}>

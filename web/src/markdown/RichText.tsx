@@ -1,4 +1,4 @@
-/** Text with Markdown, drawn by streamdown. Loaded apart from the rest, when the first such text is there. */
+/** Markdown rendered by streamdown. In a separate script, loaded when the first Markdown text is shown. */
 import { ImageOff } from 'lucide-react';
 import { isValidElement, memo, useMemo, useState, type ReactNode } from 'react';
 import { defaultRemarkPlugins, parseMarkdownIntoBlocks, Streamdown, type Components } from 'streamdown';
@@ -11,16 +11,16 @@ import { stripDirectionMarks } from './hiddenCharacters';
 
 const REMARK = [...Object.values(defaultRemarkPlugins), markupAsText];
 
-/** What streamdown hands over: attributes of whatever stood in the text, which are anybody's. */
-type Given = object;
+/** Props from streamdown. They come from message text and are untrusted. */
+type UntrustedProps = object;
 
-function of(given: Given, name: string): unknown {
-  return (given as Record<string, unknown>)[name];
+function prop(props: UntrustedProps, name: string): unknown {
+  return (props as Record<string, unknown>)[name];
 }
 
-function Link(given: Given) {
-  const children = of(given, 'children') as ReactNode;
-  const url = safeUrl(word(of(given, 'href')));
+function Link(props: UntrustedProps) {
+  const children = prop(props, 'children') as ReactNode;
+  const url = safeUrl(asString(prop(props, 'href')));
   if (url === undefined) return <span>{children}</span>;
   return (
     <a href={url.href} target="_blank" rel="noopener noreferrer nofollow ugc" title={url.href}>
@@ -29,10 +29,13 @@ function Link(given: Given) {
   );
 }
 
-/** Somebody else's server would learn who looks; the policy of the page would not load it either. */
-function RemoteImage(given: Given) {
-  const alt = word(of(given, 'alt'));
-  const url = safeUrl(word(of(given, 'src')));
+/**
+ * Remote images become links: loading one would reveal the reader to its server, and the CSP blocks it
+ * anyway.
+ */
+function RemoteImage(props: UntrustedProps) {
+  const alt = asString(prop(props, 'alt'));
+  const url = safeUrl(asString(prop(props, 'src')));
   if (url === undefined) return <span>{alt}</span>;
   return (
     <a href={url.href} target="_blank" rel="noopener noreferrer nofollow ugc" title={url.href}>
@@ -42,27 +45,27 @@ function RemoteImage(given: Given) {
   );
 }
 
-function Fence(given: Given) {
-  const block = of(given, 'children');
-  if (!isValidElement<Given>(block)) return <pre>{block as ReactNode}</pre>;
-  const language = word(of(block.props, 'className'))?.match(/language-(\S+)/)?.[1]?.toLowerCase();
-  return <CodeFence language={language} code={[of(block.props, 'children')].flat().map(word).join('')} />;
+function Fence(props: UntrustedProps) {
+  const block = prop(props, 'children');
+  if (!isValidElement<UntrustedProps>(block)) return <pre>{block as ReactNode}</pre>;
+  const language = asString(prop(block.props, 'className'))?.match(/language-(\S+)/)?.[1]?.toLowerCase();
+  return <CodeFence language={language} code={[prop(block.props, 'children')].flat().map(asString).join('')} />;
 }
 
-function Code(given: Given) {
-  return <code className={word(of(given, 'className'))}>{of(given, 'children') as ReactNode}</code>;
+function Code(props: UntrustedProps) {
+  return <code className={asString(prop(props, 'className'))}>{prop(props, 'children') as ReactNode}</code>;
 }
 
-function word(value: unknown): string | undefined {
+function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** As they are: what they look like stands in our own style sheet. */
-const AS_THEY_ARE = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'ul', 'ol', 'li', 'blockquote', 'hr', 'strong'] as const;
-const OF_TABLES = ['table', 'thead', 'tbody', 'tr', 'th', 'td', 'sup', 'sub', 'section'] as const;
+/** Tags rendered without a component. `markdown.css` styles them. */
+const PLAIN_TAGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'ul', 'ol', 'li', 'blockquote', 'hr', 'strong'] as const;
+const TABLE_TAGS = ['table', 'thead', 'tbody', 'tr', 'th', 'td', 'sup', 'sub', 'section'] as const;
 
 const COMPONENTS: Components = {
-  ...Object.fromEntries([...AS_THEY_ARE, ...OF_TABLES].map((tag) => [tag, tag])),
+  ...Object.fromEntries([...PLAIN_TAGS, ...TABLE_TAGS].map((tag) => [tag, tag])),
   a: Link,
   img: RemoteImage,
   pre: Fence,
@@ -70,8 +73,8 @@ const COMPONENTS: Components = {
   inlineCode: Code,
 };
 
-/** One and the same for all, or every block would be read anew with each picture. */
-function safeAddress(url: string): string {
+/** Defined once: a new function per render would make streamdown parse every block again. */
+function safeHref(url: string): string {
   return safeUrl(url)?.href ?? '';
 }
 
@@ -94,7 +97,7 @@ export default memo(function RichText({ children, isStreaming, names, mine }: Pr
       controls={false}
       remarkPlugins={REMARK}
       rehypePlugins={rehype}
-      urlTransform={safeAddress}
+      urlTransform={safeHref}
       components={COMPONENTS}
     >
       {stripDirectionMarks(children)}

@@ -1,25 +1,26 @@
-/** Splits a text that grows at its end: what stands well before the end is not looked at again. */
+/** Splits growing Markdown text into blocks, without parsing the stable part at the beginning again. */
 
 type Split = (text: string) => string[];
 
-/** The last block may become another with the next word, and the one before it may be joined by it. */
-const UNSETTLED = 2;
+/** Number of last blocks that more text can still change or merge. */
+const UNSTABLE_BLOCKS = 2;
 
 export function growingSplit(split: Split): Split {
-  let settled: string[] = [];
-  let before = '';
+  let stable: string[] = [];
+  let stableText = '';
   return (text) => {
-    if (!text.startsWith(before)) {
-      settled = [];
-      before = '';
+    if (!text.startsWith(stableText)) {
+      stable = [];
+      stableText = '';
     }
-    const rest = split(text.slice(before.length));
-    const blocks = [...settled, ...rest];
-    const fresh = rest.slice(0, -UNSETTLED);
-    // Some texts are not cut into pieces but changed, such as those with footnotes: they are one block, always.
-    if (fresh.length > 0 && rest.join('') === text.slice(before.length)) {
-      settled = [...settled, ...fresh];
-      before += fresh.join('');
+    const rest = split(text.slice(stableText.length));
+    const blocks = [...stable, ...rest];
+    const fresh = rest.slice(0, -UNSTABLE_BLOCKS);
+    // For some texts, such as those with footnotes, `split` does not return slices: they are split again each
+    // time.
+    if (fresh.length > 0 && rest.join('') === text.slice(stableText.length)) {
+      stable = [...stable, ...fresh];
+      stableText += fresh.join('');
     }
     return blocks;
   };

@@ -1,19 +1,21 @@
-/** What is what in a block of code. Loaded apart from everything else, when the first such block is there. */
+/** Syntax highlighting. In a separate script, loaded when the first code block with a language is shown. */
 import { common, createLowlight } from 'lowlight';
 
 const grammars = createLowlight(common);
 
-/** A longer block stays plain: people scroll through it, and reading it would take the time for that. */
-const LONGEST = 10_000;
+/**
+ * Maximum length of highlighted code. Longer blocks stay plain, because parsing them would block scrolling.
+ */
+const MAX_CODE_CHARS = 10_000;
 
 export interface CodeToken {
   text: string;
-  look?: TokenClass;
+  tokenClass?: TokenClass;
 }
 
 export type TokenClass = 'comment' | 'keyword' | 'text' | 'number' | 'name' | 'type' | 'added' | 'removed';
 
-const LOOKS: Record<string, TokenClass> = {
+const TOKEN_CLASSES: Record<string, TokenClass> = {
   comment: 'comment', quote: 'comment', doctag: 'comment', meta: 'comment',
   keyword: 'keyword', 'selector-tag': 'keyword', 'template-tag': 'keyword', section: 'keyword', tag: 'keyword',
   string: 'text', regexp: 'text', 'meta-string': 'text', symbol: 'text', link: 'text', char: 'text',
@@ -30,20 +32,20 @@ interface Node {
   children?: Node[];
 }
 
-/** The code in pieces, from beginning to end; `undefined` where nobody knows the language. */
-export function piecesOf(code: string, language: string): CodeToken[] | undefined {
-  if (code.length > LONGEST || !grammars.registered(language)) return undefined;
-  const pieces: CodeToken[] = [];
-  const walk = (node: Node, look: TokenClass | undefined): void => {
-    if (node.value !== undefined) pieces.push(look === undefined ? { text: node.value } : { text: node.value, look });
-    const inner = lookOf(node) ?? look;
+/** Tokens of the code in order. `undefined` if the language is unknown or the code is too long. */
+export function tokenize(code: string, language: string): CodeToken[] | undefined {
+  if (code.length > MAX_CODE_CHARS || !grammars.registered(language)) return undefined;
+  const tokens: CodeToken[] = [];
+  const walk = (node: Node, tokenClass: TokenClass | undefined): void => {
+    if (node.value !== undefined) tokens.push(tokenClass === undefined ? { text: node.value } : { text: node.value, tokenClass });
+    const inner = classOf(node) ?? tokenClass;
     node.children?.forEach((child) => walk(child, inner));
   };
   walk(grammars.highlight(language, code) as Node, undefined);
-  return pieces;
+  return tokens;
 }
 
-function lookOf({ properties }: Node): TokenClass | undefined {
+function classOf({ properties }: Node): TokenClass | undefined {
   const [first] = Array.isArray(properties?.className) ? (properties.className as unknown[]) : [];
-  return typeof first === 'string' ? LOOKS[first.replace(/^hljs-/, '')] : undefined;
+  return typeof first === 'string' ? TOKEN_CLASSES[first.replace(/^hljs-/, '')] : undefined;
 }

@@ -1,8 +1,8 @@
-/** Which addresses a link in somebody's text may lead to. */
+/** Allowed targets of links in message text. */
 
 const SAFE = new Set(['http:', 'https:', 'mailto:']);
 
-/** The address, if it is a safe one; relative ones are none, as nobody's text may speak for this page. */
+/** Parses an absolute URL with a safe scheme. Relative URLs are rejected: they would point into this app. */
 export function safeUrl(given: string | undefined): URL | undefined {
   if (given === undefined) return undefined;
   try {

@@ -1,12 +1,12 @@
-/** Finds the names that a message calls, in its text. */
+/** Finds mentions in the text of a message. */
 
 export interface Part {
   text: string;
-  /** Whom it calls, if anybody. */
+  /** Mentioned name, if this part is a mention. */
   name?: string;
 }
 
-/** Splits a text at `@name`, the longest name first, without regard to case. */
+/** Splits a text at `@name`. Longer names win, and case is ignored. */
 export function splitMentions(text: string, names: readonly string[]): Part[] {
   if (names.length === 0 || !text.includes('@')) return [{ text }];
   const longestFirst = names.toSorted((a, b) => b.length - a.length).map(escaped);

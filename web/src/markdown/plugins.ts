@@ -1,4 +1,4 @@
-/** What is done to the tree of a text between reading and drawing. */
+/** Plugins for the Markdown and HTML trees between parsing and rendering. */
 import { isOneOf, splitMentions } from './mentions';
 
 interface Node {
@@ -9,7 +9,7 @@ interface Node {
   children?: Node[];
 }
 
-/** Markup in a message is text like any other: it is shown, and does nothing. */
+/** Turns HTML in a message into plain text. */
 export function markupAsText() {
   return (tree: Node): void => {
     walk(tree, (node) => {
@@ -19,12 +19,12 @@ export function markupAsText() {
   };
 }
 
-/** Marks the names that are called, outside of code. */
+/** Wraps mentions in styled spans, except in code and links. */
 export function markMentions({ names, mine }: { names: readonly string[]; mine: readonly string[] }) {
   return (tree: Node): void => {
     walk(tree, (node) => {
       if (node.tagName === 'code' || node.tagName === 'a') return false;
-      node.children = node.children?.flatMap((child) => (child.type === 'text' ? marked(child, names, mine) : child));
+      node.children = node.children?.flatMap((child) => (child.type === 'text' ? withMentions(child, names, mine) : child));
       return true;
     });
   };
@@ -32,7 +32,7 @@ export function markMentions({ names, mine }: { names: readonly string[]; mine: 
 
 const MENTION = 'mention';
 
-function marked(node: Node, names: readonly string[], mine: readonly string[]): Node[] {
+function withMentions(node: Node, names: readonly string[], mine: readonly string[]): Node[] {
   return splitMentions(node.value ?? '', names).map(({ text, name }) => {
     const content: Node = { type: 'text', value: text };
     if (name === undefined) return content;
@@ -41,7 +41,7 @@ function marked(node: Node, names: readonly string[], mine: readonly string[]): 
   });
 }
 
-/** Goes into a node if asked to. */
+/** Visits the tree depth-first. Descends into a node if `visit` returns true. */
 function walk(node: Node, visit: (node: Node) => boolean): void {
   if (node.properties?.['data-mention'] !== undefined) return;
   if (visit(node)) node.children?.forEach((child) => walk(child, visit));

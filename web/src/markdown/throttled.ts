@@ -1,10 +1,10 @@
-/** Text that grows: drawn some times a second, however often it grows. */
+/** Throttles the rendering of streaming text. */
 import { useEffect, useRef, useState } from 'react';
 
-/** As often as eyes can use it; reading it more often would take the time that scrolling and typing need. */
-const LEAST_MS = 100;
-/** Several that grow at once share the time among them. */
-const EACH_MS = 50;
+/** Minimum time between two renders of a text. Leaves time for scrolling and typing. */
+const MIN_INTERVAL_MS = 100;
+/** Interval per streaming text: the more texts stream, the less often each one is rendered. */
+const INTERVAL_PER_TEXT_MS = 50;
 
 let growing = 0;
 
@@ -20,8 +20,8 @@ export function useThrottledText(text: string, isGrowing: boolean): string {
     let timer: ReturnType<typeof setTimeout>;
     const draw = () => {
       setShown(latest.current);
-      // Each text at its own time: so several do not ask for the same frame.
-      timer = setTimeout(draw, Math.max(LEAST_MS, growing * EACH_MS));
+      // Each text has its own timer, so that the renders spread over different frames.
+      timer = setTimeout(draw, Math.max(MIN_INTERVAL_MS, growing * INTERVAL_PER_TEXT_MS));
     };
     draw();
     return () => {

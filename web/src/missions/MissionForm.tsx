@@ -6,11 +6,11 @@ import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field, TextArea } from '../ui/field';
-import { LEAST_SECONDS, MOST_SECONDS, setMission, USUAL_SECONDS, type Mission, type MissionAgent } from './missions';
+import { MIN_IDLE_SECS, MAX_IDLE_SECS, setMission, DEFAULT_IDLE_SECS, type Mission, type MissionAgent } from './missions';
 
 interface Props {
   room: RoomEntry;
-  /** The one it takes the place of. */
+  /** Active mission that is replaced, if there is one. */
   mission: Mission | undefined;
   onDone: () => void;
 }
@@ -19,15 +19,15 @@ export function MissionForm({ room, mission, onDone }: Props) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
   const agents = room.members.filter((member) => member.memberType === 'agent');
-  // Who is in the room may be known only after the form is there.
+  // Only the user's changes: the members may load after the form is shown.
   const [choices, setChoices] = useState<Record<string, boolean>>({});
   const isChosen = (id: string) => choices[id] ?? mission?.agents.some((agent) => agent.id === id) ?? true;
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const asked = agents.map(({ memberId }) => memberId).filter(isChosen);
+    const agentIds = agents.map(({ memberId }) => memberId).filter(isChosen);
     void attempt(async () => {
-      await setMission(room.id, String(form.get('text')).trim(), asked.map((id) => agentOf(form, id)));
+      await setMission(room.id, String(form.get('text')).trim(), agentIds.map((id) => agentOf(form, id)));
       await queries.invalidateQueries({ queryKey: ['missions'] });
       onDone();
     });
@@ -36,8 +36,8 @@ export function MissionForm({ room, mission, onDone }: Props) {
     <form className="space-y-5" onSubmit={save}>
       <TextArea label={text.missions.text} hint={text.missions.textHint} name="text" defaultValue={mission?.text} maxLength={10_000} autoFocus required />
       <fieldset className="space-y-3">
-        <legend className="mb-2 text-sm font-medium text-soft">{text.missions.who}</legend>
-        {agents.length === 0 && <p className="text-sm text-faint">{text.missions.nobody}</p>}
+        <legend className="mb-2 text-sm font-medium text-soft">{text.missions.agents}</legend>
+        {agents.length === 0 && <p className="text-sm text-faint">{text.missions.noAgents}</p>}
         {agents.map(({ memberId: id, displayName }) => {
           const before = mission?.agents.find((agent) => agent.id === id);
           return (
@@ -53,14 +53,14 @@ export function MissionForm({ room, mission, onDone }: Props) {
               </label>
               {isChosen(id) && (
                 <div className="mt-3 grid gap-3 sm:grid-cols-[1fr_9rem]">
-                  <Field label={text.missions.prompt} name={`prompt ${id}`} placeholder={text.missions.promptNone} defaultValue={before?.idle_prompt ?? ''} maxLength={10_000} />
+                  <Field label={text.missions.prompt} name={`prompt ${id}`} placeholder={text.missions.promptPlaceholder} defaultValue={before?.idle_prompt ?? ''} maxLength={10_000} />
                   <Field
                     label={text.missions.seconds}
                     name={`seconds ${id}`}
                     type="number"
-                    min={LEAST_SECONDS}
-                    max={MOST_SECONDS}
-                    defaultValue={before?.idle_interval_secs ?? USUAL_SECONDS}
+                    min={MIN_IDLE_SECS}
+                    max={MAX_IDLE_SECS}
+                    defaultValue={before?.idle_interval_secs ?? DEFAULT_IDLE_SECS}
                     required
                   />
                 </div>
@@ -71,10 +71,10 @@ export function MissionForm({ room, mission, onDone }: Props) {
       </fieldset>
       <Problem>{problem}</Problem>
       <div className="flex gap-2">
-        <Button look="primary" type="submit" disabled={isBusy}>
-          {text.missions.go}
+        <Button variant="primary" type="submit" disabled={isBusy}>
+          {text.missions.submit}
         </Button>
-        <Button look="plain" onClick={onDone}>
+        <Button variant="plain" onClick={onDone}>
           {text.cancel}
         </Button>
       </div>

@@ -8,29 +8,29 @@ import { text } from '../text';
 import { Link } from '../ui/link';
 import { EmptyState, Page } from '../ui/page';
 import { MissionPage } from './MissionPage';
-import { isSpent, missionsOf, type Mission } from './missions';
+import { hasUsedAllPrompts, missionsOf, type Mission } from './missions';
 
-/** So many rooms are asked; whoever has more finds the others from the rooms themselves. */
-const MOST_ROOMS = 40;
+/** Maximum number of rooms in the overview. The missions of others are reachable from their rooms. */
+const MAX_ROOMS = 40;
 
-/** Of one room, or of all of them. */
+/** Mission of one room, or an overview of all rooms. */
 export default function MissionsPage({ roomId, isWide }: { roomId: string | undefined; isWide: boolean }) {
   return roomId === undefined ? <Overview isWide={isWide} /> : <MissionPage roomId={roomId} isWide={isWide} />;
 }
 
 function Overview({ isWide }: { isWide: boolean }) {
   const rooms = useChat((state) => state.rooms);
-  const asked = Object.values(rooms)
+  const shownRooms = Object.values(rooms)
     .filter((room) => room.archivedAt === undefined)
     .toSorted((a, b) => (b.recent?.createdAt ?? '').localeCompare(a.recent?.createdAt ?? ''))
-    .slice(0, MOST_ROOMS);
-  const answers = useQueries({ queries: asked.map((room) => missionsOf(room.id)) });
-  const active = asked.flatMap((room, index) => {
-    const mission = answers[index]?.data?.find((one) => one.active);
+    .slice(0, MAX_ROOMS);
+  const queries = useQueries({ queries: shownRooms.map((room) => missionsOf(room.id)) });
+  const active = shownRooms.flatMap((room, index) => {
+    const mission = queries[index]?.data?.find((candidate) => candidate.active);
     return mission === undefined ? [] : [{ room, mission }];
   });
-  const isBusy = answers.some((answer) => answer.isPending);
-  const idle = asked.filter((room) => room.role !== 'member' && !active.some((one) => one.room === room));
+  const isBusy = queries.some((query) => query.isPending);
+  const idle = shownRooms.filter((room) => room.role !== 'member' && !active.some((entry) => entry.room === room));
   return (
     <Page title={text.missions.heading} isWide={isWide}>
       <div className="space-y-10" aria-busy={isBusy}>
@@ -69,7 +69,7 @@ function Row({ room, mission }: { room: RoomEntry; mission: Mission }) {
         <span className="min-w-0 flex-1">
           <span className="line-clamp-2 font-medium">{stripDirectionMarks(mission.text)}</span>
           <span className="block text-xs text-faint">
-            {[room.name, text.missions.prompts(mission.prompts, mission.max_prompts), isSpent(mission) ? text.missions.spent : '']
+            {[room.name, text.missions.promptCount(mission.prompts, mission.max_prompts), hasUsedAllPrompts(mission) ? text.missions.promptsUsedUp : '']
               .filter(Boolean)
               .join(' · ')}
           </span>

@@ -1,4 +1,4 @@
-/** Missions as the hub tells them: what agents of a room work on by themselves when nobody asks them for anything. */
+/** REST API of missions: goals that the agents of a room pursue on their own while they are idle. */
 import { queryOptions } from '@tanstack/react-query';
 import { apiRequest } from '../api/http';
 
@@ -14,7 +14,7 @@ export interface Mission {
   text: string;
   project_root: string | null;
   session_id: string;
-  /** In seconds, as everything in this door. */
+  /** Unix time in seconds, like all times of this API. */
   created_at: number;
   created_by: string | null;
   ended_at: number | null;
@@ -23,12 +23,12 @@ export interface Mission {
   agents: MissionAgent[];
 }
 
-/** Agents are not asked more often than this. */
-export const LEAST_SECONDS = 30;
-export const USUAL_SECONDS = 60;
-export const MOST_SECONDS = 86_400;
+/** Minimum interval between two idle prompts of an agent. */
+export const MIN_IDLE_SECS = 30;
+export const DEFAULT_IDLE_SECS = 60;
+export const MAX_IDLE_SECS = 86_400;
 
-/** The newest first, the one that is under way among them. */
+/** Query for the missions of a room, active and ended, newest first. */
 export function missionsOf(roomId: string) {
   return queryOptions({
     queryKey: ['missions', roomId],
@@ -45,8 +45,8 @@ export function endMission(roomId: string): Promise<unknown> {
   return apiRequest('DELETE', `/api/mission?${session(roomId)}`);
 }
 
-/** It has asked as often as it may, and goes on when it is set again. */
-export function isSpent({ prompts, max_prompts }: Mission): boolean {
+/** Whether the mission has used all its prompts. It continues when it is set again. */
+export function hasUsedAllPrompts({ prompts, max_prompts }: Mission): boolean {
   return prompts >= max_prompts;
 }
 

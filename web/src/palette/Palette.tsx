@@ -35,14 +35,14 @@ const COMMANDS: Entry[] = [
   command(text.palette.signOut, () => void signOut()),
 ];
 
-/** Finds rooms, people, agents, messages and commands, by a few letters. */
+/** Command palette: finds rooms, people, agents, messages and commands. */
 export default function Palette() {
   const [written, setWritten] = useState('');
   const [chosen, setChosen] = useState(0);
-  const places = usePlaces();
+  const places = useRoomEntries();
   const messages = useMessages(useDeferredValue(written.trim()));
   const found = useMemo(
-    () => [...matching([...places, ...COMMANDS], written), ...messages, ...everywhere(written.trim())],
+    () => [...matching([...places, ...COMMANDS], written), ...messages, ...searchEntry(written.trim())],
     [places, written, messages],
   );
   const close = () => showPalette(false);
@@ -80,7 +80,7 @@ export default function Palette() {
         onKeyDown={onKeyDown}
       />
       <ul id="palette" role="listbox" aria-label={text.palette.label} className="max-h-[52vh] overflow-y-auto p-1.5">
-        {found.length === 0 && <li className="px-3.5 py-6 text-center text-sm text-faint">{text.palette.nothing}</li>}
+        {found.length === 0 && <li className="px-3.5 py-6 text-center text-sm text-faint">{text.palette.noResults}</li>}
         {found.map((entry, index) => (
           <PaletteRow
             key={entry.key}
@@ -133,8 +133,8 @@ function PaletteRow({ entry, index, isChosen, isFirst, onRun }: RowProps) {
   );
 }
 
-/** Rooms, and whoever is in them. */
-function usePlaces(): Entry[] {
+/** Entries for the rooms and their members. */
+function useRoomEntries(): Entry[] {
   const rooms = useChat((state) => state.rooms);
   return useMemo(() => {
     const all = Object.values(rooms);
@@ -146,10 +146,10 @@ function usePlaces(): Entry[] {
       words: room.name,
       run: () => navigate(roomPath(room.id)),
     }));
-    const met = new Map(
+    const members = new Map(
       all.flatMap((room) => room.members.map((member) => [member.memberId, { member, room }] as const)),
     );
-    const people = [...met.values()].map(({ member, room }) => ({
+    const people = [...members.values()].map(({ member, room }) => ({
       key: `member-${member.memberId}`,
       group: text.palette.people,
       icon: <UserRound size={16} />,
@@ -191,8 +191,8 @@ function useMessages(query: string): Entry[] {
   }));
 }
 
-/** On to the page where one can look further, and more closely. */
-function everywhere(words: string): Entry[] {
+/** Entry that opens the search page with the query. */
+function searchEntry(words: string): Entry[] {
   if (words.length < 2) return [];
   const run = () => navigate(searchPath(new URLSearchParams({ q: words }).toString()));
   const label = text.palette.searchFor(words);

@@ -7,7 +7,7 @@ import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Finder, type Candidate } from '../ui/finder';
 
-/** Finds people and agents by name, and brings them in. */
+/** Finds people and agents by name and adds them to the room. */
 export function AddMember({ room }: { room: RoomEntry }) {
   const { attempt, problem } = useSubmit();
   const isInside = (id: string) => room.members.some((member) => member.memberId === id);
@@ -15,7 +15,7 @@ export function AddMember({ room }: { room: RoomEntry }) {
     void attempt(() => apiRequest('POST', `/api/rooms/${room.id}/members`, { memberId: id, memberType: kind }));
   return (
     <>
-      <Finder label={text.details.add} among="candidates" find={candidates} isLeftOut={isInside} onTake={add} />
+      <Finder label={text.details.add} queryName="candidates" find={candidates} isExcluded={isInside} onSelect={add} />
       <Problem>{problem}</Problem>
     </>
   );

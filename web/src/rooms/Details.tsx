@@ -13,7 +13,7 @@ interface Props {
   isWide: boolean;
 }
 
-/** Everything about a room besides what is said in it. */
+/** Panel with the members, pins, approval rules, project folder and settings of a room. */
 export function Details({ room, chat, isWide }: Props) {
   return (
     <Panel title={text.details.heading} isWide={isWide}>

@@ -10,9 +10,9 @@ export function FrozenBanner({ room }: { room: RoomEntry }) {
   return (
     <div role="status" className="flex items-center gap-3 border-b bg-warn-soft px-5 py-2 text-sm text-warn">
       <Snowflake size={15} className="shrink-0" />
-      <span className="flex-1">{text.rooms.freezeLead(by)}</span>
+      <span className="flex-1">{text.rooms.frozenBy(by)}</span>
       <Button size="small" onClick={() => void apiRequest('DELETE', `/api/rooms/${room.id}/freeze`)}>
-        {text.rooms.thaw}
+        {text.rooms.unfreeze}
       </Button>
     </div>
   );

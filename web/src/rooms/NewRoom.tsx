@@ -10,15 +10,15 @@ import { Field } from '../ui/field';
 import { showNewRoom, showPanel } from '../view';
 
 export function NewRoom() {
-  const house = useClient();
+  const client = useClient();
   const [problem, setProblem] = useState<string>();
   const close = () => showNewRoom(false);
-  const make = async (event: FormEvent<HTMLFormElement>) => {
+  const create = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const name = new FormData(event.currentTarget).get('name');
     try {
       const room = await apiResult<Room>('POST', '/api/rooms', { name });
-      await house.refreshRooms();
+      await client.refreshRooms();
       close();
       navigate(roomPath(room.id));
       showPanel({ kind: 'details', roomId: room.id });
@@ -28,7 +28,7 @@ export function NewRoom() {
   };
   return (
     <Dialog open onClose={close} title={text.rooms.create} lead={text.rooms.createLead}>
-      <form onSubmit={(event) => void make(event)} className="space-y-4">
+      <form onSubmit={(event) => void create(event)} className="space-y-4">
         <Field
           label={text.rooms.name}
           name="name"
@@ -39,11 +39,11 @@ export function NewRoom() {
           required
         />
         <div className="flex justify-end gap-2">
-          <Button look="plain" onClick={close}>
+          <Button variant="plain" onClick={close}>
             {text.cancel}
           </Button>
-          <Button look="primary" type="submit">
-            {text.rooms.go}
+          <Button variant="primary" type="submit">
+            {text.rooms.createSubmit}
           </Button>
         </div>
       </form>

@@ -12,9 +12,9 @@ interface Props {
   children: ReactNode;
 }
 
-/** What stands beside the conversation; on a phone, in its place. */
+/** Side panel of a room. On a phone it replaces the messages. */
 export function Panel({ title, isWide, children }: Props) {
-  useWayBack(isWide);
+  usePanelHistory(isWide);
   return (
     <aside
       aria-label={title}
@@ -31,15 +31,15 @@ export function Panel({ title, isWide, children }: Props) {
   );
 }
 
-const PLACE = 'panel';
+const PANEL_STATE = 'panel';
 
-/** On a phone it is a place of its own: one goes back from it to the conversation. */
-function useWayBack(isWide: boolean): void {
+/** On a phone the panel has its own history entry, so that the back button closes it. */
+function usePanelHistory(isWide: boolean): void {
   useEffect(() => {
     if (isWide) return;
-    // It is, where the page was loaded anew or one went back and forth.
-    const isThere = history.state === PLACE;
-    if (!isThere) history.pushState(PLACE, '');
+    // The entry already exists after a reload or after back and forward navigation.
+    const hasEntry = history.state === PANEL_STATE;
+    if (!hasEntry) history.pushState(PANEL_STATE, '');
     const close = () => showPanel(undefined);
     addEventListener('popstate', close);
     return () => removeEventListener('popstate', close);

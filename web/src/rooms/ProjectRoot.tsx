@@ -12,7 +12,7 @@ import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Section } from './Section';
 
-/** The folder on the hub's machine that a room is about: members see it, admins of the hub name it. */
+/** Project folder of a room on the hub's machine. Members see it; hub admins set it. */
 export function ProjectRoot({ room }: { room: RoomEntry }) {
   const isAdmin = useIsAdmin();
   const { data: allowed } = useQuery({
@@ -21,8 +21,8 @@ export function ProjectRoot({ room }: { room: RoomEntry }) {
     enabled: isAdmin,
   });
   const { projectRoot } = room;
-  const mayChoose = isAdmin && (allowed?.length ?? 0) > 0;
-  if (projectRoot === undefined && !mayChoose) return null;
+  const canChoose = isAdmin && (allowed?.length ?? 0) > 0;
+  if (projectRoot === undefined && !canChoose) return null;
   return (
     <Section title={text.details.root}>
       {projectRoot !== undefined && (
@@ -31,12 +31,12 @@ export function ProjectRoot({ room }: { room: RoomEntry }) {
           <span className="font-mono text-xs leading-5 break-all">{escapeHidden(projectRoot)}</span>
         </p>
       )}
-      {mayChoose && <Choosing key={projectRoot} room={room} allowed={allowed ?? []} />}
+      {canChoose && <RootForm key={projectRoot} room={room} allowed={allowed ?? []} />}
     </Section>
   );
 }
 
-function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
+function RootForm({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
   const listId = useId();
   const { attempt, problem, isBusy } = useSubmit();
   const set = (projectRoot: string | null) => attempt(() => put(room.id, projectRoot));
@@ -47,7 +47,7 @@ function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
   return (
     <form className="mt-3 space-y-2" onSubmit={save}>
       <Field
-        label={text.details.rootChoose}
+        label={text.details.rootPath}
         hint={text.details.rootHint}
         name="root"
         list={listId}
@@ -68,7 +68,7 @@ function Choosing({ room, allowed }: { room: RoomEntry; allowed: string[] }) {
           {text.save}
         </Button>
         {room.projectRoot !== undefined && (
-          <Button size="small" look="plain" disabled={isBusy} onClick={() => void set(null)}>
+          <Button size="small" variant="plain" disabled={isBusy} onClick={() => void set(null)}>
             {text.details.rootClear}
           </Button>
         )}
@@ -81,8 +81,9 @@ async function put(roomId: string, projectRoot: string | null): Promise<void> {
   try {
     await apiRequest('PUT', `/api/rooms/${roomId}/project-root`, { projectRoot });
   } catch (failure) {
-    // The hub does not say which folders there are: what is not free and what is not there are the same to it.
+    // The hub returns the same error for a missing folder and one that is not allowed, to not reveal which
+    // exist.
     const isRefused = failure instanceof RequestProblem && failure.status === 403;
-    throw isRefused ? new RequestProblem(403, { error: text.details.rootRefused }) : failure;
+    throw isRefused ? new RequestProblem(403, { error: text.details.rootRejected }) : failure;
   }
 }

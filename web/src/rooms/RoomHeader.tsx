@@ -14,16 +14,16 @@ interface Props {
 }
 
 export function RoomHeader({ room, chat, isWide }: Props) {
-  const house = useClient();
+  const client = useClient();
   const isOpen = usePanel(room.id)?.kind === 'details';
-  const speaking = new Map(
+  const answering = new Map(
     chat.messages.filter((message) => message.isGenerating).map((message) => [message.from, message.senderName]),
   );
   const hasAgents = room.members.some((member) => member.memberType === 'agent');
   return (
     <header className="flex h-14 shrink-0 items-center gap-1.5 border-b px-2 md:px-5">
       {!isWide && (
-        <IconButton label={text.rooms.open} onClick={() => navigate('/app/')}>
+        <IconButton label={text.rooms.showRooms} onClick={() => navigate('/app/')}>
           <ArrowLeft size={18} />
         </IconButton>
       )}
@@ -33,13 +33,13 @@ export function RoomHeader({ room, chat, isWide }: Props) {
           {room.members.length > 0 ? text.rooms.members(room.members.length) : ' '}
         </p>
       </div>
-      {[...speaking].map(([agentId, name]) => (
+      {[...answering].map(([agentId, name]) => (
         <Button
           key={agentId}
           size="small"
-          look="danger"
+          variant="danger"
           aria-label={text.runs.stopAgent(name)}
-          onClick={() => house.tell({ type: 'client:stop_generation', roomId: room.id, agentId })}
+          onClick={() => client.sendFrame({ type: 'client:stop_generation', roomId: room.id, agentId })}
         >
           <Square size={11} fill="currentColor" />
           <span className="max-w-24 truncate md:max-w-40">{text.runs.stopAgent(name)}</span>
@@ -51,7 +51,7 @@ export function RoomHeader({ room, chat, isWide }: Props) {
         </IconButton>
       )}
       {hasAgents && isWide && (
-        <IconButton label={text.missions.of(room.name)} onClick={() => navigate(missionPath(room.id))}>
+        <IconButton label={text.missions.titleFor(room.name)} onClick={() => navigate(missionPath(room.id))}>
           <Target size={18} />
         </IconButton>
       )}

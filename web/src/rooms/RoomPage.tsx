@@ -21,7 +21,7 @@ interface Props {
   isWide: boolean;
 }
 
-/** What is written at the moment: a new message, an answer, or another wording. */
+/** Mode of the message field: reply to a message, edit of a message, or a new message if both are unset. */
 export interface Writing {
   replyTo?: string;
   editing?: string;
@@ -37,7 +37,7 @@ export function RoomPage({ roomId, messageId, isWide }: Props) {
   if (room === undefined) {
     return (
       <main className="flex flex-1 items-center justify-center bg-surface text-soft">
-        {isLoaded && <p>{text.rooms.gone}</p>}
+        {isLoaded && <p>{text.rooms.notFound}</p>}
       </main>
     );
   }

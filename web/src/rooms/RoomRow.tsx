@@ -8,7 +8,7 @@ import { text } from '../text';
 import { classes } from '../ui/classes';
 import { Link } from '../ui/link';
 import { Menu, MenuItem, MenuLabel, MenuLine } from '../ui/menu';
-import { brief } from '../ui/time';
+import { shortTime } from '../ui/time';
 import type { NotificationPref } from '../generated/api';
 
 export const RoomRow = memo(function RoomRow({ room, isOpen }: { room: RoomEntry; isOpen: boolean }) {
@@ -26,7 +26,7 @@ export const RoomRow = memo(function RoomRow({ room, isOpen }: { room: RoomEntry
             <Snowflake size={12} aria-label={text.rooms.frozen} className="shrink-0 self-center text-faint" />
           )}
           <time className="ml-auto shrink-0 text-xs text-faint group-focus-within/row:invisible group-hover/row:invisible pointer-coarse:visible! pointer-coarse:mr-6">
-            {room.recent !== undefined && brief(Date.parse(room.recent.createdAt), Date.now())}
+            {room.recent !== undefined && shortTime(Date.parse(room.recent.createdAt), Date.now())}
           </time>
         </span>
         <span className="flex items-center gap-2">
@@ -78,7 +78,7 @@ function RoomMenu({ room }: { room: RoomEntry }) {
       trigger={
         <button
           type="button"
-          aria-label={`${text.rooms.menu} ${room.name}`}
+          aria-label={text.rooms.options(room.name)}
           className="absolute top-1 right-1.5 flex size-6 items-center justify-center rounded-md text-faint opacity-0 group-hover/row:opacity-100 hover:bg-line hover:text-ink focus-visible:opacity-100 data-[state=open]:opacity-100 pointer-coarse:opacity-100"
         >
           <MoreHorizontal size={15} />
@@ -106,7 +106,7 @@ function RoomMenu({ room }: { room: RoomEntry }) {
   );
 }
 
-/** The words alone: marks of Markdown mean nothing in one line. */
+/** Preview of a message on one line, without Markdown characters. */
 function oneLine(content: string): string {
   return stripDirectionMarks(content).replace(/[*_`#>]+/g, '').replace(/\s+/g, ' ').slice(0, 120);
 }

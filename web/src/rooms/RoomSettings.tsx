@@ -37,14 +37,14 @@ export function RoomSettings({ room }: { room: RoomEntry }) {
       <div className="space-y-4">
         <Field label={text.details.name} value={name} maxLength={100} onChange={({ target }) => setName(target.value)} />
         <TextArea
-          label={text.details.prompt}
-          hint={text.details.promptHint}
+          label={text.details.systemPrompt}
+          hint={text.details.systemPromptHint}
           value={prompt}
           onChange={({ target }) => setPrompt(target.value)}
         />
         {isChanged && (
           <Button
-            look="primary"
+            variant="primary"
             size="small"
             disabled={name.trim() === ''}
             onClick={() => void change({ name: name.trim(), systemPrompt: prompt.trim() === '' ? null : prompt })}
@@ -70,22 +70,22 @@ export function RoomSettings({ room }: { room: RoomEntry }) {
           </p>
         )}
         {room.role === 'owner' && (
-          <Button look="danger" size="small" onClick={() => setRemoving(true)}>
-            {text.details.removeRoom}
+          <Button variant="danger" size="small" onClick={() => setRemoving(true)}>
+            {text.details.deleteRoom}
           </Button>
         )}
       </div>
       {isRemoving && (
-        <Dialog open onClose={() => setRemoving(false)} title={text.details.removeRoom} lead={text.details.removeRoomSure}>
+        <Dialog open onClose={() => setRemoving(false)} title={text.details.deleteRoom} lead={text.details.deleteRoomConfirm}>
           <div className="flex justify-end gap-2">
-            <Button look="plain" onClick={() => setRemoving(false)}>
+            <Button variant="plain" onClick={() => setRemoving(false)}>
               {text.cancel}
             </Button>
             <Button
-              look="danger"
+              variant="danger"
               onClick={() => void apiRequest('DELETE', `/api/rooms/${room.id}`).then(() => navigate('/app/', 'replace'))}
             >
-              {text.details.removeRoom}
+              {text.details.deleteRoom}
             </Button>
           </div>
         </Dialog>

@@ -6,7 +6,7 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { Section } from './Section';
 
-/** What agents need not ask for any more. */
+/** Tools that agents may use in this room without approval. */
 export function RuleList({ room }: { room: RoomEntry }) {
   const queries = useQueryClient();
   const path = `/api/rooms/${room.id}/approval-rules`;
@@ -19,14 +19,14 @@ export function RuleList({ room }: { room: RoomEntry }) {
   const nameOf = (id: string) => room.members.find((member) => member.memberId === id)?.displayName ?? id;
   return (
     <Section title={text.details.rules}>
-      {(rules ?? []).length === 0 && <p className="text-sm text-faint">{text.details.rulesNone}</p>}
+      {(rules ?? []).length === 0 && <p className="text-sm text-faint">{text.details.noRules}</p>}
       <ul className="space-y-1">
         {rules?.map((rule) => (
           <li key={`${rule.agentId} ${rule.toolName}`} className="flex items-center gap-2 text-sm">
             <span className="min-w-0 flex-1 truncate">
               <span className="font-medium">{nameOf(rule.agentId)}</span> {rule.toolName}
             </span>
-            <Button size="small" look="plain" onClick={() => void revoke(rule)}>
+            <Button size="small" variant="plain" onClick={() => void revoke(rule)}>
               {text.details.revoke}
             </Button>
           </li>

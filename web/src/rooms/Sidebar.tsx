@@ -31,7 +31,7 @@ export function Sidebar({ roomId, place, isWide }: Props) {
       className={classes('flex h-full flex-col bg-ground', isWide ? 'w-72 shrink-0 border-r' : 'w-full')}
     >
       <header className="flex items-center gap-2 px-3 pt-3 pb-2">
-        <Me />
+        <UserMenu />
         <IconButton label={text.rooms.create} onClick={() => showNewRoom(true)}>
           <Plus size={18} />
         </IconButton>
@@ -40,21 +40,21 @@ export function Sidebar({ roomId, place, isWide }: Props) {
         <button
           type="button"
           onClick={() => showPalette(true)}
-          title={text.rooms.findHint}
+          title={text.rooms.searchHint}
           className="flex h-8 w-full items-center gap-2 rounded-lg border bg-surface px-2.5 text-sm text-faint hover:border-line-strong"
         >
           <Search size={14} />
-          <span className="flex-1 text-left">{text.rooms.find}</span>
+          <span className="flex-1 text-left">{text.rooms.search}</span>
           <kbd className="hidden font-sans text-xs md:block">{shortcut()}</kbd>
         </button>
       </div>
       <div className="px-2 pb-3">
-        <Place href={AGENTS_PATH} icon={<Bot size={16} aria-hidden />} isOpen={place === 'agents'}>
+        <NavLink href={AGENTS_PATH} icon={<Bot size={16} aria-hidden />} isOpen={place === 'agents'}>
           {text.agents.heading}
-        </Place>
-        <Place href={MISSIONS_PATH} icon={<Target size={16} aria-hidden />} isOpen={place === 'missions'}>
+        </NavLink>
+        <NavLink href={MISSIONS_PATH} icon={<Target size={16} aria-hidden />} isOpen={place === 'missions'}>
           {text.missions.heading}
-        </Place>
+        </NavLink>
       </div>
       <div className="flex-1 space-y-4 overflow-y-auto px-2 pb-4">
         <Group label={text.rooms.pinned} rooms={pinned} roomId={roomId} />
@@ -68,22 +68,22 @@ export function Sidebar({ roomId, place, isWide }: Props) {
             <Rows rooms={archived} roomId={roomId} />
           </details>
         )}
-        {!isLoaded && <Waiting />}
-        {isEmpty && <Empty />}
+        {!isLoaded && <LoadingSkeleton />}
+        {isEmpty && <EmptyList />}
       </div>
       <ConnectionState />
     </nav>
   );
 }
 
-interface PlaceProps {
+interface NavLinkProps {
   href: string;
   icon: ReactNode;
   isOpen: boolean;
   children: string;
 }
 
-function Place({ href, icon, isOpen, children }: PlaceProps) {
+function NavLink({ href, icon, isOpen, children }: NavLinkProps) {
   return (
     <Link
       href={href}
@@ -119,8 +119,8 @@ function Rows({ rooms, roomId }: { rooms: RoomEntry[]; roomId: string | undefine
   );
 }
 
-/** What the list will look like, for the moment before it is there. */
-function Waiting() {
+/** Placeholder while the room list loads. */
+function LoadingSkeleton() {
   return (
     <div aria-hidden className="animate-pulse-soft space-y-5 px-2.5 pt-3">
       {['w-24', 'w-36', 'w-28'].map((width) => (
@@ -133,19 +133,19 @@ function Waiting() {
   );
 }
 
-function Empty() {
+function EmptyList() {
   return (
     <div className="px-3 py-8 text-center text-sm text-soft">
       <p className="font-medium text-ink">{text.rooms.empty}</p>
       <p className="mt-1 mb-4">{text.rooms.emptyLead}</p>
-      <Button look="primary" size="small" onClick={() => showNewRoom(true)}>
+      <Button variant="primary" size="small" onClick={() => showNewRoom(true)}>
         {text.rooms.create}
       </Button>
     </div>
   );
 }
 
-function Me() {
+function UserMenu() {
   const session = useSession();
   if (session.state !== 'in') return null;
   const { id, displayName, username } = session.user;
@@ -176,7 +176,7 @@ function Me() {
   );
 }
 
-/** Quiet while all is well. */
+/** Connection status. Hidden while the connection is live. */
 function ConnectionState() {
   const connection = useChat((state) => state.connection);
   return (

@@ -20,9 +20,9 @@ interface Props {
   isWide: boolean;
 }
 
-/** A message and everything that answers it, live. */
+/** A message and its replies, updated live. */
 export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
-  const house = useClient();
+  const client = useClient();
   const [content, setContent] = useState('');
   const { data: earlier } = useQuery({
     queryKey: ['thread', rootId],
@@ -51,7 +51,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
         className="flex gap-2 border-t p-3"
         onSubmit={(event) => {
           event.preventDefault();
-          house.say(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
+          client.sendMessage(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
           setContent('');
         }}
       >
@@ -63,7 +63,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
           value={content}
           onChange={(event) => setContent(event.target.value)}
         />
-        <Button look="primary" type="submit" disabled={content.trim() === ''}>
+        <Button variant="primary" type="submit" disabled={content.trim() === ''}>
           {text.composer.send}
         </Button>
       </form>

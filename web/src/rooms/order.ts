@@ -1,4 +1,4 @@
-/** In which order rooms stand, and which one is shown first. */
+/** Order of the rooms in the sidebar, and the room to open first. */
 import type { RoomEntry } from '../chat/state';
 
 export interface RoomGroups {
@@ -8,7 +8,7 @@ export interface RoomGroups {
 }
 
 export function groups(rooms: RoomEntry[]): RoomGroups {
-  const sorted = rooms.toSorted((a, b) => lastSaid(b).localeCompare(lastSaid(a)));
+  const sorted = rooms.toSorted((a, b) => lastMessageAt(b).localeCompare(lastMessageAt(a)));
   const isArchived = (room: RoomEntry) => room.archivedAt !== undefined;
   const isPinned = (room: RoomEntry) => room.pinnedAt !== undefined && !isArchived(room);
   return {
@@ -33,6 +33,6 @@ export function rememberRoom(roomId: string): void {
   localStorage.setItem(KEY, roomId);
 }
 
-function lastSaid(room: RoomEntry): string {
+function lastMessageAt(room: RoomEntry): string {
   return room.recent?.createdAt ?? room.createdAt;
 }

@@ -6,7 +6,7 @@ import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 
-/** Thoughts and tools: live and open while the agent works, one line afterwards. */
+/** Thinking and tool calls of a reply: expanded while the agent works, collapsed to one line afterwards. */
 export function ActivitySection({ message, phase }: { message: ChatMessage; phase: MessagePhase }) {
   const steps = (message.content ?? []).filter((block) => block.type !== 'error');
   if (phase === 'done' || phase === 'streaming') {
@@ -21,13 +21,13 @@ export function ActivitySection({ message, phase }: { message: ChatMessage; phas
       </details>
     );
   }
-  // What is in the list already, with a mark that it runs, is not told once more below it.
+  // A running tool that is the last step is already visible: its status line is for screen readers only.
   const last = steps.at(-1);
-  const isTold = last?.type === 'tool' && last.isRunning && last.name === message.activitySummary;
+  const isAlreadyShown = last?.type === 'tool' && last.isRunning && last.name === message.activitySummary;
   return (
     <div className="space-y-1">
       {steps.length > 0 && <Steps steps={steps} />}
-      <p role="status" className={classes('flex items-center gap-2 text-sm text-soft', isTold && 'sr-only')}>
+      <p role="status" className={classes('flex items-center gap-2 text-sm text-soft', isAlreadyShown && 'sr-only')}>
         {phase === 'thinking' ? (
           <Brain size={15} className="animate-pulse-soft text-accent" />
         ) : (
@@ -51,7 +51,7 @@ function Steps({ steps }: { steps: (ThinkingBlock | ToolBlock)[] }) {
 
 const Thought = memo(function Thought({ thought }: { thought: ThinkingBlock }) {
   return (
-    <Fold icon={<Brain size={14} className="text-faint" />} label={text.runs.thought} hint={thought.text}>
+    <Fold icon={<Brain size={14} className="text-faint" />} label={text.runs.thoughts} hint={thought.text}>
       <p className="text-sm whitespace-pre-wrap text-soft">{escapeHidden(thought.text)}</p>
     </Fold>
   );
@@ -124,21 +124,21 @@ function Output({ label, content, isError }: { label: string; content: string; i
   );
 }
 
-/** "7 tools · 12k tokens · 48 s" */
+/** One-line summary, such as “7 tools · 12k tokens · 48 s”. */
 function summary(message: ChatMessage): string {
   const { toolCount = 0, usage, contextTokens, durationMs } = message;
   const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
   const tokens = spent > 0 ? spent : (contextTokens ?? 0);
   const parts = [
     toolCount > 0 && text.runs.tools(toolCount),
-    toolCount === 0 && text.runs.thought,
+    toolCount === 0 && text.runs.thoughts,
     tokens > 0 && text.runs.tokens(tokens),
     durationMs !== undefined && durationMs >= 1000 && text.runs.seconds(Math.round(durationMs / 1000)),
   ];
   return parts.filter((part) => part !== false).join(' · ');
 }
 
-/** Input of tools is JSON most of the time; anything else is shown as it came. */
+/** Indents JSON input of a tool. Other input stays unchanged. */
 function pretty(input: string): string {
   try {
     return JSON.stringify(JSON.parse(input), null, 2);

@@ -1,4 +1,6 @@
-/** What an agent says, and everything it shows around that. Cards come from typed events, never from its text. */
+/**
+ * Body of an agent's message: text, activity and cards. Cards come from typed events, never from the text.
+ */
 import { Ban, Cpu, TriangleAlert } from 'lucide-react';
 import { getMessagePhase } from '../chat/phase';
 import type { ChatMessage } from '../chat/state';
@@ -68,12 +70,12 @@ const OUTCOMES: Record<string, string> = {
 };
 
 function Outcome({ outcome }: { outcome: string | undefined }) {
-  const words = outcome === undefined ? undefined : OUTCOMES[outcome];
-  if (words === undefined) return null;
+  const label = outcome === undefined ? undefined : OUTCOMES[outcome];
+  if (label === undefined) return null;
   return (
     <p className="flex items-center gap-1.5 text-xs font-medium text-faint">
       <Ban size={12} />
-      {words}
+      {label}
     </p>
   );
 }

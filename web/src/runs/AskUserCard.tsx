@@ -15,24 +15,24 @@ interface Answer {
 
 const NO_ANSWER: Answer = { selected: [], custom: '' };
 
-/** What an agent does not want to guess. */
+/** Card with questions of an agent to the user. */
 export function AskUserCard({ askUser }: { askUser: AskUser }) {
   const [answers, setAnswers] = useState<Record<number, Answer>>({});
   const [state, setState] = useState<'open' | 'sending' | 'sent'>('open');
   const [problem, setProblem] = useState<string>();
   const isOver = askUser.end !== undefined || state === 'sent';
-  const isWhole = askUser.questions.every((_, index) => {
+  const isComplete = askUser.questions.every((_, index) => {
     const { selected, custom } = answers[index] ?? NO_ANSWER;
     return selected.length > 0 || custom.trim() !== '';
   });
   const send = async () => {
     setState('sending');
-    const given = askUser.questions.map((_, index) => {
+    const responses = askUser.questions.map((_, index) => {
       const { selected, custom } = answers[index] ?? NO_ANSWER;
       return { question_index: index, selected, ...(custom.trim() !== '' && { custom_text: custom.trim() }) };
     });
     try {
-      await apiRequest('POST', '/api/ask-user-response', { question_id: askUser.questionId, answers: given });
+      await apiRequest('POST', '/api/ask-user-response', { question_id: askUser.questionId, answers: responses });
       setState('sent');
     } catch (failure) {
       setProblem(failure instanceof Error ? failure.message : text.failed);
@@ -57,10 +57,10 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
       )}
       {isOver ? (
         <p role="status" className="text-sm text-soft">
-          {ending(askUser.end)}
+          {outcomeText(askUser.end)}
         </p>
       ) : (
-        <Button look="primary" size="small" disabled={!isWhole || state === 'sending'} onClick={() => void send()}>
+        <Button variant="primary" size="small" disabled={!isComplete || state === 'sending'} onClick={() => void send()}>
           {text.runs.answer}
         </Button>
       )}
@@ -68,10 +68,10 @@ export function AskUserCard({ askUser }: { askUser: AskUser }) {
   );
 }
 
-function ending(end: AskUser['end']): string {
+function outcomeText(end: AskUser['end']): string {
   if (end === undefined) return text.runs.answerSent;
   if (end.answeredBy !== undefined) return text.runs.answered(end.answeredBy, end.chosen);
-  return end.isExpired ? text.runs.answerLate : text.runs.answerUnneeded;
+  return end.isExpired ? text.runs.answerTimedOut : text.runs.answerUnneeded;
 }
 
 interface PartProps {
@@ -84,7 +84,7 @@ interface PartProps {
 function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
   const { selected, custom } = answer;
   const choose = (label: string) => {
-    const others = selected.filter((one) => one !== label);
+    const others = selected.filter((other) => other !== label);
     if (question.multiSelect) onAnswer({ custom, selected: others.length < selected.length ? others : [...others, label] });
     else onAnswer({ custom: '', selected: [label] });
   };
@@ -119,8 +119,8 @@ function QuestionPart({ question, answer, isOver, onAnswer }: PartProps) {
       </div>
       {!isOver && (
         <input
-          aria-label={text.runs.ownAnswer}
-          placeholder={text.runs.ownAnswer}
+          aria-label={text.runs.otherAnswer}
+          placeholder={text.runs.otherAnswer}
           className={classes(INPUT, 'mt-1.5 h-8 py-1 text-sm')}
           value={custom}
           onChange={({ target }) => onAnswer({ selected: question.multiSelect ? selected : [], custom: target.value })}

@@ -4,7 +4,7 @@ import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 
-/** Which files an agent changed, each with what went out and what came in. */
+/** Files that an agent changed, with their diffs. */
 export function ChangeReportBlock({ report }: { report: ChangeReport }) {
   return (
     <section className="overflow-hidden rounded-xl border bg-raised text-sm">

@@ -3,7 +3,7 @@ import type { FinalizedTask } from '../chat/state';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 
-/** What came of a task that was given to an agent. */
+/** Result of a task that was assigned to an agent. */
 export function FinalizeTaskBlock({ task }: { task: FinalizedTask }) {
   const isDone = task.status === 'completed';
   return (

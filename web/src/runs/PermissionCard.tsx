@@ -8,22 +8,22 @@ import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { INPUT } from '../ui/field';
 
-/** How long a decision stays to be seen where it was asked for. */
-const SEEN_MS = 6000;
+/** Time that a decided approval stays visible. */
+const DECISION_SHOWN_MS = 6000;
 
 export function PermissionList({ permissions }: { permissions: Permission[] }) {
   return permissions.map((permission) => <PermissionCard key={permission.requestId} permission={permission} />);
 }
 
 /**
- * What an agent wants to do, whole and to the letter: control characters and direction marks are written out, so that
- * nobody allows what they do not see.
+ * Approval card with the complete tool input. Control characters and direction marks are escaped, so that the
+ * user sees everything they allow.
  */
 function PermissionCard({ permission }: { permission: Permission }) {
   const { agentName, toolName, toolInput, decision } = permission;
-  const isGone = useIsGone(decision !== undefined);
-  if (isGone) return null;
-  const title = text.permission.asks(escapeHidden(agentName), escapeHidden(toolName));
+  const isHidden = useIsHidden(decision !== undefined);
+  if (isHidden) return null;
+  const title = text.permission.request(escapeHidden(agentName), escapeHidden(toolName));
   return (
     <section
       aria-label={title}
@@ -41,22 +41,22 @@ function PermissionCard({ permission }: { permission: Permission }) {
         tabIndex={0}
         className="mx-3.5 my-2.5 max-h-56 overflow-auto rounded-lg bg-code px-3 py-2 font-mono text-xs whitespace-pre-wrap"
       >
-        {inWords(toolInput)}
+        {formatInput(toolInput)}
       </pre>
-      {decision === undefined ? <Answers permission={permission} /> : <Decision permission={permission} />}
+      {decision === undefined ? <DecisionButtons permission={permission} /> : <Decision permission={permission} />}
     </section>
   );
 }
 
-function Answers({ permission }: { permission: Permission }) {
-  const house = useClient();
+function DecisionButtons({ permission }: { permission: Permission }) {
+  const client = useClient();
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
-  const [isLost, setLost] = useState(false);
-  const answer = (decision: 'allow' | 'deny', allowAlways: boolean) => {
+  const [isUnsent, setUnsent] = useState(false);
+  const decide = (decision: 'allow' | 'deny', allowAlways: boolean) => {
     const denyReason = decision === 'deny' && reason.trim() !== '' ? reason.trim() : undefined;
     const { requestId, inputDigest } = permission;
-    const isSent = house.tell({
+    const isSent = client.sendFrame({
       type: 'client:permission_response',
       requestId,
       decision,
@@ -64,7 +64,7 @@ function Answers({ permission }: { permission: Permission }) {
       ...(allowAlways && { allowAlways }),
       ...(denyReason !== undefined && { denyReason }),
     });
-    setLost(!isSent);
+    setUnsent(!isSent);
   };
   return (
     <footer className="space-y-2 border-t px-3.5 py-2.5">
@@ -73,7 +73,7 @@ function Answers({ permission }: { permission: Permission }) {
           className="flex gap-2"
           onSubmit={(event) => {
             event.preventDefault();
-            answer('deny', false);
+            decide('deny', false);
           }}
         >
           <input
@@ -84,27 +84,27 @@ function Answers({ permission }: { permission: Permission }) {
             value={reason}
             onChange={(event) => setReason(event.target.value)}
           />
-          <Button size="small" look="danger" type="submit" className="h-8">
+          <Button size="small" variant="danger" type="submit" className="h-8">
             {text.permission.deny}
           </Button>
-          <Button size="small" look="plain" className="h-8" onClick={() => setDenying(false)}>
+          <Button size="small" variant="plain" className="h-8" onClick={() => setDenying(false)}>
             {text.cancel}
           </Button>
         </form>
       ) : (
         <div className="flex flex-wrap gap-2">
-          <Button size="small" look="primary" onClick={() => answer('allow', false)}>
+          <Button size="small" variant="primary" onClick={() => decide('allow', false)}>
             {text.permission.allow}
           </Button>
-          <Button size="small" title={text.permission.alwaysHint} onClick={() => answer('allow', true)}>
+          <Button size="small" title={text.permission.alwaysHint} onClick={() => decide('allow', true)}>
             {text.permission.always}
           </Button>
-          <Button size="small" look="danger" className="ml-auto" onClick={() => setDenying(true)}>
+          <Button size="small" variant="danger" className="ml-auto" onClick={() => setDenying(true)}>
             {text.permission.deny}
           </Button>
         </div>
       )}
-      {isLost && (
+      {isUnsent && (
         <p role="alert" className="text-sm text-danger">
           {text.permission.notSent}
         </p>
@@ -115,7 +115,7 @@ function Answers({ permission }: { permission: Permission }) {
 
 function Decision({ permission }: { permission: Permission }) {
   const { decision, decidedByName = '', reason } = permission;
-  const words =
+  const label =
     decision === 'timeout'
       ? text.permission.timeout
       : decision === 'allow'
@@ -129,7 +129,7 @@ function Decision({ permission }: { permission: Permission }) {
         decision === 'allow' ? 'bg-accent-soft text-accent' : 'bg-danger-soft text-danger',
       )}
     >
-      {words}
+      {label}
       {reason !== undefined && <span className="font-normal">: {reason}</span>}
     </p>
   );
@@ -145,24 +145,24 @@ function Countdown({ expiresAt }: { expiresAt: string }) {
   return (
     <span
       role="timer"
-      aria-label={text.permission.leftLabel}
+      aria-label={text.permission.timeLeftLabel}
       className={classes('text-xs font-medium tabular-nums', seconds < 20 ? 'text-danger' : 'text-faint')}
     >
-      {text.permission.left(seconds)}
+      {text.permission.timeLeft(seconds)}
     </span>
   );
 }
 
-function useIsGone(isDecided: boolean): boolean {
-  const [isGone, setGone] = useState(false);
+function useIsHidden(isDecided: boolean): boolean {
+  const [isHidden, setHidden] = useState(false);
   useEffect(() => {
     if (!isDecided) return;
-    const timer = setTimeout(() => setGone(true), SEEN_MS);
+    const timer = setTimeout(() => setHidden(true), DECISION_SHOWN_MS);
     return () => clearTimeout(timer);
   }, [isDecided]);
-  return isGone;
+  return isHidden;
 }
 
-function inWords(input: unknown): string {
+function formatInput(input: unknown): string {
   return escapeHidden(JSON.stringify(input, null, 2) ?? '');
 }

@@ -10,9 +10,9 @@ import { classes } from '../ui/classes';
 import { TextArea } from '../ui/field';
 
 const RichText = lazy(() => import('../markdown/RichText'));
-const NOBODY: readonly string[] = [];
+const NO_NAMES: readonly string[] = [];
 
-/** What an agent means to do, how far it is, and the word of people on it. */
+/** Plan of an agent, with its progress and, while it is proposed, buttons to decide. */
 export function PlanBlock({ message, plan }: { message: ChatMessage; plan: Plan }) {
   const done = plan.items.filter((item) => item.status === 'done' || item.status === 'skipped').length;
   return (
@@ -34,14 +34,14 @@ export function PlanBlock({ message, plan }: { message: ChatMessage; plan: Plan 
           <summary className="text-faint hover:text-soft">{text.more}</summary>
           <div className="prose-parlor mt-2">
             <Suspense fallback={<p>{plan.planText}</p>}>
-              <RichText isStreaming={false} names={NOBODY} mine={NOBODY}>
+              <RichText isStreaming={false} names={NO_NAMES} mine={NO_NAMES}>
                 {plan.planText}
               </RichText>
             </Suspense>
           </div>
         </details>
       )}
-      {plan.status === 'planned' && <Verdict message={message} plan={plan} />}
+      {plan.status === 'planned' && <PlanDecision message={message} plan={plan} />}
     </section>
   );
 }
@@ -74,16 +74,16 @@ function ItemState({ status }: { status: PlanItem['status'] }) {
   }
 }
 
-/** What people make of it. The hub keeps their word, and tells the agent. */
-function Verdict({ message, plan }: { message: ChatMessage; plan: Plan }) {
+/** Approves, rejects or edits a proposed plan. The hub stores the decision and sends it to the agent. */
+function PlanDecision({ message, plan }: { message: ChatMessage; plan: Plan }) {
   const [isEditing, setEditing] = useState(false);
   const { attempt, problem, isBusy } = useSubmit();
-  const judge = (verdict: 'approve' | 'reject' | 'edit', more: { text?: string } = {}) =>
-    attempt(() => apiRequest('POST', `/api/plan/${verdict}`, { agent_id: message.from, session_id: message.roomId, ...more }));
+  const decide = (decision: 'approve' | 'reject' | 'edit', more: { text?: string } = {}) =>
+    attempt(() => apiRequest('POST', `/api/plan/${decision}`, { agent_id: message.from, session_id: message.roomId, ...more }));
   const edit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const words = String(new FormData(event.currentTarget).get('words'));
-    await judge('edit', { text: words });
+    const edited = String(new FormData(event.currentTarget).get('text'));
+    await decide('edit', { text: edited });
     setEditing(false);
   };
   return (
@@ -93,30 +93,30 @@ function Verdict({ message, plan }: { message: ChatMessage; plan: Plan }) {
           <TextArea
             label={text.runs.editPlan}
             hint={text.runs.editPlanHint}
-            name="words"
-            defaultValue={plan.planText ?? inWords(plan)}
+            name="text"
+            defaultValue={plan.planText ?? planAsText(plan)}
             className="text-sm"
             autoFocus
             required
           />
           <div className="flex gap-2">
-            <Button size="small" look="primary" type="submit" disabled={isBusy}>
+            <Button size="small" variant="primary" type="submit" disabled={isBusy}>
               {text.save}
             </Button>
-            <Button size="small" look="plain" onClick={() => setEditing(false)}>
+            <Button size="small" variant="plain" onClick={() => setEditing(false)}>
               {text.cancel}
             </Button>
           </div>
         </form>
       ) : (
         <div className="flex gap-2">
-          <Button size="small" look="primary" disabled={isBusy} onClick={() => void judge('approve')}>
+          <Button size="small" variant="primary" disabled={isBusy} onClick={() => void decide('approve')}>
             {text.runs.approve}
           </Button>
           <Button size="small" disabled={isBusy} onClick={() => setEditing(true)}>
             {text.runs.edit}
           </Button>
-          <Button size="small" look="danger" disabled={isBusy} onClick={() => void judge('reject')}>
+          <Button size="small" variant="danger" disabled={isBusy} onClick={() => void decide('reject')}>
             {text.runs.reject}
           </Button>
         </div>
@@ -126,8 +126,8 @@ function Verdict({ message, plan }: { message: ChatMessage; plan: Plan }) {
   );
 }
 
-/** The steps as somebody would write them down. */
-function inWords({ items }: Plan): string {
+/** Steps of a plan as a numbered list. */
+function planAsText({ items }: Plan): string {
   return items
     .map(({ title, description }, index) => `${index + 1}. ${title}${description === undefined ? '' : `: ${description}`}`)
     .join('\n');

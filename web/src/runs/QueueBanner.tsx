@@ -4,12 +4,12 @@ import type { QueuedItem } from '../chat/state';
 import { text } from '../text';
 import { IconButton } from '../ui/button';
 
-/** What was said stays; only its turn is given up. */
-function takeBack(roomId: string, { agentId, id }: QueuedItem): void {
+/** Cancels a queued run. Its message stays in the room. */
+function cancelQueued(roomId: string, { agentId, id }: QueuedItem): void {
   void apiRequest('DELETE', `/api/queue?${new URLSearchParams({ session_id: roomId, agent_id: agentId, id })}`);
 }
 
-/** What was said to an agent that is busy, and waits. */
+/** Messages that are queued for busy agents. */
 export function QueueBanner({ roomId, queue }: { roomId: string; queue: QueuedItem[] }) {
   if (queue.length === 0) return null;
   return (
@@ -23,7 +23,7 @@ export function QueueBanner({ roomId, queue }: { roomId: string; queue: QueuedIt
         {queue.map((item) => (
           <li key={item.id} className="flex items-center gap-2">
             <span className="min-w-0 flex-1 truncate">{item.preview}</span>
-            <IconButton label={text.runs.unqueue} className="size-6" onClick={() => takeBack(roomId, item)}>
+            <IconButton label={text.runs.unqueue} className="size-6" onClick={() => cancelQueued(roomId, item)}>
               <X size={13} />
             </IconButton>
           </li>

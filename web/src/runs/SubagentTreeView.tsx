@@ -2,7 +2,7 @@ import { Check, CornerDownRight, LoaderCircle, X } from 'lucide-react';
 import type { SubagentTreeEntry } from '../chat/state';
 import { text } from '../text';
 
-/** Helpers of an agent, each below the one that sent it. */
+/** Tree of the subagents of a run. */
 export function SubagentTreeView({ entries }: { entries: SubagentTreeEntry[] }) {
   const known = new Set(entries.map((entry) => entry.id));
   const roots = entries.filter((entry) => entry.parentId === undefined || !known.has(entry.parentId));
@@ -10,14 +10,14 @@ export function SubagentTreeView({ entries }: { entries: SubagentTreeEntry[] }) 
     <section aria-label={text.runs.subagents} className="rounded-xl border bg-raised px-3 py-2 text-sm">
       <ul className="space-y-1">
         {roots.map((entry) => (
-          <Helper key={entry.id} entry={entry} entries={entries} />
+          <Subagent key={entry.id} entry={entry} entries={entries} />
         ))}
       </ul>
     </section>
   );
 }
 
-function Helper({ entry, entries }: { entry: SubagentTreeEntry; entries: SubagentTreeEntry[] }) {
+function Subagent({ entry, entries }: { entry: SubagentTreeEntry; entries: SubagentTreeEntry[] }) {
   const children = entries.filter((other) => other.parentId === entry.id && other.id !== entry.id);
   return (
     <li>
@@ -29,7 +29,7 @@ function Helper({ entry, entries }: { entry: SubagentTreeEntry; entries: Subagen
       {children.length > 0 && (
         <ul className="mt-1 ml-2 space-y-1 border-l-2 pl-3">
           {children.map((child) => (
-            <Helper key={child.id} entry={child} entries={entries} />
+            <Subagent key={child.id} entry={child} entries={entries} />
           ))}
         </ul>
       )}

@@ -8,7 +8,7 @@ import { terminalLines } from './ansi';
 
 const COLOURS = ['', 'text-danger', 'text-accent', 'text-warn', 'text-accent', 'text-warn', 'text-accent', 'text-soft'];
 
-/** What the programs of agents print, folded away until somebody looks. */
+/** Terminal output of agents, collapsed by default. */
 export function Terminals({ terminals }: { terminals: RoomChat['terminals'] }) {
   return Object.entries(terminals).map(([agentId, { agentName, output }]) => (
     <details key={agentId} className="group/terminal mb-2 overflow-hidden rounded-xl border bg-raised text-sm">

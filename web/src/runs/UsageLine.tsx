@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../chat/state';
 import { compact, text } from '../text';
 
-/** What a reply took: of the model's context, and of somebody's money. */
+/** Context usage, tokens and cost of a reply. */
 export function UsageLine({ message }: { message: ChatMessage }) {
   const { usage, contextTokens } = message;
   const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);

@@ -5,7 +5,7 @@ import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { Dialog } from '../ui/dialog';
 
-/** Whom a message called, and what came of it: the hub keeps a record of each. */
+/** Runs that a message triggered, each with its status and reason. */
 export function WhyDialog({ messageId, onClose }: { messageId: string; onClose: () => void }) {
   const { data: deliveries } = useQuery({
     queryKey: ['deliveries', messageId],
@@ -13,7 +13,7 @@ export function WhyDialog({ messageId, onClose }: { messageId: string; onClose: 
     staleTime: 0,
   });
   return (
-    <Dialog open onClose={onClose} title={text.timeline.why} lead={text.why.heading}>
+    <Dialog open onClose={onClose} title={text.timeline.why} lead={text.why.lead}>
       {deliveries?.length === 0 && <p className="text-sm text-soft">{text.why.none}</p>}
       <ul className="space-y-3">
         {deliveries?.map((delivery) => (

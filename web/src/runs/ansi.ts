@@ -1,8 +1,11 @@
-/** The output of a terminal as lines of coloured text. The hub lets nothing through but colours, moves and erasing. */
+/**
+ * Parses terminal output into lines of coloured text. The hub strips all escapes but colours, cursor and
+ * erase.
+ */
 
 export interface Span {
   text: string;
-  /** 0 to 7, as terminals count them; absent for the usual one. */
+  /** ANSI colour from 0 to 7. Absent for the default colour. */
   colour?: number;
   isBold?: boolean;
 }

@@ -12,42 +12,42 @@ import { classes } from '../ui/classes';
 import { INPUT, SearchField } from '../ui/field';
 import { Link } from '../ui/link';
 import { EmptyState, Page } from '../ui/page';
-import { brief, whole } from '../ui/time';
+import { shortTime, fullTime } from '../ui/time';
 import { Snippet } from './Snippet';
 import { toQueryString, senderType, parseFilter, type SearchFilter } from './filter';
 
-const LEAST = 2;
-/** So long after the last letter the hub is asked. */
-const PAUSE_MS = 250;
+const MIN_QUERY_CHARS = 2;
+/** Delay between the last key press and the search request. */
+const DEBOUNCE_MS = 250;
 
-/** Everything that was said in one's rooms. */
+/** Full-text search in the messages of all the user's rooms. */
 export default function SearchPage({ query, isWide }: { query: string; isWide: boolean }) {
-  const wanted = parseFilter(query);
-  const change = (changes: Partial<SearchFilter>) => navigate(searchPath(toQueryString({ ...wanted, ...changes })), 'replace');
+  const filter = parseFilter(query);
+  const change = (changes: Partial<SearchFilter>) => navigate(searchPath(toQueryString({ ...filter, ...changes })), 'replace');
   return (
     <Page title={text.search.heading} isWide={isWide}>
       <search className="block space-y-3">
-        <Words words={wanted.q} onChange={(q) => change({ q })} />
-        <Filters wanted={wanted} onChange={change} />
+        <QueryField query={filter.q} onChange={(q) => change({ q })} />
+        <Filters filter={filter} onChange={change} />
       </search>
-      <Results wanted={wanted} />
+      <Results filter={filter} />
     </Page>
   );
 }
 
-function Words({ words, onChange }: { words: string; onChange: (words: string) => void }) {
-  const [written, setWritten] = useState(words);
-  // Somebody may come from elsewhere with other words.
-  const [told, setTold] = useState(words);
-  if (told !== words) {
-    setTold(words);
-    setWritten(words);
+function QueryField({ query, onChange }: { query: string; onChange: (query: string) => void }) {
+  const [typed, setTyped] = useState(query);
+  // The query in the address may change without typing, for example from the command palette.
+  const [lastQuery, setLastQuery] = useState(query);
+  if (lastQuery !== query) {
+    setLastQuery(query);
+    setTyped(query);
   }
   useEffect(() => {
-    if (written === words) return;
-    const timer = setTimeout(() => onChange(written), PAUSE_MS);
+    if (typed === query) return;
+    const timer = setTimeout(() => onChange(typed), DEBOUNCE_MS);
     return () => clearTimeout(timer);
-  }, [written, words, onChange]);
+  }, [typed, query, onChange]);
   return (
     <div>
       <div className="relative">
@@ -56,8 +56,8 @@ function Words({ words, onChange }: { words: string; onChange: (words: string) =
           label={text.search.label}
           placeholder={text.search.placeholder}
           className="h-11 pl-10"
-          value={written}
-          onChange={setWritten}
+          value={typed}
+          onChange={setTyped}
           autoFocus
         />
       </div>
@@ -68,17 +68,17 @@ function Words({ words, onChange }: { words: string; onChange: (words: string) =
 
 const SELECT = classes(INPUT, 'h-9 min-w-28 flex-1 truncate py-1 text-sm sm:max-w-44');
 
-function Filters({ wanted, onChange }: { wanted: SearchFilter; onChange: (changes: Partial<SearchFilter>) => void }) {
+function Filters({ filter, onChange }: { filter: SearchFilter; onChange: (changes: Partial<SearchFilter>) => void }) {
   const rooms = useChat((state) => state.rooms);
   return (
     <div className="flex flex-wrap gap-2">
       <select
         aria-label={text.search.room}
         className={SELECT}
-        value={wanted.roomId ?? ''}
+        value={filter.roomId ?? ''}
         onChange={({ target }) => onChange({ roomId: target.value })}
       >
-        <option value="">{text.search.everyRoom}</option>
+        <option value="">{text.search.allRooms}</option>
         {Object.values(rooms).map((room) => (
           <option key={room.id} value={room.id}>
             {room.name}
@@ -88,10 +88,10 @@ function Filters({ wanted, onChange }: { wanted: SearchFilter; onChange: (change
       <select
         aria-label={text.search.sender}
         className={SELECT}
-        value={wanted.senderType ?? ''}
+        value={filter.senderType ?? ''}
         onChange={({ target }) => onChange({ senderType: senderType(target.value) })}
       >
-        <option value="">{text.search.everybody}</option>
+        <option value="">{text.search.everyone}</option>
         <option value="user">{text.search.people}</option>
         <option value="agent">{text.search.agents}</option>
       </select>
@@ -100,7 +100,7 @@ function Filters({ wanted, onChange }: { wanted: SearchFilter; onChange: (change
         <input
           type="date"
           className={SELECT}
-          value={wanted.dateFrom ?? ''}
+          value={filter.dateFrom ?? ''}
           onChange={({ target }) => onChange({ dateFrom: target.value })}
         />
       </label>
@@ -108,37 +108,37 @@ function Filters({ wanted, onChange }: { wanted: SearchFilter; onChange: (change
   );
 }
 
-function Results({ wanted }: { wanted: SearchFilter }) {
-  const isAsked = wanted.q.trim().length >= LEAST;
+function Results({ filter }: { filter: SearchFilter }) {
+  const isSearching = filter.q.trim().length >= MIN_QUERY_CHARS;
   const { data, error, isFetching, fetchNextPage, hasNextPage } = useInfiniteQuery({
-    queryKey: ['search-page', toQueryString(wanted)],
+    queryKey: ['search-page', toQueryString(filter)],
     queryFn: ({ pageParam }) => {
       const cursor = pageParam === undefined ? '' : `&cursor=${encodeURIComponent(pageParam)}`;
-      return apiRequest<Found>('GET', `/api/messages/search?${toQueryString(wanted)}&limit=30${cursor}`);
+      return apiRequest<Found>('GET', `/api/messages/search?${toQueryString(filter)}&limit=30${cursor}`);
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextCursor,
-    enabled: isAsked,
+    enabled: isSearching,
     retry: false,
   });
-  const hits = isAsked ? (data?.pages.flatMap((page) => page.data) ?? []) : [];
-  const isOver = isAsked && !isFetching && !hasNextPage;
+  const hits = isSearching ? (data?.pages.flatMap((page) => page.data) ?? []) : [];
+  const isComplete = isSearching && !isFetching && !hasNextPage;
   return (
     <div className="mt-6" aria-busy={isFetching}>
-      {error !== null && isAsked && (
+      {error !== null && isSearching && (
         <p role="alert" className="text-sm text-danger">
           {error.message}
         </p>
       )}
-      {isOver && error === null && hits.length === 0 && (
-        <EmptyState title={text.search.nothing} lead={text.search.nothingLead} />
+      {isComplete && error === null && hits.length === 0 && (
+        <EmptyState title={text.search.noResults} lead={text.search.noResultsLead} />
       )}
       <ul aria-label={text.search.results} className="space-y-1">
         {hits.map((hit) => (
           <Result key={hit.id} hit={hit} />
         ))}
       </ul>
-      {hasNextPage && isAsked && (
+      {hasNextPage && isSearching && (
         <div className="mt-4 flex justify-center">
           <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
             {text.search.more}
@@ -160,8 +160,8 @@ function Result({ hit }: { hit: Hit }) {
           <span className="flex items-baseline gap-2">
             <span className="truncate text-sm font-semibold">{hit.senderName}</span>
             <span className="truncate text-xs text-faint">{room}</span>
-            <time dateTime={hit.createdAt} title={whole(at)} className="ml-auto shrink-0 text-xs text-faint">
-              {brief(at, Date.now())}
+            <time dateTime={hit.createdAt} title={fullTime(at)} className="ml-auto shrink-0 text-xs text-faint">
+              {shortTime(at, Date.now())}
             </time>
           </span>
           <span className="line-clamp-3 text-sm break-words text-soft">

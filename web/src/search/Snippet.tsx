@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Hit } from '../generated/api';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
-/** What was found, with what was looked for marked in it. */
+/** Excerpt of a search hit with highlighted matches. */
 export function Snippet({ hit }: { hit: Pick<Hit, 'snippet' | 'highlights'> }) {
   const parts: ReactNode[] = [];
   let from = 0;

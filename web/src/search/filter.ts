@@ -1,4 +1,4 @@
-/** What can be asked of everything that was said, as it stands in the address of the page. */
+/** Search filter, and its form in the query string of the search page. */
 import type { SenderType } from '../generated/api';
 
 export interface SearchFilter {
@@ -11,21 +11,21 @@ export interface SearchFilter {
 const SENDERS: SenderType[] = ['user', 'agent', 'system'];
 
 export function parseFilter(query: string): SearchFilter {
-  const given = new URLSearchParams(query);
-  const word = (name: string) => given.get(name) || undefined;
+  const params = new URLSearchParams(query);
+  const optional = (name: string) => params.get(name) || undefined;
   return {
-    q: given.get('q') ?? '',
-    roomId: word('roomId'),
-    senderType: senderType(given.get('senderType')),
-    dateFrom: word('dateFrom'),
+    q: params.get('q') ?? '',
+    roomId: optional('roomId'),
+    senderType: senderType(params.get('senderType')),
+    dateFrom: optional('dateFrom'),
   };
 }
 
-export function senderType(word: string | null): SenderType | undefined {
-  return SENDERS.find((sender) => sender === word);
+export function senderType(value: string | null): SenderType | undefined {
+  return SENDERS.find((sender) => sender === value);
 }
 
-export function toQueryString(wanted: SearchFilter): string {
-  const set = Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '');
+export function toQueryString(filter: SearchFilter): string {
+  const set = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '');
   return new URLSearchParams(set).toString();
 }

@@ -1,4 +1,4 @@
-/** Who is signed in, in this tab, and the house that is theirs. */
+/** Session of this tab: the signed-in user and their chat client. */
 import { create } from 'zustand';
 import { apiRequest, apiResult, postAnonymous, refresh, RequestProblem, setToken, whenSignedOut } from '../api/http';
 import type { LoginAnswer, SignedIn, User } from '../generated/api';
@@ -9,15 +9,15 @@ export type Session =
   | { state: 'unknown' }
   | { state: 'unreachable' }
   | { state: 'out' }
-  | { state: 'in'; user: User; house: ChatClient };
+  | { state: 'in'; user: User; client: ChatClient };
 
 export const useSession = create<Session>(() => ({ state: 'unknown' }));
 
-/** The house of whoever is signed in; parts that only they see may ask for it. */
+/** Chat client of the signed-in user. Throws in components that are rendered without a session. */
 export function useClient(): ChatClient {
   const session = useSession();
-  if (session.state !== 'in') throw new Error('only shown to who is signed in');
-  return session.house;
+  if (session.state !== 'in') throw new Error('useClient requires a signed-in user');
+  return session.client;
 }
 
 export function useIsAdmin(): boolean {
@@ -25,28 +25,28 @@ export function useIsAdmin(): boolean {
   return session.state === 'in' && session.user.role === 'admin';
 }
 
-/** Comes back with the cookie, if there is one. */
+/** Restores the session with the refresh cookie, if there is one. */
 export async function resume(): Promise<void> {
   try {
     const token = await refresh();
-    if (token === undefined) return leave();
+    if (token === undefined) return endSession();
     prepareRichText();
     startSession(await apiResult<User>('GET', '/api/users/me'));
   } catch (problem) {
-    if (problem instanceof RequestProblem && problem.status === 401) leave();
+    if (problem instanceof RequestProblem && problem.status === 401) endSession();
     else useSession.setState({ state: 'unreachable' }, true);
   }
 }
 
 export async function login(username: string, password: string): Promise<{ totpToken: string } | undefined> {
-  const answer = await postAnonymous<LoginAnswer>('/api/auth/login', { username, password });
-  if ('totpToken' in answer) return { totpToken: answer.totpToken };
-  take(answer);
+  const response = await postAnonymous<LoginAnswer>('/api/auth/login', { username, password });
+  if ('totpToken' in response) return { totpToken: response.totpToken };
+  acceptSignIn(response);
   return undefined;
 }
 
 export async function verifyCode(totpToken: string, code: string): Promise<void> {
-  take(await postAnonymous<SignedIn>('/api/auth/verify-totp', { totpToken, code }));
+  acceptSignIn(await postAnonymous<SignedIn>('/api/auth/verify-totp', { totpToken, code }));
 }
 
 export interface NewAccount {
@@ -57,16 +57,16 @@ export interface NewAccount {
 }
 
 export async function setUp(account: NewAccount): Promise<void> {
-  take(await postAnonymous<SignedIn>('/api/setup', account));
+  acceptSignIn(await postAnonymous<SignedIn>('/api/setup', account));
 }
 
 export async function register(account: NewAccount): Promise<void> {
-  take(await postAnonymous<SignedIn>('/api/auth/register', account));
+  acceptSignIn(await postAnonymous<SignedIn>('/api/auth/register', account));
 }
 
 export async function signOut(): Promise<void> {
   await apiRequest('POST', '/api/auth/logout').catch(() => undefined);
-  leave();
+  endSession();
 }
 
 export function userChanged(user: User): void {
@@ -74,22 +74,22 @@ export function userChanged(user: User): void {
   if (session.state === 'in') useSession.setState({ ...session, user }, true);
 }
 
-function take(signedIn: SignedIn): void {
+function acceptSignIn(signedIn: SignedIn): void {
   setToken(signedIn.accessToken);
   startSession(signedIn.user);
 }
 
 function startSession(user: User): void {
-  const house = new ChatClient(user, leave);
-  useSession.setState({ state: 'in', user, house }, true);
-  house.start();
+  const client = new ChatClient(user, endSession);
+  useSession.setState({ state: 'in', user, client }, true);
+  client.start();
 }
 
-function leave(): void {
+function endSession(): void {
   const session = useSession.getState();
   setToken(undefined);
   useSession.setState({ state: 'out' }, true);
-  if (session.state === 'in') session.house.stop();
+  if (session.state === 'in') session.client.stop();
 }
 
-whenSignedOut(leave);
+whenSignedOut(endSession);

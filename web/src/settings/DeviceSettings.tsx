@@ -4,7 +4,7 @@ import { apiRequest, apiResult } from '../api/http';
 import type { Session } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
-import { brief } from '../ui/time';
+import { shortTime } from '../ui/time';
 import { Block } from './Block';
 
 export function DeviceSettings() {
@@ -29,12 +29,12 @@ export function DeviceSettings() {
                 {session.current && <span className="font-normal text-accent">({text.settings.thisDevice})</span>}
               </p>
               <p className="text-xs text-faint">
-                {session.address} · {text.settings.lastUsed(brief(Date.parse(session.lastUsedAt), Date.now()))}
+                {session.address} · {text.settings.lastUsed(shortTime(Date.parse(session.lastUsedAt), Date.now()))}
               </p>
             </div>
             {!session.current && (
-              <Button size="small" look="danger" onClick={() => void end(session.id)}>
-                {text.settings.end}
+              <Button size="small" variant="danger" onClick={() => void end(session.id)}>
+                {text.settings.endSession}
               </Button>
             )}
           </li>
@@ -47,7 +47,7 @@ export function DeviceSettings() {
 const BROWSERS = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'];
 const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
 
-/** What a browser says of itself, in the words of people. */
+/** Browser and system from a user agent string. */
 export function deviceName(device: string): string {
   const browser = BROWSERS.find((name) => device.includes(name));
   const system = SYSTEMS.find((name) => device.includes(name));

@@ -2,33 +2,33 @@ import { useQuery } from '@tanstack/react-query';
 import { file } from '../api/http';
 import { bytes, compact, text } from '../text';
 import { classes } from '../ui/classes';
-import { whole } from '../ui/time';
+import { fullTime } from '../ui/time';
 import { Block } from './Block';
 import { quantile, samplesIn, valueOf, type Sample } from './metrics';
 
-const OFTEN_MS = 5000;
-/** More letters than this are a sentence, and no figure. */
-const LONG = 16;
-const WORDS = text.settings.figures;
+const REFRESH_INTERVAL_MS = 5000;
+/** Values longer than this are shown in a smaller font. */
+const LONG_VALUE_CHARS = 16;
+const TEXT = text.settings.metrics;
 
-/** For admins: how the hub is doing, in a few numbers. */
+/** For admins: the most important metrics of the hub. */
 export function HubMetrics() {
   const { data: samples } = useQuery({
-    queryKey: ['figures'],
+    queryKey: ['metrics'],
     queryFn: async () => samplesIn(await (await file('/metrics')).text()),
-    refetchInterval: OFTEN_MS,
+    refetchInterval: REFRESH_INTERVAL_MS,
   });
   if (samples === undefined) return null;
   return (
-    <Block title={WORDS.heading} lead={WORDS.lead}>
-      <dl className="grid grid-cols-2 gap-3 sm:grid-cols-3" aria-label={WORDS.heading}>
-        {figures(samples, Date.now()).map(([name, value]) => (
+    <Block title={TEXT.heading} lead={TEXT.lead}>
+      <dl className="grid grid-cols-2 gap-3 sm:grid-cols-3" aria-label={TEXT.heading}>
+        {metricRows(samples, Date.now()).map(([name, value]) => (
           <div key={name} className="rounded-xl border bg-raised px-3.5 py-2.5">
             <dt className="text-xs text-faint">{name}</dt>
             <dd
               className={classes(
                 'font-semibold tracking-tight tabular-nums',
-                value.length > LONG ? 'text-sm leading-snug' : 'truncate text-lg',
+                value.length > LONG_VALUE_CHARS ? 'text-sm leading-snug' : 'truncate text-lg',
               )}
             >
               {value}
@@ -40,27 +40,27 @@ export function HubMetrics() {
   );
 }
 
-function figures(samples: Sample[], now: number): [string, string][] {
-  const sockets = (door: string) =>
-    samples.find((sample) => sample.name === 'parlor_sockets' && sample.labels['door'] === door)?.value ?? 0;
+function metricRows(samples: Sample[], now: number): [string, string][] {
+  const sockets = (endpoint: string) =>
+    samples.find((sample) => sample.name === 'parlor_sockets' && sample.labels['endpoint'] === endpoint)?.value ?? 0;
   const number = (name: string) => valueOf(samples, name) ?? 0;
   const failed = samples.find(({ name, labels }) => name === 'parlor_commands_total' && labels['outcome'] === 'failed');
   const backup = valueOf(samples, 'parlor_last_backup_timestamp_seconds');
   const expiry = valueOf(samples, 'parlor_tls_expiry_timestamp_seconds');
-  const middle = quantile(samples, 'parlor_answer_seconds', 0.5);
-  const most = quantile(samples, 'parlor_answer_seconds', 0.99);
+  const median = quantile(samples, 'parlor_answer_seconds', 0.5);
+  const p99 = quantile(samples, 'parlor_answer_seconds', 0.99);
   return [
-    [WORDS.state, number('parlor_healthy') === 1 ? text.settings.stateGood : WORDS.ill],
-    [WORDS.pages, compact(sockets('/ws/client'))],
-    [WORDS.machines, compact(sockets('/ws/gateway'))],
-    [WORDS.up, span(now / 1000 - number('process_start_time_seconds'))],
-    [WORDS.events, compact(number('parlor_head_seq'))],
-    [WORDS.disk, bytes(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
-    [WORDS.memory, bytes(number('process_resident_memory_bytes'))],
-    [WORDS.quick, middle === undefined || most === undefined ? '–' : WORDS.quickly(milliseconds(middle), milliseconds(most))],
-    [WORDS.failed, compact(failed?.value ?? 0)],
-    [WORDS.backup, backup === undefined ? WORDS.never : whole(backup * 1000)],
-    ...(expiry === undefined ? [] : [[WORDS.certificate, whole(expiry * 1000)] as [string, string]]),
+    [TEXT.state, number('parlor_healthy') === 1 ? text.settings.healthy : TEXT.unhealthy],
+    [TEXT.clients, compact(sockets('/ws/client'))],
+    [TEXT.gateways, compact(sockets('/ws/gateway'))],
+    [TEXT.uptime, uptime(now / 1000 - number('process_start_time_seconds'))],
+    [TEXT.events, compact(number('parlor_head_seq'))],
+    [TEXT.disk, bytes(number('parlor_database_bytes') + number('parlor_journal_bytes'))],
+    [TEXT.memory, bytes(number('process_resident_memory_bytes'))],
+    [TEXT.responseTime, median === undefined || p99 === undefined ? '–' : TEXT.percentiles(milliseconds(median), milliseconds(p99))],
+    [TEXT.failed, compact(failed?.value ?? 0)],
+    [TEXT.backup, backup === undefined ? TEXT.never : fullTime(backup * 1000)],
+    ...(expiry === undefined ? [] : [[TEXT.certificate, fullTime(expiry * 1000)] as [string, string]]),
   ];
 }
 
@@ -68,7 +68,7 @@ function milliseconds(seconds: number): string {
   return (seconds * 1000).toLocaleString('en', { maximumFractionDigits: 1 });
 }
 
-function span(seconds: number): string {
+function uptime(seconds: number): string {
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
-  return days > 0 ? WORDS.days(days, hours) : WORDS.hours(hours, minutes);
+  return days > 0 ? TEXT.days(days, hours) : TEXT.hours(hours, minutes);
 }

@@ -9,21 +9,21 @@ import { Block, Problem } from './Block';
 import { HubMetrics } from './HubMetrics';
 import { useSubmit } from './useSubmit';
 
-/** For admins: what can be changed while the hub runs. */
+/** For admins: metrics, health, and settings that take effect without a restart. */
 export function HubSettings() {
   const { data: settings } = useQuery({ queryKey: ['hub-settings'], queryFn: () => apiRequest<Settings>('GET', '/api/settings') });
   const { data: health } = useQuery({ queryKey: ['health'], queryFn: () => apiRequest<Health>('GET', '/api/health') });
   return (
     <>
       <HubMetrics />
-      {settings !== undefined && <Changing settings={settings} />}
+      {settings !== undefined && <SettingsForm settings={settings} />}
       {health !== undefined && (
         <Block title={text.settings.health}>
           <dl className="grid grid-cols-[8rem_1fr] gap-y-1.5 text-sm">
             <dt className="text-faint">{text.settings.version}</dt>
             <dd>{health.version}</dd>
             <dt className="text-faint">{text.settings.state}</dt>
-            <dd>{health.ok ? text.settings.stateGood : health.status}</dd>
+            <dd>{health.ok ? text.settings.healthy : health.status}</dd>
           </dl>
         </Block>
       )}
@@ -31,7 +31,7 @@ export function HubSettings() {
   );
 }
 
-function Changing({ settings }: { settings: Settings }) {
+function SettingsForm({ settings }: { settings: Settings }) {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
   const save = (event: FormEvent<HTMLFormElement>) => {
@@ -79,7 +79,7 @@ function Changing({ settings }: { settings: Settings }) {
           />
         </div>
         <Problem>{problem}</Problem>
-        <Button look="primary" type="submit" disabled={isBusy}>
+        <Button variant="primary" type="submit" disabled={isBusy}>
           {text.save}
         </Button>
       </form>

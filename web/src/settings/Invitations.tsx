@@ -5,11 +5,11 @@ import type { CreatedInvitation, Invitation } from '../generated/api';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { ShownOnce } from '../ui/shown-once';
-import { brief } from '../ui/time';
+import { shortTime } from '../ui/time';
 import { Block, Problem } from './Block';
 import { useSubmit } from './useSubmit';
 
-/** Links by which others come in, and those that nobody took yet. */
+/** Creates invite links and lists the pending invitations. */
 export function Invitations() {
   const queries = useQueryClient();
   const [url, setUrl] = useState<string>();
@@ -19,7 +19,7 @@ export function Invitations() {
     queryFn: () => apiResult<Invitation[]>('GET', '/api/invites'),
   });
   const refresh = () => queries.invalidateQueries({ queryKey: ['invitations'] });
-  const make = () =>
+  const create = () =>
     attempt(async () => {
       setUrl((await apiResult<CreatedInvitation>('POST', '/api/invites', {})).url);
       await refresh();
@@ -33,8 +33,8 @@ export function Invitations() {
   return (
     <Block title={text.settings.invite} lead={text.settings.inviteLead}>
       {url !== undefined && <ShownOnce words={url} />}
-      <Button look={url === undefined ? 'primary' : 'quiet'} disabled={isBusy} onClick={() => void make()}>
-        {url === undefined ? text.settings.inviteGo : text.settings.inviteMore}
+      <Button variant={url === undefined ? 'primary' : 'quiet'} disabled={isBusy} onClick={() => void create()}>
+        {url === undefined ? text.settings.inviteSubmit : text.settings.inviteMore}
       </Button>
       <Problem>{problem}</Problem>
       {open.length > 0 && (
@@ -44,10 +44,10 @@ export function Invitations() {
               <span className="min-w-0 flex-1">
                 {invitation.note ?? text.settings.inviteFor(invitation.role)}{' '}
                 <span className="text-xs text-faint">
-                  {text.settings.inviteUntil(brief(Date.parse(invitation.expiresAt), Date.now()))}
+                  {text.settings.inviteUntil(shortTime(Date.parse(invitation.expiresAt), Date.now()))}
                 </span>
               </span>
-              <Button size="small" look="danger" disabled={isBusy} onClick={() => void revoke(invitation.id)}>
+              <Button size="small" variant="danger" disabled={isBusy} onClick={() => void revoke(invitation.id)}>
                 {text.settings.revoke}
               </Button>
             </li>

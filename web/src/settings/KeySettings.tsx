@@ -7,14 +7,14 @@ import { text } from '../text';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { ShownOnce } from '../ui/shown-once';
-import { brief } from '../ui/time';
+import { shortTime } from '../ui/time';
 import { Block, Problem } from './Block';
 import { useSubmit } from './useSubmit';
 
 const SCOPES: Scope[] = ['read', 'write', 'agents', 'hosting'];
-const SCOPES_OF_ADMINS: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'];
+const ADMIN_SCOPES: Scope[] = ['sources', 'dead-letters', 'metrics', 'admin'];
 
-/** Keys with which one's programs speak to the hub. */
+/** The user's API keys. */
 export function KeySettings() {
   const queries = useQueryClient();
   const { attempt, problem, isBusy } = useSubmit();
@@ -35,10 +35,10 @@ export function KeySettings() {
                 <span className="min-w-0 flex-1">
                   <span className="font-medium">{key.name}</span>{' '}
                   <span className="text-xs text-faint">
-                    {key.scopes.join(', ')} · {brief(Date.parse(key.createdAt), Date.now())}
+                    {key.scopes.join(', ')} · {shortTime(Date.parse(key.createdAt), Date.now())}
                   </span>
                 </span>
-                <Button size="small" look="danger" disabled={isBusy} onClick={() => void revoke(key.id)}>
+                <Button size="small" variant="danger" disabled={isBusy} onClick={() => void revoke(key.id)}>
                   {text.settings.revoke}
                 </Button>
               </li>
@@ -55,27 +55,27 @@ function NewKey() {
   const queries = useQueryClient();
   const session = useSession();
   const isAdmin = session.state === 'in' && session.user.role === 'admin';
-  const [made, setMade] = useState<string>();
+  const [createdKey, setCreatedKey] = useState<string>();
   const { attempt, problem, isBusy } = useSubmit();
-  const make = (event: FormEvent<HTMLFormElement>) => {
+  const create = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const given = new FormData(form);
-    const body = { name: given.get('name'), scopes: given.getAll('scope') };
+    const fields = new FormData(form);
+    const body = { name: fields.get('name'), scopes: fields.getAll('scope') };
     void attempt(async () => {
-      setMade((await apiResult<CreatedKey>('POST', '/api/keys', body)).key);
+      setCreatedKey((await apiResult<CreatedKey>('POST', '/api/keys', body)).key);
       form.reset();
       await queries.invalidateQueries({ queryKey: ['keys'] });
     });
   };
   return (
     <Block title={text.settings.newKey} lead={text.settings.newKeyLead}>
-      <form className="space-y-4" onSubmit={make}>
+      <form className="space-y-4" onSubmit={create}>
         <Field label={text.settings.keyName} name="name" maxLength={100} required />
         <fieldset>
           <legend className="mb-1.5 text-sm font-medium text-soft">{text.settings.scopes}</legend>
           <div className="grid gap-1.5 sm:grid-cols-2">
-            {[...SCOPES, ...(isAdmin ? SCOPES_OF_ADMINS : [])].map((scope) => (
+            {[...SCOPES, ...(isAdmin ? ADMIN_SCOPES : [])].map((scope) => (
               <label key={scope} className="flex items-baseline gap-2.5 text-sm">
                 <input type="checkbox" name="scope" value={scope} className="size-3.5 translate-y-0.5 accent-(--accent)" />
                 <span>
@@ -88,13 +88,13 @@ function NewKey() {
         </fieldset>
         <Problem>{problem}</Problem>
         <Button type="submit" disabled={isBusy}>
-          {text.settings.newKeyGo}
+          {text.settings.newKeySubmit}
         </Button>
       </form>
-      {made !== undefined && (
+      {createdKey !== undefined && (
         <>
-          <p className="text-sm text-soft">{text.settings.keyMade}</p>
-          <ShownOnce words={made} />
+          <p className="text-sm text-soft">{text.settings.keyCreated}</p>
+          <ShownOnce words={createdKey} />
         </>
       )}
     </Block>

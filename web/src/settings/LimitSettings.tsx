@@ -4,10 +4,10 @@ import type { Limit, LimitKind } from '../generated/api';
 import { bytes, text } from '../text';
 import { Block, Problem } from './Block';
 
-const WORDS = text.settings.limit;
+const TEXT = text.settings.limit;
 const KINDS: LimitKind[] = ['budget', 'rate', 'connection', 'size'];
 
-/** For admins: how much of everything the hub lets others have, and which setting says so. */
+/** For admins: limits of the hub with the keys of their settings. */
 export function LimitSettings() {
   const { data: limits, error, isPending } = useQuery({
     queryKey: ['limits'],
@@ -15,12 +15,12 @@ export function LimitSettings() {
   });
   return (
     <div className="space-y-10" aria-busy={isPending}>
-      <p className="text-sm text-soft">{WORDS.lead}</p>
+      <p className="text-sm text-soft">{TEXT.lead}</p>
       <Problem>{error?.message}</Problem>
       {limits !== undefined &&
         KINDS.map((kind) => (
-          <Block key={kind} title={WORDS.kinds[kind].title} lead={WORDS.kinds[kind].lead}>
-            <dl aria-label={WORDS.kinds[kind].title} className="divide-y rounded-xl border">
+          <Block key={kind} title={TEXT.kinds[kind].title} lead={TEXT.kinds[kind].lead}>
+            <dl aria-label={TEXT.kinds[kind].title} className="divide-y rounded-xl border">
               {limits
                 .filter((limit) => limit.kind === kind)
                 .map((limit) => (
@@ -40,13 +40,13 @@ function Row({ limit }: { limit: Limit }) {
         {limit.about}
         <code className="block font-mono text-xs break-all text-faint">{limit.key}</code>
       </dt>
-      <dd className="shrink-0 font-semibold tabular-nums">{inWords(limit)}</dd>
+      <dd className="shrink-0 font-semibold tabular-nums">{formatLimit(limit)}</dd>
     </div>
   );
 }
 
-function inWords({ value, unit }: Limit): string {
-  if (value === null) return WORDS.none;
+function formatLimit({ value, unit }: Limit): string {
+  if (value === null) return TEXT.none;
   if (unit === 'bytes') return bytes(value);
   const number = value.toLocaleString('en');
   return unit === 'seconds' ? `${number} s` : number;

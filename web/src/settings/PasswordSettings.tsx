@@ -19,7 +19,7 @@ export function PasswordSettings() {
     });
   };
   return (
-    <Block title={text.settings.password} lead={text.settings.passwordEnds}>
+    <Block title={text.settings.password} lead={text.settings.passwordLead}>
       <form className="space-y-4" onSubmit={change}>
         <Field
           label={text.settings.currentPassword}

@@ -12,7 +12,7 @@ import { passphrase } from './passphrase';
 import { PersonRow } from './PersonRow';
 import { useSubmit } from './useSubmit';
 
-/** For admins: who has an account, and how others get one. */
+/** For admins: accounts and invitations. */
 export function PeopleSettings() {
   const { data: users } = useQuery({ queryKey: ['users'], queryFn: () => apiRequest<Users>('GET', '/api/users') });
   return (
@@ -32,9 +32,9 @@ export function PeopleSettings() {
 
 function NewAccount() {
   const queries = useQueryClient();
-  const [made, setMade] = useState<{ name: string; password: string }>();
+  const [created, setCreated] = useState<{ name: string; password: string }>();
   const { attempt, problem, isBusy } = useSubmit();
-  const make = (event: FormEvent<HTMLFormElement>) => {
+  const create = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
     const username = new FormData(form).get('username');
@@ -42,25 +42,25 @@ function NewAccount() {
     void attempt(async () => {
       const user = await apiResult<User>('POST', '/api/users', { username, password });
       form.reset();
-      setMade({ name: user.username, password });
+      setCreated({ name: user.username, password });
       await queries.invalidateQueries({ queryKey: ['users'] });
     });
   };
   return (
     <Block title={text.settings.newAccount}>
-      <form className="flex items-end gap-3" onSubmit={make}>
+      <form className="flex items-end gap-3" onSubmit={create}>
         <div className="flex-1">
           <Field label={text.auth.username} name="username" autoCapitalize="none" autoComplete="off" required />
         </div>
         <Button type="submit" className="h-10" disabled={isBusy}>
-          {text.settings.newAccountGo}
+          {text.settings.newAccountSubmit}
         </Button>
       </form>
       <Problem>{problem}</Problem>
-      {made !== undefined && (
+      {created !== undefined && (
         <>
-          <p className="text-sm text-soft">{text.settings.accountMade(made.name)}</p>
-          <ShownOnce words={made.password} />
+          <p className="text-sm text-soft">{text.settings.accountCreated(created.name)}</p>
+          <ShownOnce words={created.password} />
         </>
       )}
     </Block>

@@ -14,7 +14,7 @@ import { Problem } from './Block';
 import { passphrase } from './passphrase';
 import { useSubmit } from './useSubmit';
 
-/** An account, as admins see it. */
+/** For admins: one account with its actions. */
 export function PersonRow({ user }: { user: ManagedUser }) {
   const queries = useQueryClient();
   const isMe = useChat((state) => state.me?.id) === user.id;
@@ -58,10 +58,10 @@ export function PersonRow({ user }: { user: ManagedUser }) {
             <MenuItem onSelect={() => void change({ role: user.role === 'admin' ? 'user' : 'admin' })}>
               {user.role === 'admin' ? text.settings.makeUser : text.settings.makeAdmin}
             </MenuItem>
-            <MenuItem onSelect={() => void change({ password: passphrase() })}>{text.settings.newPasswordFor}</MenuItem>
+            <MenuItem onSelect={() => void change({ password: passphrase() })}>{text.settings.resetPassword}</MenuItem>
             <MenuLine />
             <MenuItem danger onSelect={() => setRemoving(true)}>
-              {text.settings.removeAccount}
+              {text.settings.deleteAccount}
             </MenuItem>
           </Menu>
         )}
@@ -69,16 +69,16 @@ export function PersonRow({ user }: { user: ManagedUser }) {
       <Problem>{problem}</Problem>
       {password !== undefined && (
         <div className="mt-2 space-y-2">
-          <p className="text-sm text-soft">{text.settings.accountMade(user.username)}</p>
+          <p className="text-sm text-soft">{text.settings.accountCreated(user.username)}</p>
           <ShownOnce words={password} />
         </div>
       )}
       {isRemoving && (
         <ConfirmDialog
-          title={text.settings.removeAccount}
-          lead={text.settings.removeAccountSure(user.displayName)}
+          title={text.settings.deleteAccount}
+          lead={text.settings.deleteAccountConfirm(user.displayName)}
           isBusy={isBusy}
-          onGo={() => void remove()}
+          onConfirm={() => void remove()}
           onClose={() => setRemoving(false)}
         />
       )}

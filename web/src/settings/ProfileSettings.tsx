@@ -28,7 +28,7 @@ export function ProfileSettings() {
       <Problem>{problem}</Problem>
       <div className="flex justify-between">
         <Button
-          look="primary"
+          variant="primary"
           disabled={isBusy || name.trim() === '' || name.trim() === user.displayName}
           onClick={() => void save()}
         >

@@ -39,8 +39,8 @@ const SECTIONS: { id: string; label: string; admin?: boolean; content: ReactNode
 
 export default function Settings({ section, isWide }: { section: string; isWide: boolean }) {
   const isAdmin = useIsAdmin();
-  const sections = SECTIONS.filter((one) => one.admin !== true || isAdmin);
-  const shown = sections.find((one) => one.id === section) ?? sections[0];
+  const sections = SECTIONS.filter((other) => other.admin !== true || isAdmin);
+  const shown = sections.find((other) => other.id === section) ?? sections[0];
   return (
     <Page title={text.settings.heading} isWide={isWide}>
       <nav aria-label={text.settings.heading} className="mb-8 flex gap-1 overflow-x-auto [scrollbar-width:none]">

@@ -1,4 +1,4 @@
-/** What `/metrics` says, as far as people want to know it at a glance. */
+/** Parser for the Prometheus text format of `/metrics`. */
 
 export interface Sample {
   name: string;
@@ -6,7 +6,7 @@ export interface Sample {
   value: number;
 }
 
-/** The lines that Prometheus reads. */
+/** Samples of a metrics page. Comments and other lines are skipped. */
 export function samplesIn(page: string): Sample[] {
   return page.split('\n').flatMap((line) => {
     const found = /^([a-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/i.exec(line);
@@ -21,7 +21,9 @@ export function valueOf(samples: Sample[], name: string): number | undefined {
   return samples.find((sample) => sample.name === name)?.value;
 }
 
-/** The bound under which so large a part of what was measured lies, in seconds; what lies above all bounds is infinite. */
+/**
+ * Upper bound in seconds of the histogram bucket that contains the quantile. Infinite above the last bound.
+ */
 export function quantile(samples: Sample[], name: string, part: number): number | undefined {
   const total = valueOf(samples, `${name}_count`);
   if (total === undefined || total === 0) return undefined;

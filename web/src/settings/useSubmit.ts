@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { RequestProblem } from '../api/http';
 import { text } from '../text';
 
-/** Does something once at a time, and keeps what the hub has against it. */
+/** Runs a request, with its busy state and the error message of the hub. */
 export function useSubmit() {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -12,7 +12,7 @@ export function useSubmit() {
     try {
       await work();
     } catch (failure) {
-      setProblem(inWords(failure));
+      setProblem(errorMessage(failure));
     } finally {
       setBusy(false);
     }
@@ -20,7 +20,7 @@ export function useSubmit() {
   return { attempt, problem, isBusy };
 }
 
-function inWords(failure: unknown): string {
+function errorMessage(failure: unknown): string {
   if (!(failure instanceof RequestProblem)) return text.failed;
   const fields = Object.values(failure.fields);
   return fields.length > 0 ? fields.join(' ') : failure.message;

@@ -10,7 +10,7 @@ import { Avatar } from '../ui/avatar';
 import { IconButton } from '../ui/button';
 import { classes } from '../ui/classes';
 import { Menu, MenuItem, MenuLine } from '../ui/menu';
-import { brief, whole } from '../ui/time';
+import { shortTime, fullTime } from '../ui/time';
 import { isOverdue, nextOf } from './columns';
 
 interface Props {
@@ -59,7 +59,7 @@ export function TaskCard({ room, task, onEdit }: Props) {
       >
         {nextOf(task.status).map((status) => (
           <MenuItem key={status} onSelect={() => move(status)}>
-            {text.tasks.to[status]}
+            {text.tasks.moveTo[status]}
           </MenuItem>
         ))}
         <MenuLine />
@@ -77,11 +77,11 @@ function Due({ task, date }: { task: Task; date: string }) {
   return (
     <time
       dateTime={date}
-      title={whole(at)}
+      title={fullTime(at)}
       className={classes('flex items-center gap-1', isOverdue(task, Date.now()) && 'font-medium text-danger')}
     >
       <CalendarClock size={13} aria-hidden />
-      {brief(at, Date.now())}
+      {shortTime(at, Date.now())}
     </time>
   );
 }

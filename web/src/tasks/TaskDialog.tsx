@@ -10,7 +10,7 @@ import { Choice, Field, TextArea } from '../ui/field';
 
 interface Props {
   room: RoomEntry;
-  /** Absent for a new one. */
+  /** Undefined for a new task. */
   task: Task | undefined;
   onClose: () => void;
 }
@@ -21,15 +21,15 @@ export function TaskDialog({ room, task, onClose }: Props) {
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const word = (name: string) => String(form.get(name) ?? '').trim();
+    const fieldValue = (name: string) => String(form.get(name) ?? '').trim();
     const assignee = room.members.find((member) => member.memberId === assigneeId);
-    // In a new one what is not there is left out; in an old one it is taken away.
-    const nothing = task === undefined ? undefined : null;
+    // Empty fields are omitted for a new task, and `null` to clear them in an existing one.
+    const empty = task === undefined ? undefined : null;
     const body = {
-      title: word('title'),
-      description: word('description') || nothing,
-      dueDate: word('due') === '' ? nothing : new Date(word('due')).toISOString(),
-      assigneeId: assignee?.memberId ?? nothing,
+      title: fieldValue('title'),
+      description: fieldValue('description') || empty,
+      dueDate: fieldValue('due') === '' ? empty : new Date(fieldValue('due')).toISOString(),
+      assigneeId: assignee?.memberId ?? empty,
       ...(assignee !== undefined && { assigneeType: assignee.memberType }),
     };
     void attempt(async () => {
@@ -48,7 +48,7 @@ export function TaskDialog({ room, task, onClose }: Props) {
           <Choice
             label={text.tasks.assignee}
             value={assigneeId}
-            options={[{ value: '', label: text.tasks.nobody }, ...members]}
+            options={[{ value: '', label: text.tasks.unassigned }, ...members]}
             onChange={setAssignee}
           />
           <Field label={text.tasks.due} name="due" type="datetime-local" defaultValue={localTime(task?.dueDate)} />
@@ -60,7 +60,7 @@ export function TaskDialog({ room, task, onClose }: Props) {
   );
 }
 
-/** As a field for dates wants it: by the clock on the wall, without a zone. */
+/** Local time without a zone, as `datetime-local` inputs require. */
 function localTime(iso: string | undefined): string {
   if (iso === undefined) return '';
   const at = new Date(iso);

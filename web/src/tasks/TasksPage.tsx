@@ -13,35 +13,35 @@ import { COLUMNS, tasksOf } from './columns';
 import { TaskCard } from './TaskCard';
 import { TaskDialog } from './TaskDialog';
 
-/** What is to be done in a room, and by whom. */
+/** Task board of a room. */
 export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: boolean }) {
   const room = useChat((state) => state.rooms[roomId]);
   const known = useChat((state) => state.chats[roomId]?.tasks);
   const isLive = useChat((state) => state.connection === 'live');
-  const house = useClient();
+  const client = useClient();
   const [problem, setProblem] = useState<string>();
   const [editing, setEditing] = useState<Task | 'new'>();
   const isMissing = known === undefined;
   useEffect(() => {
     if (!isMissing || !isLive) return;
-    house.loadTasks(roomId).catch((failure: unknown) => setProblem(failure instanceof Error ? failure.message : text.failed));
-  }, [house, roomId, isMissing, isLive]);
+    client.loadTasks(roomId).catch((failure: unknown) => setProblem(failure instanceof Error ? failure.message : text.failed));
+  }, [client, roomId, isMissing, isLive]);
   const tasks = useMemo(() => Object.values(known ?? {}), [known]);
   if (room === undefined) {
     return (
       <Page title={text.tasks.heading} isWide={isWide}>
-        <EmptyState title={text.rooms.gone} />
+        <EmptyState title={text.rooms.notFound} />
       </Page>
     );
   }
   const actions = (
-    <Button look="primary" onClick={() => setEditing('new')}>
+    <Button variant="primary" onClick={() => setEditing('new')}>
       <Plus size={16} />
       {text.tasks.add}
     </Button>
   );
   return (
-    <Page title={text.tasks.of(room.name)} back={roomPath(roomId)} isWide={isWide} actions={actions} isBroad>
+    <Page title={text.tasks.titleFor(room.name)} back={roomPath(roomId)} isWide={isWide} actions={actions} isBroad>
       {problem !== undefined && (
         <p role="alert" className="mb-4 text-sm text-danger">
           {problem}

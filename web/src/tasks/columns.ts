@@ -1,4 +1,4 @@
-/** Where a task stands on the board, and where it can go. */
+/** Columns of the task board, and the allowed changes of status. */
 import type { Task, TaskStatus } from '../generated/api';
 
 export const COLUMNS = [
@@ -10,16 +10,16 @@ export const COLUMNS = [
 
 export type ColumnId = (typeof COLUMNS)[number]['id'];
 
-/** What has to be done soonest first; what is over, newest first. */
+/** Tasks of a column: open ones by due date, finished ones newest first. */
 export function tasksOf(tasks: Task[], column: ColumnId): Task[] {
-  const { statuses } = COLUMNS.find((one) => one.id === column) ?? COLUMNS[0];
+  const { statuses } = COLUMNS.find((other) => other.id === column) ?? COLUMNS[0];
   const here = tasks.filter((task) => statuses.some((status) => status === task.status));
   if (column === 'done') return here.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt));
   const due = (task: Task) => task.dueDate ?? '9999';
   return here.toSorted((a, b) => due(a).localeCompare(due(b)) || a.createdAt.localeCompare(b.createdAt));
 }
 
-/** The hub wants what is over to be taken up again before it goes on. */
+/** Statuses that can follow. The hub requires that a finished task is reopened first. */
 export function nextOf(status: TaskStatus): TaskStatus[] {
   switch (status) {
     case 'pending':
@@ -34,6 +34,6 @@ export function nextOf(status: TaskStatus): TaskStatus[] {
 }
 
 export function isOverdue({ dueDate, status }: Task, now: number): boolean {
-  const isOver = status === 'completed' || status === 'cancelled';
-  return dueDate !== undefined && !isOver && Date.parse(dueDate) < now;
+  const isFinished = status === 'completed' || status === 'cancelled';
+  return dueDate !== undefined && !isFinished && Date.parse(dueDate) < now;
 }

@@ -23,23 +23,23 @@ export function Attachments({ attachments }: { attachments: Attachment[] }) {
   );
 }
 
-/** Fetched with the token of now, and shown from memory: no address of it works for anybody else. */
+/** Downloads a file with the access token and returns an object URL, because files have no public URL. */
 function useFile(url: string): string | undefined {
   const [shown, setShown] = useState<string>();
   useEffect(() => {
-    let made: string | undefined;
-    let isGone = false;
+    let objectUrl: string | undefined;
+    let isUnmounted = false;
     void file(url).then(
       (blob) => {
-        if (isGone) return;
-        made = URL.createObjectURL(blob);
-        setShown(made);
+        if (isUnmounted) return;
+        objectUrl = URL.createObjectURL(blob);
+        setShown(objectUrl);
       },
       () => undefined,
     );
     return () => {
-      isGone = true;
-      if (made !== undefined) URL.revokeObjectURL(made);
+      isUnmounted = true;
+      if (objectUrl !== undefined) URL.revokeObjectURL(objectUrl);
     };
   }, [url]);
   return shown;

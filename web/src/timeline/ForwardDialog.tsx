@@ -12,15 +12,15 @@ import { text } from '../text';
 import { Dialog } from '../ui/dialog';
 import { SearchField } from '../ui/field';
 
-const MOST = 8;
+const MAX_ROOMS = 8;
 
-/** Says the same in another room, with who said it first. */
+/** Forwards a message to another room. */
 export function ForwardDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
   const [written, setWritten] = useState('');
   const rooms = useChat((state) => state.rooms);
   const { attempt, problem, isBusy } = useSubmit();
   const others = Object.values(rooms).filter((room) => room.id !== message.roomId && room.archivedAt === undefined);
-  const found = matching(others.map((room) => ({ ...room, words: room.name })), written).slice(0, MOST);
+  const found = matching(others.map((room) => ({ ...room, words: room.name })), written).slice(0, MAX_ROOMS);
   const forward = (targetRoomId: string) =>
     attempt(async () => {
       await apiRequest('POST', `/api/messages/${message.id}/forward`, { targetRoomId });
@@ -32,7 +32,7 @@ export function ForwardDialog({ message, onClose }: { message: ChatMessage; onCl
       <p className="mb-4 line-clamp-3 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{stripDirectionMarks(message.text)}</p>
       <SearchField label={text.timeline.forwardTo} value={written} onChange={setWritten} autoFocus />
       <ul className="mt-2">
-        {found.length === 0 && <li className="px-2 py-3 text-sm text-faint">{text.palette.nothing}</li>}
+        {found.length === 0 && <li className="px-2 py-3 text-sm text-faint">{text.palette.noResults}</li>}
         {found.map((room) => (
           <li key={room.id}>
             <button

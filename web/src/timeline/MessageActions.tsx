@@ -21,7 +21,7 @@ interface Props {
   isPinned: boolean;
   roomRole: RoomRole;
   onWrite: (writing: Writing) => void;
-  /** Whether something of it is open, so that it must stay. */
+  /** Reports whether a menu or dialog is open, so that the row keeps the toolbar. */
   onBusy: (isBusy: boolean) => void;
 }
 
@@ -40,7 +40,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
     if (isOpen) onBusy(true);
   };
   const close = () => setDialog(undefined);
-  // A menu leads to a window: only when neither is there any more all of it may go.
+  // A menu item may open a dialog: the toolbar stays until both are closed.
   const isBusy = isMenuOpen || dialog !== undefined;
   useEffect(() => {
     if (!isBusy) onBusy(false);
@@ -143,13 +143,13 @@ export function react(messageId: string, emoji: string): void {
 function DeleteDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
   const remove = () => void apiRequest('DELETE', `/api/messages/${message.id}`).finally(onClose);
   return (
-    <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteSure}>
+    <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteConfirm}>
       <p className="mb-4 line-clamp-4 rounded-lg bg-code px-3 py-2 text-sm whitespace-pre-wrap">{stripDirectionMarks(message.text)}</p>
       <div className="flex justify-end gap-2">
-        <Button look="plain" onClick={onClose}>
+        <Button variant="plain" onClick={onClose}>
           {text.cancel}
         </Button>
-        <Button look="danger" onClick={remove} autoFocus>
+        <Button variant="danger" onClick={remove} autoFocus>
           {text.timeline.delete}
         </Button>
       </div>

@@ -12,7 +12,7 @@ import { useClient } from '../session/session';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
 import { classes } from '../ui/classes';
-import { clock, whole } from '../ui/time';
+import { clock, fullTime } from '../ui/time';
 import { Attachments } from './Attachments';
 import { MessageActions } from './MessageActions';
 import { Reactions } from './Reactions';
@@ -27,29 +27,29 @@ interface Props {
   onWrite: (writing: Writing) => void;
 }
 
-const NOBODY: readonly string[] = [];
+const NO_NAMES: readonly string[] = [];
 
 export const MessageRow = memo(function MessageRow(props: Props) {
   const { message, isContinued, isMarked, isPinned, repliedTo, roomRole, onWrite } = props;
-  const mine = useChat((state) => state.me?.names) ?? NOBODY;
-  const [isNear, setNear] = useState(false);
+  const mine = useChat((state) => state.me?.names) ?? NO_NAMES;
+  const [isHovered, setHovered] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const onBlur = (event: FocusEvent<HTMLElement>) => {
-    if (!event.currentTarget.contains(event.relatedTarget)) setNear(false);
+    if (!event.currentTarget.contains(event.relatedTarget)) setHovered(false);
   };
-  const isSettled = message.seq !== undefined;
+  const isLogged = message.seq !== undefined;
   return (
     <article
       aria-label={`${message.senderName}, ${clock(message.timestampMs)}`}
       tabIndex={-1}
-      onPointerEnter={() => setNear(true)}
-      onPointerLeave={() => setNear(false)}
-      onFocus={() => setNear(true)}
+      onPointerEnter={() => setHovered(true)}
+      onPointerLeave={() => setHovered(false)}
+      onFocus={() => setHovered(true)}
       onBlur={onBlur}
       className={classes(
         'group/message relative flex gap-3 rounded-lg px-4 outline-none focus-visible:ring-2 focus-visible:ring-accent focus-visible:ring-inset md:px-5',
         isContinued ? 'py-0.5' : 'pt-2.5 pb-0.5',
-        isMarked ? 'bg-warn-soft' : isNear && 'bg-hover/50',
+        isMarked ? 'bg-warn-soft' : isHovered && 'bg-hover/50',
         message.sending === 'waiting' && 'opacity-60',
       )}
     >
@@ -74,7 +74,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
           message.text !== '' && <MessageText text={message.text} names={message.mentions} mine={mine} />
         )}
         {message.editedAt !== undefined && (
-          <span className="text-xs text-faint" title={whole(Date.parse(message.editedAt))}>
+          <span className="text-xs text-faint" title={fullTime(Date.parse(message.editedAt))}>
             ({text.timeline.edited})
           </span>
         )}
@@ -82,7 +82,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
         <Reactions message={message} />
         {message.sending === 'failed' && <NotSent message={message} />}
       </div>
-      {isSettled && (isNear || isBusy) && (
+      {isLogged && (isHovered || isBusy) && (
         <MessageActions {...{ message, isPinned, roomRole, onWrite, onBusy: setBusy }} />
       )}
     </article>
@@ -98,7 +98,7 @@ function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean
       )}
       <time
         dateTime={message.timestamp}
-        title={whole(message.timestampMs)}
+        title={fullTime(message.timestampMs)}
         className="shrink-0 text-xs text-faint tabular-nums"
       >
         {clock(message.timestampMs)}
@@ -118,7 +118,7 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
     >
       <CornerUpLeft size={13} className="shrink-0" />
       {repliedTo === undefined ? (
-        <span className="italic">{text.timeline.gone}</span>
+        <span className="italic">{text.timeline.originalUnavailable}</span>
       ) : (
         <span className="truncate">
           <span className="font-medium">{repliedTo.senderName}</span> {stripDirectionMarks(repliedTo.text.slice(0, 160))}
@@ -129,16 +129,16 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
 }
 
 function NotSent({ message }: { message: ChatMessage }) {
-  const house = useClient();
-  const again = () => house.sayAgain(message.roomId, message.clientMessageId ?? '');
+  const client = useClient();
+  const retry = () => client.retryMessage(message.roomId, message.clientMessageId ?? '');
   return (
     <p role="alert" className="flex flex-wrap items-center gap-2 text-sm text-danger">
       <AlertCircle size={14} />
       {text.timeline.notSent}: {message.failure}
-      <button type="button" className="underline" onClick={again}>
+      <button type="button" className="underline" onClick={retry}>
         {text.retry}
       </button>
-      <button type="button" className="underline" onClick={() => house.forget(message)}>
+      <button type="button" className="underline" onClick={() => client.discardMessage(message)}>
         {text.timeline.discard}
       </button>
     </p>

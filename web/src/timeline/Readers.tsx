@@ -2,7 +2,7 @@ import { useChat } from '../chat/store';
 import type { ChatMessage, RoomEntry } from '../chat/state';
 import { text } from '../text';
 
-/** Who has read as far as the last message. */
+/** Members who have read the last message, if the user sent it. */
 export function Readers({ room, messages }: { room: RoomEntry; messages: ChatMessage[] }) {
   const me = useChat((state) => state.me?.id);
   const last = messages.findLast((message) => message.seq !== undefined);

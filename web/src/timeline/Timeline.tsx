@@ -17,33 +17,33 @@ import { rowsOf, type Row } from './rows';
 interface Props {
   room: RoomEntry;
   chat: RoomChat;
-  /** A message that a link leads to. */
+  /** Id of the message to scroll to and highlight. */
   target: string | undefined;
   onWrite: (writing: Writing) => void;
 }
 
-/** So near to the end counts as reading along. */
-const AT_END = 80;
-const LOOK_AFTER_MS = 150;
-/** So near to the beginning more of the past is fetched. */
-const AT_BEGINNING = 600;
+/** Distance from the end, in pixels, within which the list follows new messages. */
+const END_THRESHOLD_PX = 80;
+const END_CHECK_INTERVAL_MS = 150;
+/** Distance from the beginning, in pixels, at which older messages are loaded. */
+const LOAD_OLDER_THRESHOLD_PX = 600;
 
 export function Timeline({ room, chat, target, onWrite }: Props) {
-  const house = useClient();
+  const client = useClient();
   const scroller = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<string>();
-  const isWhole = chat.history === 'ready' && chat.olderCursor === undefined;
-  const rows = useMemo(() => rowsOf(chat.messages, isWhole), [chat.messages, isWhole]);
-  // Some times a second at most: looking measures, and what grows changes with every picture.
-  const look = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const lookSoon = (instance: Virtualizer<HTMLDivElement, Element>) => {
-    look.current ??= setTimeout(() => {
-      look.current = undefined;
+  const isComplete = chat.history === 'ready' && chat.olderCursor === undefined;
+  const rows = useMemo(() => rowsOf(chat.messages, isComplete), [chat.messages, isComplete]);
+  // Throttled: `isAtEnd` forces a layout, and streaming text changes on every frame.
+  const endCheck = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const checkEndSoon = (instance: Virtualizer<HTMLDivElement, Element>) => {
+    endCheck.current ??= setTimeout(() => {
+      endCheck.current = undefined;
       setAtEnd(instance.isAtEnd());
-    }, LOOK_AFTER_MS);
+    }, END_CHECK_INTERVAL_MS);
   };
-  useEffect(() => () => clearTimeout(look.current), []);
+  useEffect(() => () => clearTimeout(endCheck.current), []);
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -51,13 +51,13 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     getItemKey: (index) => rows[index]?.key ?? index,
     anchorTo: 'end',
     followOnAppend: true,
-    scrollEndThreshold: AT_END,
+    scrollEndThreshold: END_THRESHOLD_PX,
     overscan: 8,
     paddingEnd: 12,
-    onChange: lookSoon,
+    onChange: checkEndSoon,
   });
 
-  // Reading along goes on when a card below takes some of the room, or the keyboard of a phone does.
+  // Stays at the end when a card below or the keyboard of a phone makes the list smaller.
   const isFollowing = useRef(true);
   useEffect(() => {
     const element = scroller.current;
@@ -66,27 +66,28 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     sizes.observe(element);
     return () => sizes.disconnect();
   }, [virtualizer]);
-  // What one says oneself one wants to see.
-  const own = chat.messages.findLast((message) => message.sending === 'waiting')?.id;
+  // Scrolls to a message that the user has just sent.
+  const pendingId = chat.messages.findLast((message) => message.sending === 'waiting')?.id;
   useLayoutEffect(() => {
-    if (own !== undefined) virtualizer.scrollToEnd();
-  }, [own, virtualizer]);
+    if (pendingId !== undefined) virtualizer.scrollToEnd();
+  }, [pendingId, virtualizer]);
 
   const isFilled = chat.history === 'ready';
-  // One begins at the end: of what is there already, such as a reply that is just being given, and of the whole.
-  const there = isFilled ? 2 : chat.messages.length > 0 ? 1 : 0;
-  const begun = useRef(0);
+  // Scrolls to the end twice: when first messages such as a streaming reply appear, and when the history is
+  // loaded.
+  const loadStage = isFilled ? 2 : chat.messages.length > 0 ? 1 : 0;
+  const scrolledStage = useRef(0);
   useLayoutEffect(() => {
-    if (there <= begun.current) return;
-    begun.current = there;
+    if (loadStage <= scrolledStage.current) return;
+    scrolledStage.current = loadStage;
     if (target === undefined && isFollowing.current) virtualizer.scrollToEnd();
-  }, [there, target, virtualizer]);
+  }, [loadStage, target, virtualizer]);
 
   useEffect(() => {
     if (target === undefined || !isFilled) return;
-    void house.find(room.id, target).then((isFound) => isFound && setMarked(target));
-  }, [house, room.id, target, isFilled]);
-  // An event: rows change all the time, and only another target is a reason to go there.
+    void client.find(room.id, target).then((isFound) => isFound && setMarked(target));
+  }, [client, room.id, target, isFilled]);
+  // An effect event: rows change all the time, but only a new target may scroll.
   const scrollTo = useEffectEvent((messageId: string) => {
     const index = rows.findIndex((row) => row.kind === 'message' && row.message.id === messageId);
     if (index >= 0) virtualizer.scrollToIndex(index, { align: 'center' });
@@ -100,13 +101,13 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     fetchOlder();
   };
   const fetchOlder = () => {
-    if ((scroller.current?.scrollTop ?? Infinity) < AT_BEGINNING) void house.loadOlder(room.id);
+    if ((scroller.current?.scrollTop ?? Infinity) < LOAD_OLDER_THRESHOLD_PX) void client.loadOlder(room.id);
   };
-  // Where the whole page is not as high as the screen nobody can scroll. Asked where that can have changed: it measures.
-  const fetchOlderUnasked = useEffectEvent(fetchOlder);
+  // Messages that do not fill the screen cannot be scrolled, so older ones are loaded without a scroll event.
+  const fetchOlderOnChange = useEffectEvent(fetchOlder);
   useEffect(() => {
-    fetchOlderUnasked();
-  }, [house, room.id, chat.history, chat.messages.length]);
+    fetchOlderOnChange();
+  }, [client, room.id, chat.history, chat.messages.length]);
 
   const items = virtualizer.getVirtualItems();
   return (
@@ -115,14 +116,14 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
         ref={scroller}
         onScroll={onScroll}
         onKeyDown={onMessageKey}
-        // Read aloud on demand: pieces of a streamed reply would never let anybody listen to the end.
+        // Not announced live: the chunks of a streaming reply would interrupt a screen reader all the time.
         role="log"
         aria-live="off"
         aria-label={text.timeline.label}
         aria-busy={chat.history === 'loading'}
         className="flex h-full flex-col overflow-y-auto overscroll-contain [scrollbar-gutter:stable_both-edges]"
       >
-        {/* What does not fill the screen stands above the field in which one writes. */}
+        {/* `mt-auto`: a short list is aligned to the bottom, above the message field. */}
         <div className="relative mx-auto mt-auto w-full max-w-3xl shrink-0" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => {
             const row = rows[item.index];
@@ -153,7 +154,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
           onClick={() => virtualizer.scrollToEnd({ behavior: 'smooth' })}
         >
           <ArrowDown size={14} />
-          {text.timeline.newer}
+          {text.timeline.jumpToLatest}
         </Button>
       )}
     </div>
@@ -165,7 +166,7 @@ interface RowProps {
   room: RoomEntry;
   chat: RoomChat;
   onWrite: (writing: Writing) => void;
-  /** The message that a link led to. */
+  /** Id of the highlighted message. */
   marked: string | undefined;
 }
 

@@ -1,12 +1,14 @@
-/** The messages by keyboard: up from the field in which one writes, up and down among them, Escape back. */
+/** Keyboard navigation of messages: arrow up from the message field, arrows between messages, Escape back. */
 import type { KeyboardEvent } from 'react';
 
-/** From where one writes to what was said last. */
+/** Moves the focus from the message field to the newest message. */
 export function focusNewest(): void {
   [...document.querySelectorAll<HTMLElement>('[role=log] article')].at(-1)?.focus();
 }
 
-/** For the list of messages. Its rows near the screen are all there, so the next one always is. */
+/**
+ * Key handler of the message list. The virtual list renders rows beyond the screen, so the next one exists.
+ */
 export function onMessageKey(event: KeyboardEvent<HTMLElement>): void {
   const { target, currentTarget: list, key } = event;
   if (!(target instanceof HTMLElement) || target.tagName !== 'ARTICLE') return;

@@ -1,4 +1,4 @@
-/** From messages to the rows of the list: days between them, and who goes on without being named anew. */
+/** Builds the rows of the message list: messages, day separators, and the beginning of the room. */
 import type { ChatMessage } from '../chat/state';
 import { dayOf } from '../ui/time';
 
@@ -7,11 +7,11 @@ export type Row =
   | { kind: 'day'; key: string; ms: number }
   | { kind: 'message'; key: string; message: ChatMessage; isContinued: boolean };
 
-/** Later than this, who speaks is named again. */
-const PAUSE_MS = 5 * 60_000;
+/** Gap between two messages of a sender after which the name is shown again. */
+const BYLINE_GAP_MS = 5 * 60_000;
 
-export function rowsOf(messages: ChatMessage[], isWhole: boolean): Row[] {
-  const rows: Row[] = isWhole ? [{ kind: 'beginning', key: 'beginning' }] : [];
+export function rowsOf(messages: ChatMessage[], isComplete: boolean): Row[] {
+  const rows: Row[] = isComplete ? [{ kind: 'beginning', key: 'beginning' }] : [];
   let before: ChatMessage | undefined;
   for (const message of messages) {
     const isNewDay = before === undefined || dayOf(before.timestampMs) !== dayOf(message.timestampMs);
@@ -23,7 +23,7 @@ export function rowsOf(messages: ChatMessage[], isWhole: boolean): Row[] {
   return rows;
 }
 
-/** One that was sent keeps its row when the hub has given it an id. */
+/** Stable key: a sent message keeps its row when the hub assigns its id. */
 function keyOf(message: ChatMessage): string {
   return message.clientMessageId ?? message.id;
 }
@@ -35,6 +35,6 @@ function continues(before: ChatMessage, message: ChatMessage): boolean {
     message.role === 'user' &&
     message.replyToId === undefined &&
     message.forwardedFrom === undefined &&
-    message.timestampMs - before.timestampMs < PAUSE_MS
+    message.timestampMs - before.timestampMs < BYLINE_GAP_MS
   );
 }

@@ -7,13 +7,13 @@ interface Props {
   name: string;
   kind: 'user' | 'agent' | 'system';
   size?: number;
-  /** Shown as a dot; left out where it is not known. */
+  /** Presence, shown as a dot. Undefined if unknown. */
   state?: 'online' | 'busy' | 'offline';
 }
 
 const DOTS = { online: 'bg-accent', busy: 'bg-warn', offline: 'bg-line-strong' };
 
-/** People are round and have their letters; agents are square and have a face of their own. */
+/** Avatar: initials in a circle for people, an icon in a square for agents. */
 export function Avatar({ id, name, kind, size = 36, state }: Props) {
   const hue = hueOf(id);
   const style: CSSProperties =

@@ -6,18 +6,19 @@ import { classes } from './classes';
 
 interface Props {
   children: ReactNode;
-  /** Where the message stands: the place and the size of the part that failed. */
+  /** Classes of the error message, so that it takes the place and size of the failed part. */
   className?: string;
-  /** Shown instead of the usual message. */
+  /** Replaces the default error message. */
   fallback?: ReactNode;
 }
 
 /**
- * Contains an exception to one part of the page: the part shows a message and a button, and the rest goes on.
+ * Error boundary: a part of the page that throws shows an error and a reload button, and the rest keeps
+ * working.
  *
- * React itself writes the exception to the console. The button loads the page anew instead of drawing the part again:
- * the state that it failed on is still there, and a script that could not be fetched is gone since the hub was updated.
- * A boundary whose `key` follows the address or the open room recovers when somebody goes elsewhere.
+ * React writes the exception to the console. The button reloads the page instead of rendering the part again:
+ * the state that caused the failure is still there, or a script was removed by an update of the hub. A
+ * boundary whose `key` depends on the route or the open room recovers on navigation.
  */
 export class Boundary extends Component<Props, { hasFailed: boolean }> {
   override state = { hasFailed: false };

@@ -3,7 +3,7 @@ import { classes } from './classes';
 
 type Variant = 'primary' | 'quiet' | 'plain' | 'danger';
 
-const LOOKS: Record<Variant, string> = {
+const VARIANTS: Record<Variant, string> = {
   primary: 'bg-accent text-on-accent hover:bg-accent-strong',
   quiet: 'bg-raised text-ink border hover:bg-hover hover:border-line-strong',
   plain: 'text-soft hover:bg-hover hover:text-ink',
@@ -11,11 +11,11 @@ const LOOKS: Record<Variant, string> = {
 };
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
-  look?: Variant;
+  variant?: Variant;
   size?: 'normal' | 'small';
 }
 
-export function Button({ look = 'quiet', size = 'normal', className, type = 'button', ...rest }: Props) {
+export function Button({ variant = 'quiet', size = 'normal', className, type = 'button', ...rest }: Props) {
   const shape = size === 'small' ? 'h-7 px-2.5 text-sm rounded-md' : 'h-9 px-3.5 rounded-lg';
   return (
     <button
@@ -24,7 +24,7 @@ export function Button({ look = 'quiet', size = 'normal', className, type = 'but
         'inline-flex shrink-0 items-center justify-center gap-1.5 font-medium whitespace-nowrap transition-colors',
         'disabled:pointer-events-none disabled:opacity-50',
         shape,
-        LOOKS[look],
+        VARIANTS[variant],
         className,
       )}
       {...rest}
@@ -37,7 +37,7 @@ interface IconProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   children: ReactNode;
 }
 
-/** A picture alone, with a name for those who do not see it, and for those who wonder. */
+/** Button with an icon only. The label is its accessible name and its tooltip. */
 export function IconButton({ label, className, type = 'button', ...rest }: IconProps) {
   return (
     <button

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** Copies, and says for a moment that it did. */
+/** Copy function, and whether it was called within the last 1.5 seconds. */
 export function useCopy(): [boolean, (content: string) => void] {
   const [isCopied, setCopied] = useState(false);
   const copy = (content: string) => {
@@ -12,7 +12,7 @@ export function useCopy(): [boolean, (content: string) => void] {
   return [isCopied, copy];
 }
 
-/** Pages that are not served securely have no clipboard, as those of a hub on a local network; the old way works there. */
+/** Copies text. Falls back to `execCommand` without TLS, where the clipboard API does not exist. */
 export async function copyText(content: string): Promise<void> {
   if ('clipboard' in navigator) return navigator.clipboard.writeText(content);
   const fill = (event: ClipboardEvent) => {

@@ -1,6 +1,6 @@
 /**
- * A window above the page. Radix keeps the focus in it; its overlay is left out, as that writes a style element into
- * the document, which our policy forbids.
+ * Modal dialog. Radix traps the focus in it. Its overlay component is not used, because it inserts a style
+ * element, which the content security policy forbids.
  */
 import { X } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
@@ -15,22 +15,22 @@ interface Props {
   onClose: () => void;
   title: string;
   lead?: string;
-  /** Only for those who do not see it; then all the room is the content's. */
+  /** Shows the title to screen readers only, and removes the padding. */
   titleHidden?: boolean;
   className?: string;
   children: ReactNode;
 }
 
 export function Dialog({ open, onClose, title, lead, titleHidden, className, children }: Props) {
-  // Whoever closes it goes on where they were. Radix knows only of buttons that open a window, and ours are opened from anywhere.
-  const [before] = useState(() => document.activeElement);
-  const goBack = (event: Event) => {
+  // Restores the focus on close. Radix does so only for its own trigger buttons, which are not used here.
+  const [previousFocus] = useState(() => document.activeElement);
+  const restoreFocus = (event: Event) => {
     event.preventDefault();
-    // One may lead to the next.
+    // Another dialog has opened and owns the focus.
     if (document.querySelector('[role=dialog]') !== null) return;
-    const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
-    const place = isThere ? before : document.querySelector<HTMLElement>('main textarea');
-    place?.focus({ preventScroll: true });
+    const canRestore = previousFocus instanceof HTMLElement && previousFocus.isConnected && previousFocus !== document.body;
+    const target = canRestore ? previousFocus : document.querySelector<HTMLElement>('main textarea');
+    target?.focus({ preventScroll: true });
   };
   return (
     <Radix.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
@@ -38,7 +38,7 @@ export function Dialog({ open, onClose, title, lead, titleHidden, className, chi
         <div className="fixed inset-0 z-40 bg-ground/70 backdrop-blur-[2px]" aria-hidden />
         <Radix.Content
           aria-describedby={undefined}
-          onCloseAutoFocus={goBack}
+          onCloseAutoFocus={restoreFocus}
           className={classes(
             'fixed top-[12vh] left-1/2 z-50 max-h-[80vh] w-[min(26rem,calc(100vw-2rem))] -translate-x-1/2',
             'overflow-y-auto rounded-2xl border bg-surface shadow-float outline-none',
@@ -68,7 +68,7 @@ export function Dialog({ open, onClose, title, lead, titleHidden, className, chi
   );
 }
 
-/** Around a component that is a dialog: when it fails, a dialog that can be closed says so. */
+/** Error boundary for a dialog: shows the error in a dialog that can be closed. */
 export function DialogBoundary({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   const failed = (
     <Dialog open onClose={onClose} title={text.partFailed}>
@@ -78,38 +78,38 @@ export function DialogBoundary({ onClose, children }: { onClose: () => void; chi
   return <Boundary fallback={failed}>{children}</Boundary>;
 }
 
-/** Below a form in a window. */
+/** Cancel and save buttons of a form in a dialog. */
 export function FormButtons({ isBusy, onClose }: { isBusy: boolean; onClose: () => void }) {
   return (
     <div className="flex justify-end gap-2">
-      <Button look="plain" onClick={onClose}>
+      <Button variant="plain" onClick={onClose}>
         {text.cancel}
       </Button>
-      <Button look="primary" type="submit" disabled={isBusy}>
+      <Button variant="primary" type="submit" disabled={isBusy}>
         {text.save}
       </Button>
     </div>
   );
 }
 
-interface SureProps {
-  /** What is about to be done, in a word or two. */
+interface ConfirmProps {
+  /** Short name of the action, also the label of the confirm button. */
   title: string;
   lead: string;
   isBusy: boolean;
-  onGo: () => void;
+  onConfirm: () => void;
   onClose: () => void;
 }
 
-/** Asks before something is done that cannot be taken back. */
-export function ConfirmDialog({ title, lead, isBusy, onGo, onClose }: SureProps) {
+/** Asks for confirmation of a destructive action. */
+export function ConfirmDialog({ title, lead, isBusy, onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog open onClose={onClose} title={title} lead={lead}>
       <div className="flex justify-end gap-2">
-        <Button look="plain" onClick={onClose}>
+        <Button variant="plain" onClick={onClose}>
           {text.cancel}
         </Button>
-        <Button look="danger" disabled={isBusy} onClick={onGo}>
+        <Button variant="danger" disabled={isBusy} onClick={onConfirm}>
           {title}
         </Button>
       </div>

@@ -64,7 +64,7 @@ type SearchProps = Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange' | 'val
   onChange: (value: string) => void;
 };
 
-/** Where one looks something up; what it is for stands in the field itself. */
+/** Search input. Its label is shown as the placeholder. */
 export function SearchField({ label, className = 'h-9 py-1 text-sm', onChange, ...rest }: SearchProps) {
   return (
     <input

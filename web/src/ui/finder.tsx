@@ -14,31 +14,31 @@ export interface Candidate {
 
 interface Props {
   label: string;
-  /** What is looked among, for the list that is kept of it. */
-  among: string;
+  /** Query key under which results are cached. */
+  queryName: string;
   find: (words: string) => Promise<Candidate[]>;
-  isLeftOut: (id: string) => boolean;
-  onTake: (candidate: Candidate) => void;
+  isExcluded: (id: string) => boolean;
+  onSelect: (candidate: Candidate) => void;
 }
 
-const LEAST = 2;
+const MIN_QUERY_CHARS = 2;
 
-/** Finds somebody by a few letters of their name. */
-export function Finder({ label, among, find, isLeftOut, onTake }: Props) {
+/** Search field for people and agents by name. */
+export function Finder({ label, queryName, find, isExcluded, onSelect }: Props) {
   const [written, setWritten] = useState('');
   const words = useDeferredValue(written.trim());
-  const isAsked = words.length >= LEAST;
-  const { data: found } = useQuery({ queryKey: [among, words], queryFn: () => find(words), enabled: isAsked });
-  const shown = (found ?? []).filter((candidate) => !isLeftOut(candidate.id));
-  const take = (candidate: Candidate) => {
+  const isSearching = words.length >= MIN_QUERY_CHARS;
+  const { data: found } = useQuery({ queryKey: [queryName, words], queryFn: () => find(words), enabled: isSearching });
+  const shown = (found ?? []).filter((candidate) => !isExcluded(candidate.id));
+  const select = (candidate: Candidate) => {
     setWritten('');
-    onTake(candidate);
+    onSelect(candidate);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter') return;
     event.preventDefault();
-    // Not what was found for fewer letters.
-    if (words === written.trim() && shown[0] !== undefined) take(shown[0]);
+    // Ignores results of an earlier query.
+    if (words === written.trim() && shown[0] !== undefined) select(shown[0]);
   };
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
@@ -47,14 +47,14 @@ export function Finder({ label, among, find, isLeftOut, onTake }: Props) {
   return (
     <div className="relative">
       <SearchField label={label} value={written} onChange={setWritten} onKeyDown={onKeyDown} />
-      {isAsked && found !== undefined && (
+      {isSearching && found !== undefined && (
         <ul ref={list} className="absolute inset-x-0 top-full z-10 mt-1 rounded-xl border bg-raised p-1 shadow-float">
-          {shown.length === 0 && <li className="px-2 py-1.5 text-sm text-faint">{text.details.addNothing}</li>}
+          {shown.length === 0 && <li className="px-2 py-1.5 text-sm text-faint">{text.details.noMatches}</li>}
           {shown.map((candidate) => (
             <li key={candidate.id}>
               <button
                 type="button"
-                onClick={() => take(candidate)}
+                onClick={() => select(candidate)}
                 className="flex w-full items-center gap-2.5 rounded-lg px-2 py-1.5 text-left text-sm hover:bg-hover"
               >
                 <Avatar id={candidate.id} name={candidate.name} kind={candidate.kind} size={24} />

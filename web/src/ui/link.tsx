@@ -1,7 +1,7 @@
 import type { AnchorHTMLAttributes } from 'react';
 import { navigate } from '../router';
 
-/** A link within the page: followed without loading it again, unless somebody wants it in another tab. */
+/** Link to a route of the app. Navigates without a page load, unless a modifier key asks for a new tab. */
 export function Link({ href, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { href: string }) {
   return (
     <a

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const WIDE = '(min-width: 768px)';
 
-/** Whether rooms and conversation fit beside each other. */
+/** Whether the screen is wide enough for the sidebar beside a page. */
 export function useIsWide(): boolean {
   return useSyncExternalStore(
     (changed) => {

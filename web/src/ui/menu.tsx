@@ -1,4 +1,7 @@
-/** A menu at a button. Not modal: a modal one would write a style element, which our policy forbids. */
+/**
+ * Drop-down menu. Not modal, because a modal one inserts a style element, which the content security policy
+ * forbids.
+ */
 import { Check } from 'lucide-react';
 import { DropdownMenu as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';

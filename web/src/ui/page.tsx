@@ -8,16 +8,16 @@ import { classes } from './classes';
 
 interface Props {
   title: string;
-  /** Where the arrow leads; without it, to the list of rooms, and only where that is out of sight. */
+  /** Target of the back arrow. Without it, phones get an arrow to the room list. */
   back?: string;
   isWide: boolean;
   actions?: ReactNode;
-  /** For what has columns of its own. */
+  /** Wider content, for pages with columns. */
   isBroad?: boolean;
   children: ReactNode;
 }
 
-/** A page beside the rooms that is not a conversation. */
+/** Layout of a page other than a room. */
 export function Page({ title, back, isWide, actions, isBroad, children }: Props) {
   return (
     <main className="flex min-w-0 flex-1 flex-col bg-surface">
@@ -39,7 +39,7 @@ export function Page({ title, back, isWide, actions, isBroad, children }: Props)
   );
 }
 
-/** Where there is nothing yet, with what could be done about it. */
+/** Message for an empty list, with an optional action. */
 export function EmptyState({ title, lead, children }: { title: string; lead?: string; children?: ReactNode }) {
   return (
     <div className="flex flex-col items-center gap-4 rounded-2xl border border-dashed px-6 py-12 text-center">

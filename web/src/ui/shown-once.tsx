@@ -3,7 +3,7 @@ import { text } from '../text';
 import { Button } from './button';
 import { useCopy } from './copy';
 
-/** Words to be taken somewhere else: a link, a secret, a command. */
+/** Text to copy, such as a link, a secret or a command. */
 export function ShownOnce({ words }: { words: string }) {
   const [isCopied, copy] = useCopy();
   return (

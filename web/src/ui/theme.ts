@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, or as chosen on this device. */
+/** Light or dark theme: that of the system, or the user's choice on this device. */
 import { create } from 'zustand';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -11,7 +11,7 @@ export const useTheme = create<{ theme: Theme }>(() => ({ theme: stored() }));
 export function setTheme(theme: Theme): void {
   localStorage.setItem(KEY, theme);
   useTheme.setState({ theme });
-  paint();
+  applyTheme();
 }
 
 export function isDark(): boolean {
@@ -20,15 +20,15 @@ export function isDark(): boolean {
 }
 
 export function startTheme(): void {
-  system.addEventListener('change', paint);
-  paint();
+  system.addEventListener('change', applyTheme);
+  applyTheme();
 }
 
-function paint(): void {
+function applyTheme(): void {
   document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
 }
 
 function stored(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return kept === 'light' || kept === 'dark' ? kept : 'system';
+  const value = localStorage.getItem(KEY);
+  return value === 'light' || value === 'dark' ? value : 'system';
 }

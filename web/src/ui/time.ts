@@ -1,4 +1,4 @@
-/** Times as people read them. */
+/** Formats of dates and times. */
 import { text } from '../text';
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
@@ -6,27 +6,27 @@ const DAY = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', mon
 const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long', year: 'numeric' });
 const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
 const SHORT_OF_YEAR = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
-const WHOLE = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'medium' });
+const FULL = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'medium' });
 
 export function clock(ms: number): string {
   return CLOCK.format(ms);
 }
 
-export function whole(ms: number): string {
-  return WHOLE.format(ms);
+export function fullTime(ms: number): string {
+  return FULL.format(ms);
 }
 
-/** The day that was asked for last, since the next message is nearly always of the same. */
-let known = { from: 0, until: 0, name: '' };
+/** Cache of the last day, because consecutive messages are mostly of the same day. */
+let cachedDay = { from: 0, until: 0, name: '' };
 
 export function dayOf(ms: number): string {
-  if (ms < known.from || ms >= known.until) {
+  if (ms < cachedDay.from || ms >= cachedDay.until) {
     const day = new Date(ms);
     const from = new Date(day.getFullYear(), day.getMonth(), day.getDate()).getTime();
     const until = new Date(day.getFullYear(), day.getMonth(), day.getDate() + 1).getTime();
-    known = { from, until, name: day.toDateString() };
+    cachedDay = { from, until, name: day.toDateString() };
   }
-  return known.name;
+  return cachedDay.name;
 }
 
 export function dayName(ms: number, now: number): string {
@@ -35,8 +35,8 @@ export function dayName(ms: number, now: number): string {
   return (isSameYear(ms, now) ? DAY : DAY_OF_YEAR).format(ms);
 }
 
-/** As short as it can be: the time today, the day this year, and the year of any other. */
-export function brief(ms: number, now: number): string {
+/** Time for today, day and month for this year, otherwise with the year. */
+export function shortTime(ms: number, now: number): string {
   if (dayOf(ms) === dayOf(now)) return clock(ms);
   return (isSameYear(ms, now) ? SHORT : SHORT_OF_YEAR).format(ms);
 }

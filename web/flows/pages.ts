@@ -1,25 +1,25 @@
-/** Where one can be on the page, and how one gets there. */
+/** The pages of the app, and navigation between them. */
 import type { Page } from 'playwright-core';
 
-/** Every page beside the conversations, with the heading by which one knows that it is there. */
+/** Path and heading of every page other than rooms. */
 export const PAGES: [string, string][] = [
   ['agents', 'Agents'],
   ['agents/guide', 'guide'],
   ['missions', 'Missions'],
-  ['missions/welcome', 'Mission of welcome'],
+  ['missions/welcome', 'Mission for welcome'],
   ['search?q=try', 'Search'],
-  ['rooms/welcome/tasks', 'Tasks of welcome'],
+  ['rooms/welcome/tasks', 'Tasks in welcome'],
   ['settings/account', 'Profile'],
-  ['settings/security', 'Second factor'],
+  ['settings/security', 'Two-factor authentication'],
   ['settings/appearance', 'Appearance'],
-  ['settings/keys', 'New key'],
-  ['settings/people', 'Invite somebody'],
+  ['settings/keys', 'New API key'],
+  ['settings/people', 'Invite people'],
   ['settings/audit', 'Audit log'],
-  ['settings/limits', 'Budgets of agents'],
+  ['settings/limits', 'Agent budgets'],
   ['settings/hub', 'Hub'],
 ];
 
-/** Within the page, as its links do it. */
+/** Navigates without a page load, as links of the app do. */
 export async function go(page: Page, path: string): Promise<void> {
   await page.evaluate((address) => {
     history.pushState(null, '', address);
@@ -29,5 +29,5 @@ export async function go(page: Page, path: string): Promise<void> {
 
 export async function openPalette(page: Page): Promise<void> {
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Find or do something' }).waitFor();
+  await page.getByRole('combobox', { name: 'Command palette' }).waitFor();
 }

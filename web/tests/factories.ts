@@ -1,4 +1,4 @@
-/** Things for tests, with what does not matter filled in. */
+/** Factories of messages, frames and states for tests, with defaults for all other fields. */
 import type { ChatAction } from '../src/chat/actions';
 import { reduce } from '../src/chat/reducer';
 import { emptyState, type ChatMessage, type ChatState, type RoomEntry } from '../src/chat/state';
@@ -32,14 +32,14 @@ export function reply(fields: Partial<Message> & { id: string; seq: number }): M
 }
 
 export function chunk(messageId: string, type: string, content: string, more: { first?: boolean; metadata?: object } = {}): ServerFrame {
-  const piece = { type, content, ...(more.metadata !== undefined && { metadata: { ...more.metadata } }) };
-  const frame = { roomId: ROOM, agentId: AGENT, agentName: 'Coder', messageId, chunk: piece };
+  const part = { type, content, ...(more.metadata !== undefined && { metadata: { ...more.metadata } }) };
+  const frame = { roomId: ROOM, agentId: AGENT, agentName: 'Coder', messageId, chunk: part };
   return { type: 'server:message_chunk', ...frame, ...(more.first === true && { first: true }) };
 }
 
-export function newMessage(said: Message): ServerFrame {
-  const type = said.senderType === 'agent' ? 'server:message_complete' : 'server:new_message';
-  return { type, message: said, position: `e-${said.seq}` };
+export function newMessage(logged: Message): ServerFrame {
+  const type = logged.senderType === 'agent' ? 'server:message_complete' : 'server:new_message';
+  return { type, message: logged, position: `e-${logged.seq}` };
 }
 
 export function room(fields: Partial<RoomEntry> = {}): RoomEntry {
@@ -64,7 +64,7 @@ export function room(fields: Partial<RoomEntry> = {}): RoomEntry {
   };
 }
 
-/** Ada's tab, with one room in its list. */
+/** State of the signed-in user Ada with one room. */
 export const signedIn: ChatState = after(
   emptyState,
   { type: 'SIGNED_IN', id: 'ada', names: ['Ada Lovelace', 'ada'] },
@@ -75,7 +75,7 @@ export function after(state: ChatState, ...actions: ChatAction[]): ChatState {
   return actions.reduce((next, action) => reduce(next, action, NOW), state);
 }
 
-export function hears(state: ChatState, ...frames: ServerFrame[]): ChatState {
+export function receive(state: ChatState, ...frames: ServerFrame[]): ChatState {
   return frames.reduce((next, frame) => after(next, ...translate(frame, NOW)), state);
 }
 
