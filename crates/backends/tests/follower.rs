@@ -99,6 +99,7 @@ fn subscriber(hub: &Hub, caller: &Caller) -> Subscriber {
         egress: Arc::new(SeqEgress),
         outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
         present: false,
+        only_follows: false,
     }
 }
 

@@ -343,6 +343,7 @@ impl ClientSession {
             egress: self.app.client_egress.clone(),
             outbox: self.outbox.clone(),
             present: true,
+            only_follows: false,
         };
         let (auth_context, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
@@ -409,6 +410,7 @@ impl ClientSession {
             id: self.app.hub.next_subscriber_id(),
             egress: self.app.socket_events.clone(),
             present: false,
+            only_follows: true,
             ..authenticated.subscriber.clone()
         };
         self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;

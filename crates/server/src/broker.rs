@@ -333,6 +333,7 @@ impl BrokerSession {
             egress: self.app.broker_egress.clone(),
             outbox: self.outbox.clone(),
             present: false,
+            only_follows: false,
         };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
         let (_, permit) =

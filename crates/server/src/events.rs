@@ -212,6 +212,7 @@ pub async fn stream(
         outbox: outbox.clone(),
         // A stream is often read by a program, so it does not make its user present.
         present: false,
+        only_follows: true,
     };
     let (_, permit) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
     let event_stream = EventStream {

@@ -315,6 +315,7 @@ impl GatewaySession {
             egress: self.app.gateway_egress.clone(),
             outbox: self.outbox.clone(),
             present: false,
+            only_follows: false,
         };
         let host = Arc::new(SocketHost { outbox: self.outbox.clone() });
         let agents = GatewayAgents::begin(&self.app, caller.clone(), auth, host).await?;

@@ -83,6 +83,9 @@ pub struct Subscriber {
     pub outbox: Arc<Outbox>,
     /// Whether this connection makes its user count as online.
     pub present: bool,
+    /// Whether this connection receives events only while it follows rooms ([`crate::Hub::follow`]). An event
+    /// that is published before that is part of the replay; delivering it at once would repeat it.
+    pub only_follows: bool,
 }
 
 /// Whether a connection may receive events for its user. Keys that may only write, or only host agents, may
@@ -639,10 +642,15 @@ impl FanoutState {
         ids.iter().any(|id| self.subscribers.get(id).is_some_and(|subscriber| subscriber.present))
     }
 
-    /// The connections of a user that may receive events.
+    /// The connections of a user that may receive events now.
     fn subscribers_of(&self, user: &UserId) -> Vec<Subscriber> {
         let all = self.all_subscribers_of(user);
-        all.filter(|subscriber| !self.write_only.contains(&subscriber.id)).cloned().collect()
+        all.filter(|subscriber| self.receives_events(subscriber)).cloned().collect()
+    }
+
+    fn receives_events(&self, subscriber: &Subscriber) -> bool {
+        let is_subscribed = !subscriber.only_follows || self.following.contains_key(&subscriber.id);
+        is_subscribed && !self.write_only.contains(&subscriber.id)
     }
 
     fn all_subscribers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {

@@ -1,7 +1,10 @@
 pub mod replies;
 
 use super::*;
-use parlor_model::{AgentId, DeliveryState, Destination, MessageKind, Path, Sender, Time};
+use parlor_model::{
+    AgentId, AnswerPolicy, DeliveryState, Destination, MemberId, MessageKind, Path, Room, RoomKind, RoomRole,
+    Sender, Time,
+};
 
 fn clock() -> Arc<dyn Clock> {
     Arc::new(crate::local::SystemClock)
@@ -51,6 +54,24 @@ fn mailed(seq: u64) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
+fn room(id: &str) -> Room {
+    Room {
+        id: RoomId::stored(id),
+        name: id.into(),
+        kind: RoomKind::Group,
+        policy: AnswerPolicy::Mention,
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: UserId::stored("ann"),
+        created_at: Time(1),
+        updated_at: Time(1),
+    }
+}
+
 fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
     Subscriber {
         id: fanout.next_subscriber_id(),
@@ -59,6 +80,7 @@ fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
         egress: Arc::new(FixedEgress),
         outbox: outbox.clone(),
         present: false,
+        only_follows: false,
     }
 }
 
@@ -114,6 +136,32 @@ impl Egress for FixedEgress {
     fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
         Bytes::new()
     }
+}
+
+#[tokio::test]
+async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once() {
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+    let subscriber = Subscriber { only_follows: true, ..subscriber(&fanout, &outbox) };
+    let (id, user) = (subscriber.id, subscriber.user.clone());
+    fanout
+        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
+        .unwrap()
+        .unwrap();
+    let room = room("lobby");
+    let rooms = vec![room.id.clone()];
+    let change = MemberChange::Added(MemberId::User(user));
+    let event = Event::MembersChanged { room: Arc::new(room), change, members: Arc::new([]) };
+    fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
+    let mut received = Vec::new();
+    outbox.take(&mut received, 9).await;
+    assert_eq!(received, [&b"greeting"[..]], "the event is not delivered before the replay");
+    let scope = || Ok(Some(FollowScope { rooms, signals: Vec::new() }));
+    let joined = fanout.follow(id, RoomFilter::All, Some(Seq(0)), scope, |_| None).unwrap();
+    assert!(matches!(joined, Some(JoinResult::Live { .. })));
+    received.clear();
+    outbox.take(&mut received, 9).await;
+    assert_eq!(received, [&b"event"[..]]);
 }
 
 #[test]

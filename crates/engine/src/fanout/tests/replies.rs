@@ -63,6 +63,7 @@ impl TestFanout {
             egress: self.egress.clone(),
             outbox: outbox.clone(),
             present: false,
+            only_follows: false,
         };
         let id = subscriber.id;
         self.fanout

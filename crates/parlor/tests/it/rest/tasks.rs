@@ -2,6 +2,7 @@
 
 use crate::scene::{Scene, assert_refused, following};
 use parlor_testkit::agentim::Client;
+use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 async fn next_task_update(client: &mut Client) -> Value {
@@ -76,7 +77,10 @@ async fn freezing_is_published_and_only_its_author_or_an_admin_unfreezes() {
     let path = format!("/api/rooms/{room}/freeze");
     let frozen = bob.post(&path, json!({})).await.unwrap().data().unwrap();
     assert_eq!(frozen["frozenBy"], bob.user_id());
-    let frame = at_cyd.wait_for_type("server:room_update").await.unwrap();
+    // The creation of the room may still be published after the client has joined.
+    let is_frozen =
+        |frame: &Value| frame["type"] == "server:room_update" && frame["room"]["frozenAt"].is_string();
+    let frame = at_cyd.wait_for(TEST_TIMEOUT, is_frozen).await.unwrap();
     assert_eq!(frame["room"]["frozenAt"], frozen["frozenAt"]);
     assert_refused(&cyd.delete(&path).await.unwrap(), 403);
     let repeated = cyd.post(&path, json!({})).await.unwrap().data().unwrap();
