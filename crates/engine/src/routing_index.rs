@@ -132,8 +132,9 @@ impl RoutingIndex {
         }
     }
 
-    /// Every mailbox that a broadcast to `path` reaches: its pattern matches the path, or the path, read as a
-    /// pattern, matches the pattern. The cost grows with the number of nodes that the path covers.
+    /// Returns every mailbox that a broadcast to `path` reaches: mailboxes with a pattern that matches `path`
+    /// and, if `path` contains wildcards, mailboxes with a pattern that `path` matches. The cost grows with
+    /// the number of trie nodes that the wildcards match.
     pub fn matching_broadcast(&self, path: &Path) -> Vec<Recipient> {
         let mut found: BTreeSet<Recipient> = self.matching(path).into_iter().collect();
         let segments: Vec<&str> = path.segments().collect();

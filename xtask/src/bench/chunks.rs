@@ -171,8 +171,8 @@ impl ChunkBench {
 
     /// Returns the chunk frames of an agent, which are sent in rotation.
     fn frames(&self, agent: usize) -> Vec<String> {
-        // The reference forwards frames unchanged, so it gets them in the format in which the hub delivers
-        // them.
+        // The reference server forwards frames unchanged. It is therefore sent frames in the format in which
+        // the hub delivers them to clients.
         let (kind, room, agent_name) = match &self.room {
             Some(room) => ("gateway", room.as_str(), ""),
             None => ("server", "01234567-89ab-cdef-0123-456789abcdef", r#""agentName":"speaker-0000","#),

@@ -48,7 +48,8 @@ pub fn own_cpu() -> Result<Duration> {
 fn busy_of(stat: &str) -> Option<Duration> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let hundredths: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    // Interrupts are excluded, because they also serve the two sides of the measurement.
+    // Interrupt time is not counted as load of other processes: the measured server and the load generator
+    // cause a part of it.
     let [user, nice, system, _idle, _waiting, _hard, _soft, stolen, ..] = hundredths[..] else { return None };
     Some(Duration::from_millis((user + nice + system + stolen) * 10))
 }

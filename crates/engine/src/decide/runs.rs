@@ -312,7 +312,8 @@ fn message(
     effects_builder: &EffectsBuilder,
 ) -> Result<Message, Refusal> {
     let agent: &Agent = effects_builder.facts.agent.as_ref().ok_or(Refusal::NotFound(EntityKind::Agent))?;
-    // A message id that is already taken belongs to another message.
+    // Refuse an id that a message of another sender or room already has. The agent may send its own message
+    // in this room again.
     if let Some(id) = said.message.as_ref().filter(|_| effects_builder.facts.id_taken) {
         return Err(Refusal::Conflict { first: id.clone() });
     }

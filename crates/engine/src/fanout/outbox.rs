@@ -251,9 +251,9 @@ impl Outbox {
         }
     }
 
-    /// Queues a frame that must arrive, once at most half of the capacity would be used or the queue is
-    /// empty. For long replays, which thereby proceed at the rate of the subscriber. Returns `false` like
-    /// `push`.
+    /// Waits until the queue is empty, or at most half full with this frame, and queues the frame. Used for
+    /// long replays, so that they proceed only as fast as the subscriber reads. Returns `false` if the outbox
+    /// is closed.
     pub async fn push_when_half_empty(&self, bytes: Bytes) -> bool {
         self.until(|waiting| {
             let has_space = waiting.bytes + bytes.len() <= self.limits.bytes / 2

@@ -73,7 +73,7 @@ pub struct Scheduler {
     pending_approvals: PendingApprovals,
     /// Decided approvals, waiting to be sent to the gateway that requested them.
     decisions_to_send: Vec<(GatewayConnectionId, Arc<Approval>)>,
-    /// Rewinds to send to offline agents when they come online, oldest first.
+    /// Rewind requests for offline agents, oldest first. Sent when the agent comes online.
     pending_rewinds: HashMap<AgentId, Vec<(RoomId, MessageId)>>,
     /// Token buckets that limit the runs started without a triage decision.
     triage_fallback: HashMap<(AgentId, RoomId), TriageFallbackBucket>,

@@ -25,7 +25,7 @@ impl Scheduler {
             bucket.left = bucket.left.saturating_add(refilled).min(burst);
             bucket.since += interval.saturating_mul(refilled);
         }
-        // A full bucket behaves like a missing one.
+        // Drop full buckets: a missing bucket counts as full.
         self.triage_fallback.retain(|_, bucket| bucket.left < burst);
         let key = (run.agent.clone(), run.room.clone());
         let bucket =

@@ -122,7 +122,7 @@ async fn hostile_output_is_treated_as_data_and_the_room_stays_usable() {
     room.say("@actor line stream").await;
     let reply = room.reply().await;
     assert!(matches!(outcome(&reply), "complete" | "failed"), "{reply:.300}");
-    // The actor sends 200,000 chunks without pause, while another agent is mentioned.
+    // The scripted ACP agent sends 200,000 chunks without pause, while a second agent, `calm`, is mentioned.
     let calm = TestGateway::new(room.scene.url(), &[("calm", "echo calm")]);
     let _calm = calm.join(&room, &["calm"]).await;
     room.say("@actor flood").await;
