@@ -6,7 +6,7 @@ export class EventSource {
   #socket: WebSocketRoute | undefined;
   #count = 0;
 
-  /** Must be called before the page opens its socket. */
+  /** Returns a source that injects events into the socket of `page`. Must be called before the page opens it. */
   static async before(page: Page): Promise<EventSource> {
     const source = new EventSource();
     await page.routeWebSocket(/\/ws\/client$/, (socket) => {

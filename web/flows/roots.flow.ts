@@ -41,6 +41,6 @@ test('an admin sets the project folder of a room, and its members see it', async
   await other.page.getByRole('button', { name: 'Room details' }).click();
   await memberPanel.getByText(join(FOLDER, 'mill')).waitFor();
 
-  await adminPanel.getByRole('button', { name: 'Remove folder' }).click();
+  await adminPanel.getByRole('button', { name: 'Unlink folder' }).click();
   await memberPanel.getByText(join(FOLDER, 'mill')).waitFor({ state: 'detached' });
 });

@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 
 pub fn digest_of_post(post: &Post) -> [u8; 16] {
     let reply = post.reply_to.as_ref().map_or("", |id| id.as_str());
-    // The number of mentions, so that a mention cannot be mistaken for an attachment.
+    // The digest includes the number of mentions: mentions and attachments are hashed as one list, and without
+    // the number a mention could be mistaken for an attachment.
     let mentions = post.mentions.len().to_string();
     let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));

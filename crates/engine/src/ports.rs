@@ -315,7 +315,8 @@ pub trait Content: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Content for T {}
 
-/// A stored content. It is not removed while this value exists; drop it once the store refers to the digest.
+/// Stored content of a file. The content is not removed while this value exists; drop the value once the store
+/// refers to the digest.
 pub struct StoredBlob {
     pub digest: BlobDigest,
     pub size: u64,

@@ -474,7 +474,7 @@ impl FieldErrors {
         let short = [hostname, platform, arch, runtime]
             .iter()
             .all(|word| word.chars().count() <= 255 && !word.chars().any(is_deceptive));
-        self.unless(short, "deviceInfo", "must be of at most 255 plain characters each");
+        self.unless(short, "deviceInfo", "must have at most 255 characters each, without control characters");
     }
 
     fn registration(&mut self, new: &AgentRegistration) {
@@ -482,7 +482,11 @@ impl FieldErrors {
         self.line("type", &new.kind, 100);
         let directory = new.working_directory.as_deref().unwrap_or_default();
         let plain = directory.chars().count() <= 4096 && !directory.chars().any(is_deceptive);
-        self.unless(plain, "workingDirectory", "must be of at most 4096 plain characters");
+        self.unless(
+            plain,
+            "workingDirectory",
+            "must have at most 4096 characters, without control characters",
+        );
         if let Some(model) = &new.model {
             self.line("model", model, 200);
         }

@@ -158,7 +158,7 @@ impl Scope {
 
     /// Validation rule returned for an unknown scope name; lists all names.
     pub const ALLOWED_VALUES: &str =
-        "must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
+        "must be one of: read, write, agents, hosting, sources, dead-letters, metrics, admin";
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == text)

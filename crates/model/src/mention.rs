@@ -51,7 +51,7 @@ impl Names {
         Self(by_length)
     }
 
-    /// Returns the index of the first member with exactly this name.
+    /// Returns the index of the first member whose whole name or handle equals `name`, ignoring case.
     fn exact(&self, name: &str) -> Option<usize> {
         let name = fold_case(name);
         self.0.values().filter_map(|names| names.get(&name)).min().copied()

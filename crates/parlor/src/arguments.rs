@@ -250,7 +250,7 @@ pub enum UserCommand {
     },
     /// List all users
     List,
-    /// Set a new password for a user and end the user's sessions
+    /// Set a new password for a user and sign the user out everywhere
     ResetPassword {
         name: String,
         #[command(flatten)]
@@ -258,7 +258,7 @@ pub enum UserCommand {
     },
     /// Disable the second factor of a user who lost it
     DisableSecondFactor { name: String },
-    /// Remove a user and end the user's sessions
+    /// Remove a user and sign the user out everywhere
     Remove { name: String },
 }
 

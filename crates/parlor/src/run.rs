@@ -79,7 +79,7 @@ pub fn run() -> ExitCode {
         Command::Man { directory } => manual::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
-        // The printed diagnosis already explains the failure.
+        // No error is printed: the diagnosis printed above already explains the failure.
         Ok(()) if failed => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -154,7 +154,7 @@ table::settings! {
         welcome: Switch = choice(), default "on";
         /// Maximum length of a chain of agents that trigger each other.
         max_chain_depth: u32 = count(1..=20), default 3;
-        /// Maximum messages per minute of an agent that may still trigger other agents.
+        /// Maximum messages per minute with which one agent may trigger other agents.
         max_agent_messages_per_minute: u64 = count(1..=100_000), default 20;
         /// Maximum runs of one agent in one room per day.
         max_turns_per_day: u64 = count(1..=1_000_000), default 200;

@@ -1,4 +1,7 @@
-/** Actions of the chat reducer. Those of the upper part have the names of the documented chat reducer. */
+/**
+ * Actions of the chat reducer. The first ones in `ChatAction`, up to `PUSH_TEXT_SEGMENT`, keep the action names of the
+ * original chat-events specification; the others were added by Parlor.
+ */
 import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
 import type {
   AgentState,
@@ -45,7 +48,7 @@ export type ChatAction =
   | ({ type: 'SET_ASK_USER'; askUser: AskUser } & ReplyRef)
   | ({ type: 'SET_MODEL_FALLBACK'; modelFallback: ModelFallback } & ReplyRef)
   | ({ type: 'PUSH_TEXT_SEGMENT'; text: string } & ReplyRef)
-  // Actions that the documented chat reducer does not have.
+  // Actions that the original chat-events specification does not have.
   | ({ type: 'BEGIN_REPLY' } & ReplyRef)
   | ({ type: 'APPEND_ERROR'; text: string } & ReplyRef)
   | ({ type: 'TOOL_PROGRESS'; tool: string; line: ProgressLine } & ReplyRef)

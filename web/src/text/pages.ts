@@ -27,7 +27,7 @@ export const agents = {
   noneLead:
     'An agent is a program that answers in your rooms: Claude Code, Codex, a model, or your own script. It runs on any of your machines and connects to the hub.',
   add: 'Add agent',
-  addLead: 'An agent runs where its files are: on this machine or on another one.',
+  addLead: 'An agent runs on any machine that can reach this hub, in the folder with its files.',
   name: 'Name',
   namePlaceholder: 'Coder',
   kind: 'Type',
@@ -81,7 +81,7 @@ export const agents = {
   addToRoomLead: (name: string) => `${name} answers when it is mentioned there.`,
   addToRoomSubmit: 'Add to room',
   sharing: 'Sharing',
-  sharingLead: 'People you share an agent with can add it to rooms. You pay its costs.',
+  sharingLead: 'People you share an agent with can add it to rooms. Its costs are charged to you.',
   visibilityLabel: 'Who can use it',
   visibility: { private: 'Only you', all: 'Everyone on this hub', whitelist: 'Specific people' },
   shareWith: 'Search people',

@@ -59,13 +59,13 @@ mod tests {
         check(
             false,
             &[
-                ("door.flow.ts a visitor signs in", 1_500, Verdict::Passed),
+                ("sign-in.flow.ts a visitor signs in", 1_500, Verdict::Passed),
                 (
-                    "door.flow.ts a visitor is refused",
+                    "sign-in.flow.ts a visitor is refused",
                     20,
-                    failed("AssertionError: no\n    at door.flow.ts:3"),
+                    failed("AssertionError: no\n    at sign-in.flow.ts:3"),
                 ),
-                ("door.flow.ts later", 0, skipped),
+                ("sign-in.flow.ts later", 0, skipped),
                 ("broken.flow.ts", 0, failed("SyntaxError: Unexpected token")),
             ],
         );
@@ -76,11 +76,11 @@ mod tests {
         check(
             true,
             &[
-                ("door.flow.ts a visitor signs in", 1_500, Verdict::Passed),
+                ("sign-in.flow.ts a visitor signs in", 1_500, Verdict::Passed),
                 (
-                    "door.flow.ts a visitor is refused",
+                    "sign-in.flow.ts a visitor is refused",
                     20,
-                    failed("AssertionError: no\n    at door.flow.ts:3"),
+                    failed("AssertionError: no\n    at sign-in.flow.ts:3"),
                 ),
                 ("broken.flow.ts", 0, failed("SyntaxError: Unexpected token")),
             ],
@@ -96,10 +96,10 @@ mod tests {
         let report = json!({
             "success": false,
             "testResults": [
-                { "name": "web/flows/door.flow.ts", "status": "failed", "message": "", "assertionResults": [
+                { "name": "web/flows/sign-in.flow.ts", "status": "failed", "message": "", "assertionResults": [
                     { "fullName": "a visitor signs in", "status": "passed", "duration": 1500.0, "failureMessages": [] },
                     { "fullName": "a visitor is refused", "status": "failed", "duration": 20,
-                      "failureMessages": ["AssertionError: no\n    at door.flow.ts:3"] },
+                      "failureMessages": ["AssertionError: no\n    at sign-in.flow.ts:3"] },
                     { "fullName": "later", "status": "skipped", "failureMessages": [] },
                 ] },
                 { "name": "web/flows/broken.flow.ts", "status": "failed",

@@ -97,7 +97,8 @@ pub struct Fanout {
     epoch: Epoch,
     clock: Arc<dyn Clock>,
     roots: Arc<RoomRoots>,
-    /// Notified when the ordinals for signals before the next event run low.
+    /// Notified when the signals since the newest event have used half of the ordinals reserved for them. The
+    /// driver then appends an empty event, which provides new ones.
     ordinals_low: Notify,
     recent_events: usize,
     recent_bytes: usize,

@@ -116,7 +116,7 @@ struct QueuedRun {
     may_join: bool,
 }
 
-/// A run that the store has started and not ended.
+/// A run whose start is committed and whose end is not.
 struct ActiveRun {
     room: RoomId,
     conversation: ConversationId,

@@ -5,10 +5,10 @@
 
 mod attacks;
 mod broker_attacks;
-mod broker_door;
 mod broker_leases;
 mod broker_mail;
 mod broker_recorded;
+mod broker_session;
 mod dedupe;
 mod endings;
 mod events;

@@ -189,7 +189,7 @@ async fn store_images(
     Ok(ids)
 }
 
-/// `?session_id=&agent_id=`
+/// Query parameters: `?session_id=&agent_id=`.
 #[derive(Deserialize, IntoParams)]
 pub struct QueueQuery {
     /// Only messages in this room.
@@ -198,7 +198,7 @@ pub struct QueueQuery {
     agent_id: Option<String>,
 }
 
-/// `?session_id=&agent_id=&id=`
+/// Query parameters: `?session_id=&agent_id=&id=`.
 #[derive(Deserialize, IntoParams)]
 pub struct UnqueueQuery {
     /// Room whose queued messages are removed.
@@ -237,7 +237,7 @@ fn run_id(text: &str) -> Result<RunId, Problem> {
     RunId::parse(text).map_err(|_| Refusal::NotFound(EntityKind::Run).into())
 }
 
-/// `?session_id=&project_root=`
+/// Query parameters: `?session_id=&project_root=`.
 #[derive(Deserialize, IntoParams)]
 pub struct SessionQuery {
     /// Room id.
@@ -280,7 +280,7 @@ async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run,
     }
 }
 
-/// `?run_id=&view=`
+/// Query parameters of `GET /api/agent-children` and `GET /api/agent-context`; only the latter uses `view`.
 #[derive(Deserialize, IntoParams)]
 pub struct RunQuery {
     run_id: String,

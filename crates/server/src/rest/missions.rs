@@ -98,7 +98,7 @@ pub async fn end(
     Ok(bare_json(Okay::YES))
 }
 
-/// `?agent_id=&session_id=&project_root=`
+/// Query parameters: `?agent_id=&session_id=&project_root=`.
 #[derive(Deserialize, IntoParams)]
 pub struct OverrideQuery {
     agent_id: String,

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
-/// `?session_id=&project_root=&path=&depth=`
+/// Query parameters: `?session_id=&project_root=&path=&depth=`.
 #[derive(Deserialize, IntoParams)]
 pub struct TreeQuery {
     /// Room id.

@@ -24,7 +24,8 @@ pub struct NewMission {
     #[schema(nullable = false)]
     pub project_root: Option<String>,
     pub text: String,
-    /// Maximum 50. Agents that are not listed are prompted if an override or their own idle prompt applies.
+    /// Agents to prompt while they are idle, at most 50. Other agents are prompted only if a prompt text is set
+    /// for them: by an override for the room or project root, or in their own idle prompt.
     #[schema(nullable = false)]
     pub agents: Option<Vec<NewIdleAgent>>,
 }

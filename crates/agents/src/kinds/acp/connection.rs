@@ -249,7 +249,8 @@ async fn run_connection(
     connected: oneshot::Sender<ConnectionTo<Agent>>,
     kill: &CancellationToken,
 ) -> Result<Option<ExitStatus>, Error> {
-    // The gate is closed while a handler waits for a slow room; no lines are read then.
+    // Backpressure: `false` while a handler waits for space in the full queue of a session's listener. No
+    // lines are read from the program then.
     let (gate, open) = watch::channel(true);
     let gate = Arc::new(gate);
     let transport = agent_client_protocol::Lines::new(outgoing(stdin), incoming(stdout, open));

@@ -118,7 +118,7 @@ fn dead_mail_does_not_count_towards_the_response_size() {
     each(async |test_hub| {
         let (_, ann) = signed_in_user(test_hub, "ann", 1).await;
         agent(test_hub, &ann, "coder", &[]).await;
-        // Each of these messages fills a response alone.
+        // Each message reaches the maximum size of a response, so that a response contains only one.
         let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
         for _ in 0..2 {
             send_with(test_hub, &ann, "coder", "agent/coder", &long).await;

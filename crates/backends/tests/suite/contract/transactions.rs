@@ -137,7 +137,8 @@ fn messages_of_a_batch_are_readable_within_the_transaction_and_after_it() {
         let mut transaction = ports.store.begin().unwrap();
         for (number, effects) in batch.iter().enumerate() {
             transaction.apply(effects).unwrap();
-            // The reads happen with 1, 16 and 44 pending rows.
+            // SQLite buffers inserts and writes them before a read. These reads find 1, 16 and 44 buffered
+            // messages: less than one multi-row statement, exactly one, and several with a remainder.
             if [0, 16, 60].contains(&number) {
                 let pending = transaction.pending(&coder, Time(0), usize::MAX).unwrap();
                 assert_eq!(pending.len(), number + 1);

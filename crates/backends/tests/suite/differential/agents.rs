@@ -15,7 +15,7 @@ pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
 const PATTERNS: [&str; 8] =
     ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
 const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
-/// Paths with wildcards; the last ones are rejected for agents.
+/// Paths with wildcards. From an agent, the last two are rejected, because they are not below `agent/`.
 const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
 /// Lease durations: the first is rejected; the second has expired when the clock moves next.
 const LEASES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(60 * 60)];

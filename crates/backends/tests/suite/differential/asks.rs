@@ -1,5 +1,5 @@
-//! Random commands: a weighted kind plus random bytes, built from the ids that `World` knows when the step
-//! runs.
+//! Generates random commands. A command is generated as a kind, chosen by weight, and random bytes; when its
+//! step runs, the bytes select its arguments, such as ids that `World` knows by then.
 
 use super::agents;
 use super::approvals;

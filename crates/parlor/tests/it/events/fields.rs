@@ -26,7 +26,7 @@ struct EventChecker {
     rows: BTreeSet<(String, Option<String>)>,
     /// Queue events not yet compared: their order relative to other events is not fixed.
     queues: VecDeque<Value>,
-    /// All other events not yet compared.
+    /// Events of all kinds except queue and presence that were read but not yet compared.
     others: VecDeque<Value>,
 }
 

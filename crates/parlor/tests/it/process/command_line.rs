@@ -165,7 +165,7 @@ fn administer(data: &str) -> (String, String) {
         refused(&["--data", data, "admin", "token", "add", "x", "--user", "ada", "--scope", "all"], &[]);
     assert!(
         output.contains(
-            "scope must be of: read, write, agents, hosting, sources, dead-letters, metrics, admin"
+            "scope must be one of: read, write, agents, hosting, sources, dead-letters, metrics, admin"
         ),
         "{output}"
     );
