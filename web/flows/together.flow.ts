@@ -42,7 +42,7 @@ test('replies, reactions, edits and deletions are shown to the other user', asyn
   await grace.message('First').hover();
   await grace.page.getByRole('button', { name: 'Add reaction' }).click();
   await grace.page.getByRole('menuitem', { name: '🎉' }).click();
-  await ada.message('First').getByRole('button', { name: /🎉 from/ }).waitFor();
+  await ada.message('First').getByRole('button', { name: /reacted with 🎉/ }).waitFor();
   await grace.message('First').hover();
   await grace.page.getByRole('button', { name: 'Reply', exact: true }).click();
   await grace.send('Second');
