@@ -168,11 +168,9 @@ async fn a_request_to_a_busy_model_is_retried(world: World) {
     if world.kind == "claude" {
         loop {
             match active_run.next().await.unwrap() {
-                AgentOutput::Event(RunEvent::Status { detail: Some(detail), .. }) => {
-                    assert!(
-                        detail.starts_with("The model limits the request rate; retrying in "),
-                        "{detail}"
-                    );
+                AgentOutput::Event(RunEvent::Status { detail: Some(detail), .. })
+                    if detail.contains("; retrying in ") =>
+                {
                     break;
                 }
                 _ => continue,

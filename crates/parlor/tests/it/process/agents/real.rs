@@ -237,7 +237,7 @@ async fn a_new_agent_answers_within_a_minute_of_being_added() {
     let environment = environment(place.path(), &model);
     let variables: Vec<(&str, &str)> =
         environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let mut room = Room::on(Scene::with(&variables).await).await;
+    let mut room = Room::on(Scene::process_set(&variables).await).await;
     let data = room.scene.data().to_str().unwrap().to_owned();
     for kind in ["claude", "acp:claude"] {
         let name = kind.replace(':', "-");
