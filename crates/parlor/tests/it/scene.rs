@@ -9,6 +9,7 @@ use std::time::Duration;
 use parlor_testkit::agentim::Client;
 use parlor_testkit::hub::{Hub, HubCommand, Topology};
 use parlor_testkit::rest::{RestClient, RestResponse};
+use parlor_testkit::seed;
 use parlor_testkit::socket::{Socket, SocketEvent, TEST_TIMEOUT};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -26,6 +27,13 @@ pub struct Scene {
     pub hub: Hub,
     pub admin: RestClient,
     pub data: TempDir,
+}
+
+/// A `parlor` command. It does not inherit the variables of random tests, which are no settings.
+pub fn parlor_command() -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(PARLOR);
+    command.env_remove(seed::SEED).env_remove(seed::ROUNDS);
+    command
 }
 
 impl Scene {

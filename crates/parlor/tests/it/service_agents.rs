@@ -2,7 +2,7 @@
 //! replies are tested in `process/agents/model.rs`.
 
 use crate::gateway::scenes::Room;
-use crate::scene::{PARLOR, Scene, assert_refused, bytes_in, contains, next};
+use crate::scene::{Scene, assert_refused, bytes_in, contains, next, parlor_command};
 use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::socket::TEST_TIMEOUT;
@@ -160,7 +160,7 @@ async fn the_key_of_a_service_agent_is_used_and_never_returned() {
     let copy = tempfile::tempdir().unwrap();
     let (file, data) = (copy.path().join("copy.parlor"), room.scene.data().to_str().unwrap());
     let backup = ["backup", file.to_str().unwrap(), "--data", data];
-    let output = tokio::process::Command::new(PARLOR).args(backup).output().await.unwrap();
+    let output = parlor_command().args(backup).output().await.unwrap();
     assert!(output.status.success(), "{output:?}");
     let log = format!("{}{output:?}", room.scene.hub.log());
     assert!(!audit.contains(CANARY), "the key is in the audit log");

@@ -7,7 +7,7 @@ use parlor_testkit::rest::RestClient;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, make_key};
+use crate::scene::{PASSWORD, Scene, assert_refused, make_key, parlor_command};
 use crate::sign_in::second_factor::turn_on;
 
 async fn entries(admin: &RestClient, query: &str) -> Vec<Value> {
@@ -98,7 +98,7 @@ async fn invitations_settings_and_cli_actions_are_recorded_with_actor_and_addres
     let changes = json!({ "hubName": "Salon", "lockoutSeconds": 60, "invitations": null });
     assert_eq!(scene.admin.post("/api/settings", changes).await.unwrap().status, 200);
     let run = async |arguments: &[&str]| {
-        let mut command = tokio::process::Command::new(PARLOR);
+        let mut command = parlor_command();
         command.arg("admin").args(arguments).arg("--data").arg(scene.data());
         let output = tokio::time::timeout(Duration::from_secs(20), command.output()).await.unwrap().unwrap();
         assert!(output.status.success(), "{output:?}");

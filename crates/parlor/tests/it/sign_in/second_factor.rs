@@ -7,7 +7,7 @@ use parlor_testkit::rest::{RestClient, RestResponse};
 use serde_json::{Value, json};
 use sha1::Sha1;
 
-use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, make_key};
+use crate::scene::{PASSWORD, Scene, assert_refused, make_key, parlor_command};
 
 /// TOTP authenticator, implemented from RFC 6238 independently of the hub.
 pub struct Device {
@@ -217,7 +217,7 @@ async fn used_codes_survive_a_restart_and_the_cli_disables_the_second_factor() {
     assert_eq!(verify(&scene, &token, &codes[1]).await.status, 200);
 
     let disable = async |name: &str| {
-        let mut command = tokio::process::Command::new(PARLOR);
+        let mut command = parlor_command();
         command.args(["admin", "user", "disable-second-factor", name, "--data"]).arg(scene.data());
         tokio::time::timeout(Duration::from_secs(20), command.output()).await.unwrap().unwrap()
     };
