@@ -6,11 +6,16 @@
 //! `docs/protocols/chatmd.md` describes files and guarantees.
 
 pub mod append;
+pub mod archive;
 pub mod cursor;
 pub mod follow;
+mod replace;
+pub mod status;
+pub mod watch;
 pub mod workplace;
 
 pub use append::{Appended, append};
+pub use archive::archive;
 pub use cursor::{Cursor, CursorFile};
 pub use follow::{Batch, Follower, Notice, ReadMessage, Start};
 pub use workplace::Workplace;

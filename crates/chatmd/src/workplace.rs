@@ -38,6 +38,7 @@ pub struct FileId {
 }
 
 impl FileId {
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between operating systems")]
     pub(crate) fn of(stat: &Stat) -> Self {
         Self { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
     }
@@ -65,6 +66,11 @@ impl Workplace {
     /// Path of the directory for messages. It is never opened again.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns whether the directory was deleted, with everything in it.
+    pub fn is_removed(&self) -> bool {
+        sys::fstat(&*self.directory).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -108,18 +114,29 @@ pub(crate) fn open_regular(
     let refuse = |reason: &str| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is not used: it is {reason}"))
     };
+    // Opening a device can have effects, so its type is examined first. The file may be exchanged in between:
+    // the type is examined again below.
+    if let Ok(stat) = sys::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        check(&stat).map_err(refuse)?;
+    }
     let file = open_beneath(directory, name, flags, mode).map_err(|error| match error {
         Errno::LOOP => refuse("a symbolic link"),
         Errno::ISDIR => refuse("a directory"),
         Errno::NXIO => refuse("a FIFO, a socket or a device"),
         _ => explained(error, format_args!("cannot open {name}")),
     })?;
-    let stat = sys::fstat(&file)?;
+    check(&sys::fstat(&file)?).map_err(refuse)?;
+    Ok(File::from(file))
+}
+
+/// Returns the reason for which a file is not used.
+fn check(stat: &Stat) -> Result<(), &'static str> {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_nlink > 1 => Err(refuse("a hard link: the file has other names")),
-        FileType::RegularFile => Ok(File::from(file)),
-        FileType::Directory => Err(refuse("a directory")),
-        _ => Err(refuse("a FIFO, a socket or a device")),
+        FileType::RegularFile if stat.st_nlink > 1 => Err("a hard link: the file has other names"),
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => Err("a symbolic link"),
+        FileType::Directory => Err("a directory"),
+        _ => Err("a FIFO, a socket or a device"),
     }
 }
 

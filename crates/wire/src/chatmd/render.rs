@@ -36,11 +36,12 @@ pub fn render<S: AsRef<str>>(
         write!(lines, " @ [{}]", names.join(", ")).expect("a String accepts every write");
     }
     lines.push_str(": ");
+    let header = lines.len();
 
     let text = escaped(text);
     let mut rest = text.lines().map(str::trim_end).skip_while(|line| line.is_empty()).peekable();
     lines.push_str(rest.next().map_or(NO_TEXT, str::trim_start));
-    cut(&mut lines, 0);
+    cut(&mut lines, 0, header);
     lines.push('\n');
     let mut blank = 0;
     for line in rest {
@@ -56,17 +57,18 @@ pub fn render<S: AsRef<str>>(
         let start = lines.len();
         lines.push_str(INDENTATION);
         lines.push_str(line);
-        cut(&mut lines, start);
+        cut(&mut lines, start, start);
         lines.push('\n');
     }
     Ok(lines)
 }
 
-/// Cuts the last line of `lines`, which starts at `start`, to the maximum length.
-fn cut(lines: &mut String, start: usize) {
+/// Cuts the last line of `lines`, which starts at `start`, to the maximum length. The bytes before `keep`
+/// stay, because a line without its complete header is no message.
+fn cut(lines: &mut String, start: usize, keep: usize) {
     if lines.len() - start > MAX_RENDERED_LINE_BYTES {
-        let end = lines.floor_char_boundary(start + MAX_RENDERED_LINE_BYTES - CUT.len());
-        lines.truncate(end);
+        let end = keep.max(start + MAX_RENDERED_LINE_BYTES - CUT.len());
+        lines.truncate(lines.floor_char_boundary(end));
         lines.push_str(CUT);
     }
 }
