@@ -117,6 +117,7 @@ function senderOf({ from, senderName, relayed }: ChatMessage): { id: string; nam
 
 /** Trust and addressees of a message from outside the hub. */
 function Relayed({ relayed }: { relayed: NonNullable<ChatMessage['relayed']> }) {
+  const addressed = stripDirectionMarks(text.timeline.addressed(relayed.recipient, relayed.observers));
   return (
     <>
       {!relayed.verified && (
@@ -127,8 +128,8 @@ function Relayed({ relayed }: { relayed: NonNullable<ChatMessage['relayed']> }) 
           {text.timeline.unverified}
         </span>
       )}
-      <span className="truncate text-xs text-faint">
-        {stripDirectionMarks(text.timeline.addressed(relayed.recipient, relayed.observers))}
+      <span title={addressed} className="min-w-0 shrink-[99] truncate text-xs text-faint">
+        {addressed}
       </span>
     </>
   );
