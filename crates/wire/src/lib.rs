@@ -11,4 +11,5 @@ pub mod chatmd;
 pub mod events;
 pub mod files;
 pub mod json;
+pub mod relayed;
 pub mod time;

@@ -3,7 +3,7 @@
 use super::{AuthContext, Facts, LookupCache, Membership, NameAndHandle};
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Caller, MemberId, Principal, RoomId, SecretHash};
+use parlor_model::{Caller, MemberId, Principal, RoomId, Scope, SecretHash};
 use std::sync::Arc;
 
 impl Facts {
@@ -33,6 +33,10 @@ impl Facts {
                 }
                 _ => None,
             },
+            Principal::Connector { user } => store.user(user)?.map(|user| AuthContext {
+                user,
+                scopes: Some(vec![Scope::Read, Scope::Write, Scope::Agents]),
+            }),
         };
         self.standing = standing.map(Arc::new);
         lookup_cache.auth_contexts.insert(caller.clone(), self.standing.clone());

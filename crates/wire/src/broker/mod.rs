@@ -5,3 +5,4 @@ pub mod codes;
 pub mod egress;
 pub mod frames;
 pub mod ingress;
+pub mod rooms;
