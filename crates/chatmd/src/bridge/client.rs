@@ -5,8 +5,9 @@
 //! a time. Frames are read only when the caller asks for the next one.
 
 use super::ConnectFailure;
+use super::to_room::TooLarge;
 use futures_util::{Sink, Stream};
-use parlor_wire::broker::client::{self as frames, Answer, HubFrame, Relay};
+use parlor_wire::broker::client::{self as frames, Answer, HubFrame, MAX_REQUEST_BYTES, Relay};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -95,8 +96,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.request(|request| frames::history(room, after, limit, request))
     }
 
-    pub fn relay(&mut self, relay: &Relay<'_>) -> u64 {
-        self.request(|request| frames::relay(relay, request))
+    pub fn relay(&mut self, relay: &Relay<'_>) -> Result<u64, TooLarge> {
+        let frame = frames::relay(relay, self.last_request + 1);
+        match frame.len() {
+            0..=MAX_REQUEST_BYTES => Ok(self.request(|_| frame)),
+            _ => Err(TooLarge),
+        }
     }
 
     /// Queues a request and returns its number. [`Client::next`] sends it.
@@ -138,12 +143,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Sends the queued frames and closes the connection. The hub may not read, so the caller sets a timeout.
-    pub async fn close(mut self) {
-        let sent = poll_fn(|context| self.poll_send(context)).await;
-        if sent.is_ok() {
-            let _ = self.socket.close(None).await;
-        }
+    /// Closes the connection. The hub may not read, so the caller sets a timeout.
+    pub async fn close(&mut self) {
+        let _ = self.socket.close(None).await;
     }
 
     fn poll_io(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, String>> {
@@ -212,7 +214,7 @@ mod tests {
             source: "chatmd",
             external_id: "g:0",
         };
-        let request = client.relay(&relay);
+        let Ok(request) = client.relay(&relay) else { panic!("the frame is not too large") };
         // The hub sends before it reads the request, which does not fit into the buffer.
         let hub_side = tokio::spawn(async move {
             send(&mut hub, json!({ "type": "msg.room.changed", "filler": "y".repeat(100_000) })).await;

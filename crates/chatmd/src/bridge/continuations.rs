@@ -112,7 +112,10 @@ mod tests {
         let mut latest = Continuations::default();
         assert_eq!(latest.of("coder"), None);
         latest.record(&addressed(1, "ada", &["coder", "reviewer"]));
-        assert_eq!((latest.of("coder"), latest.of("reviewer"), latest.of("dev")), (Some("m1"), Some("m1"), None));
+        assert_eq!(
+            (latest.of("coder"), latest.of("reviewer"), latest.of("dev")),
+            (Some("m1"), Some("m1"), None)
+        );
         latest.record(&addressed(2, "reviewer", &["all"]));
         assert_eq!((latest.of("coder"), latest.of("dev")), (Some("m2"), Some("m2")));
         assert_eq!(latest.of("reviewer"), Some("m1"), "the own message to everyone is not answered");
@@ -127,7 +130,10 @@ mod tests {
         let mut latest = Continuations::default();
         latest.record(&addressed(5, "ada", &["coder", "all"]));
         latest.record(&addressed(2, "bob", &["coder", "all"]));
-        assert_eq!((latest.of("coder"), latest.of("dev"), latest.of("ada")), (Some("m5"), Some("m5"), Some("m2")));
+        assert_eq!(
+            (latest.of("coder"), latest.of("dev"), latest.of("ada")),
+            (Some("m5"), Some("m5"), Some("m2"))
+        );
     }
 
     #[test]

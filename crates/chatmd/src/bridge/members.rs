@@ -36,6 +36,12 @@ impl Members {
         self.aliases.get(id).cloned().unwrap_or_else(|| names::encode(name))
     }
 
+    /// Returns the alias of the member with this id, name or handle, or that of the name itself.
+    pub fn alias_of(&self, name: &str) -> String {
+        let id = self.ids.get(&name.to_lowercase());
+        id.and_then(|id| self.aliases.get(id)).cloned().unwrap_or_else(|| names::encode(name))
+    }
+
     /// Returns the key of a name in the file. All names of a member have the same key, because the hub accepts
     /// each of them: an agent cannot leave its chain by writing its name differently.
     pub fn key(&self, alias: &str) -> String {

@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::time::Duration;
 
+/// Maximum bytes of a frame to the hub. A larger one ends the connection.
+pub const MAX_REQUEST_BYTES: usize = 1024 * 1024;
+
 pub fn auth(token: &str, request: u64) -> String {
     encode(&Request { kind: "auth", req_id: Some(request), body: Auth { token } })
 }
@@ -261,7 +264,8 @@ struct Relayed {
     position: Position,
 }
 
-fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Position, D::Error> {
+/// Deserializes a position from its text. For use with `deserialize_with`.
+pub fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Position, D::Error> {
     let text = <Cow<'de, str>>::deserialize(deserializer)?;
     // Epoch 0 never applies: a position without an epoch is rejected.
     let position = text.contains('-').then(|| Position::parse(&text, Epoch(0))).flatten();
