@@ -238,10 +238,10 @@ impl Source {
     }
 }
 
-/// Returns whether the last line of both texts is the same. They have the same length.
+/// Returns whether the last line that is not blank is the same in both texts, which have the same length.
 fn is_only_edited(old: &[u8], new: &[u8]) -> bool {
-    let Some((_, body)) = old.split_last() else { return false };
-    memchr::memrchr(b'\n', body).is_some_and(|end| old[end + 1..] == new[end + 1..])
+    let line_feed = memchr::memrchr(b'\n', old.trim_ascii_end());
+    line_feed.is_some_and(|at| old[at + 1..] == new[at + 1..])
 }
 
 fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
