@@ -10,8 +10,6 @@ mod changes;
 mod known_names;
 mod notice;
 mod source;
-#[cfg(test)]
-mod tests;
 
 pub use assemble::MAX_BODY_BYTES;
 pub use notice::Notice;
@@ -205,13 +203,12 @@ impl Follower {
     }
 
     fn read(&mut self, now: Instant, batch: &mut Batch) -> io::Result<()> {
-        let end = self.source.end();
         let notice = match self.source.read(&mut self.buffer)? {
             Progress::Idle => return Ok(()),
-            Progress::Data { full } => {
+            Progress::Data { from, full } => {
                 self.last_data = Some(now);
                 batch.more = full;
-                self.take_lines(end, batch);
+                self.take_lines(from, batch);
                 return Ok(());
             }
             Progress::Edited => {

@@ -26,6 +26,9 @@ const LOCK: &str = ".process-status.json.lock";
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Minimum time between two writes that only change the time of the last event.
 const EVENT_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of attempts to lock, and the pause between them.
+const LOCK_ATTEMPTS: u32 = 200;
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Maintains the entry of this process.
 pub struct StatusFile {
@@ -105,8 +108,7 @@ impl StatusFile {
 
 fn replace_entry(workplace: &Workplace, entry: &Entry<'_>) -> io::Result<()> {
     let lock = workplace.open_file(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::from_raw_mode(0o644))?;
-    // The lock is held only for a few system calls. If another program holds it for longer, this update is
-    // dropped.
+    // The lock is held only for a few system calls. If other programs hold it for longer, this update is dropped.
     lock_briefly(&lock)?;
     let value = serde_json::to_string(entry)?;
     let (text, mode) = match workplace.open_file(STATUS, OFlags::RDONLY, Mode::empty()) {
@@ -123,9 +125,9 @@ fn replace_entry(workplace: &Workplace, entry: &Entry<'_>) -> io::Result<()> {
 }
 
 fn lock_briefly(lock: &File) -> io::Result<()> {
-    for _ in 0..20 {
+    for _ in 0..LOCK_ATTEMPTS {
         match flock(lock, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(5)),
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_INTERVAL),
             locked => return locked.map_err(io::Error::from),
         }
     }

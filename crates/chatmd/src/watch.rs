@@ -85,19 +85,15 @@ async fn run(
                 }
             };
             match printed {
-                Some(Ok(())) => {}
-                Some(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => stopped = true,
+                Some(Ok(())) => status.event(now()).iter().for_each(|problem| report(problem)),
+                // Lines of this batch may or may not have arrived: the next start prints them again.
+                None => return saved.finish(),
+                Some(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => return saved.finish(),
                 Some(Err(error)) => {
                     let message = format!("cannot write to standard output: {error}");
                     return saved.finish().and(Err(io::Error::new(error.kind(), message)));
                 }
-                None => {}
             }
-            if !matches!(printed, Some(Ok(()))) {
-                // Lines of this batch may or may not have arrived. The next start prints them again.
-                return saved.finish();
-            }
-            status.event(now()).iter().for_each(|problem| report(problem));
         }
         saved.advance(follower.cursor());
         if stopped {

@@ -42,8 +42,8 @@ pub struct LinePosition {
 /// Result of [`Source::read`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Bytes were added. `full` if there may be more.
-    Data { full: bool },
+    /// Bytes were added at the offset `from`. `full` if there may be more.
+    Data { from: u64, full: bool },
     /// There is nothing new.
     Idle,
     /// Lines that were read changed in place; the last one did not.
@@ -163,38 +163,50 @@ impl Source {
             return Ok(Progress::Linked);
         }
         let changed = [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()];
-        let (size, end) = (metadata.len(), self.end());
-        if size == end && changed == self.changed {
+        let size = metadata.len();
+        if size == self.end() && changed == self.changed {
             return Ok(Progress::Idle);
         }
-        if size < end {
-            return self.shrink(size);
+        self.changed = changed;
+        loop {
+            let progress = self.read_to(size, buffer)?;
+            let differs = matches!(progress, Progress::Truncated | Progress::Rewritten);
+            // A writer may take back or change an incomplete line: then every complete line is as before.
+            if !differs || !self.drop_incomplete_line() {
+                return Ok(progress);
+            }
         }
-        let tail_at = self.bytes.len().saturating_sub(TAIL_BYTES);
-        let tail_length = self.bytes.len() - tail_at;
-        let wanted = tail_length + (size - end).min(CHUNK_BYTES as u64) as usize;
-        buffer.resize(wanted, 0);
-        let read = read_up_to(&self.file, buffer, end - tail_length as u64)?;
-        if read < tail_length {
-            // The file shrank between the two system calls.
-            return self.shrink(end - (tail_length - read) as u64);
-        }
-        let (tail, new) = buffer[..read].split_at(tail_length);
-        if tail != &self.bytes[tail_at..] {
-            if !new.is_empty() || !is_only_edited(&self.bytes[tail_at..], tail) {
+    }
+
+    fn read_to(&mut self, size: u64, buffer: &mut Vec<u8>) -> io::Result<Progress> {
+        let end = self.end();
+        let Some(new) = size.checked_sub(end) else { return Ok(Progress::Truncated) };
+        let tail = &self.bytes[self.bytes.len().saturating_sub(TAIL_BYTES)..];
+        buffer.resize(tail.len() + new.min(CHUNK_BYTES as u64) as usize, 0);
+        let read = read_up_to(&self.file, buffer, end - tail.len() as u64)?;
+        let Some((tail_now, new)) = buffer[..read].split_at_checked(tail.len()) else {
+            return Ok(Progress::Truncated);
+        };
+        if tail_now != tail {
+            if !new.is_empty() || !is_only_edited(tail, tail_now) {
                 return Ok(Progress::Rewritten);
             }
-            self.bytes.truncate(tail_at);
-            self.bytes.extend_from_slice(tail);
-            self.changed = changed;
+            self.bytes.truncate(self.bytes.len() - tail_now.len());
+            self.bytes.extend_from_slice(tail_now);
             return Ok(Progress::Edited);
         }
-        self.changed = changed;
         self.bytes.extend_from_slice(new);
         match new.len() {
             0 => Ok(Progress::Idle),
-            length => Ok(Progress::Data { full: length == CHUNK_BYTES }),
+            length => Ok(Progress::Data { from: end, full: length == CHUNK_BYTES }),
         }
+    }
+
+    /// Forgets the bytes behind the last complete line. Returns false if there are none in memory.
+    fn drop_incomplete_line(&mut self) -> bool {
+        let kept = self.line.offset.checked_sub(self.start).map(|kept| kept as usize);
+        let dropped = kept.filter(|kept| *kept < self.bytes.len());
+        dropped.inspect(|kept| self.bytes.truncate(*kept)).is_some()
     }
 
     /// Drops the bytes that are not needed any more.
@@ -208,23 +220,6 @@ impl Source {
         if self.bytes.capacity() > 4 * CHUNK_BYTES && self.bytes.len() < CHUNK_BYTES {
             self.bytes.shrink_to(2 * CHUNK_BYTES);
         }
-    }
-
-    /// Handles a file that is shorter than the bytes that were read. A writer may take back an incomplete
-    /// line: that changes no line that was read.
-    fn shrink(&mut self, size: u64) -> io::Result<Progress> {
-        if size < self.line.offset || size < self.start {
-            return Ok(Progress::Truncated);
-        }
-        let kept = (size - self.start) as usize;
-        let tail_at = kept.saturating_sub(TAIL_BYTES);
-        let mut tail = vec![0; kept - tail_at];
-        let read = read_up_to(&self.file, &mut tail, self.start + tail_at as u64)?;
-        if read < tail.len() || tail != self.bytes[tail_at..kept] {
-            return Ok(Progress::Truncated);
-        }
-        self.bytes.truncate(kept);
-        Ok(Progress::Idle)
     }
 
     fn go_to(&mut self, line: LinePosition, tail: Vec<u8>) {
@@ -243,10 +238,10 @@ impl Source {
     }
 }
 
-/// Returns whether the last line of both texts is the same. They have the same length.
+/// Returns whether the last line that is not blank is the same in both texts, which have the same length.
 fn is_only_edited(old: &[u8], new: &[u8]) -> bool {
-    let Some((_, body)) = old.split_last() else { return false };
-    memchr::memrchr(b'\n', body).is_some_and(|end| old[end..] == new[end..])
+    let line_feed = memchr::memrchr(b'\n', old.trim_ascii_end());
+    line_feed.is_some_and(|at| old[at + 1..] == new[at + 1..])
 }
 
 fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
