@@ -5,7 +5,7 @@
 use crate::run_event::PlanState;
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Bookmark, Chunk,
-    Delivery, Device, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
+    Delivery, Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
     InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi,
     Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
     Run, RunId, RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn,
@@ -173,7 +173,7 @@ pub enum Command {
         member: MemberId,
         role: Option<RoomRole>,
         /// `Some(None)` removes the description.
-        description: Option<Option<Box<str>>>,
+        description: Edit<Box<str>>,
     },
     RemoveMember {
         room: RoomId,
@@ -520,7 +520,7 @@ pub struct UserChanges {
     pub role: Option<SiteRole>,
     pub password_hash: Option<Box<str>>,
     /// `Some(None)` removes the override, so that the hub-wide limit applies.
-    pub max_connections: Option<Option<u32>>,
+    pub max_connections: Edit<u32>,
     /// See [`User::source_patterns`].
     pub hears: Option<Vec<Pattern>>,
 }
@@ -539,7 +539,7 @@ pub struct NewInvitation {
 pub struct ProfileChanges {
     pub display_name: Option<Box<str>>,
     /// `Some(None)` removes the avatar.
-    pub avatar_url: Option<Option<Box<str>>>,
+    pub avatar_url: Edit<Box<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -560,11 +560,11 @@ pub struct RoomChanges {
     pub kind: Option<RoomKind>,
     pub policy: Option<AnswerPolicy>,
     /// `Some(None)` removes the prompt.
-    pub system_prompt: Option<Option<Box<str>>>,
+    pub system_prompt: Edit<Box<str>>,
     pub agent_command_role: Option<RoomRole>,
     pub approve_role: Option<RoomRole>,
     /// `Some(None)` removes the router.
-    pub router: Option<Option<RouterId>>,
+    pub router: Edit<RouterId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -590,7 +590,7 @@ pub struct ModelChanges {
     pub base_url: Option<Box<str>>,
     pub model: Option<Box<str>>,
     /// `Some(None)` removes the key.
-    pub key: Option<Option<SealedKey>>,
+    pub key: Edit<SealedKey>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -611,9 +611,9 @@ pub struct ServiceChanges {
     pub description: Option<Box<str>>,
     pub active: Option<bool>,
     pub model: ModelChanges,
-    pub fallback: Option<Option<Box<str>>>,
-    pub instructions: Option<Option<Box<str>>>,
-    pub most_tokens: Option<Option<u32>>,
+    pub fallback: Edit<Box<str>>,
+    pub instructions: Edit<Box<str>>,
+    pub most_tokens: Edit<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -631,11 +631,11 @@ pub struct NewTask {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskChanges {
     pub title: Option<Box<str>>,
-    pub description: Option<Option<Box<str>>>,
+    pub description: Edit<Box<str>>,
     pub status: Option<TaskStatus>,
-    pub result: Option<Option<Box<str>>>,
-    pub due_at: Option<Option<Time>>,
-    pub assignee: Option<Option<MemberId>>,
+    pub result: Edit<Box<str>>,
+    pub due_at: Edit<Time>,
+    pub assignee: Edit<MemberId>,
 }
 
 impl TaskChanges {

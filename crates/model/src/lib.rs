@@ -12,6 +12,7 @@ pub mod caller;
 pub mod characters;
 pub mod command;
 pub mod delivery;
+pub mod edit;
 pub mod event;
 pub mod id;
 pub mod inquiry;
@@ -46,6 +47,7 @@ pub use command::{
     AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
 };
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
+pub use edit::Edit;
 pub use event::{Event, LoggedEvent, MemberChange};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,

@@ -36,9 +36,7 @@ impl ModelAccess {
         if let Some(model) = &changes.model {
             self.model = model.clone();
         }
-        if let Some(key) = &changes.key {
-            self.key = key.clone();
-        }
+        changes.key.apply_to(&mut self.key);
     }
 }
 
