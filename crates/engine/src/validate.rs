@@ -299,7 +299,7 @@ struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
     fn add(&mut self, field: &'static str, rule: &'static str) {
-        self.0.push(FieldError { field, rule });
+        self.0.push(FieldError { field: field.into(), rule: rule.into() });
     }
 
     /// Text of several lines, not empty, of at most `limit` characters. The limit must match the error

@@ -1,7 +1,11 @@
 //! Domain types shared by every crate: entities, commands, queries, events, signals and refusals.
 //!
-//! Contains no I/O, no async code, no clock and no serialisation. The engine decides with these types, the
-//! backends store them, and the protocol adapters translate them to and from wire formats.
+//! Contains no I/O, no async code and no clock. The engine decides with these types, the backends store them, and
+//! the protocol adapters translate them to and from wire formats. The serde encoding is for other machines of the
+//! same hub. It is no wire format of a protocol: those are in `wire`.
+
+#[macro_use]
+mod text_encoding;
 
 pub mod account;
 pub mod agent;

@@ -1,9 +1,10 @@
 //! Settings that site admins change while the hub runs.
 
 use crate::Edit;
+use serde::{Deserialize, Serialize};
 
 /// Runtime settings. `None` means that the value from start-up applies.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HubSettings {
     /// Display name of the hub.
     pub name: Option<Box<str>>,
@@ -14,7 +15,7 @@ pub struct HubSettings {
 }
 
 /// Changes to runtime settings. A cleared setting has its value from start-up again.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SettingChanges {
     pub name: Edit<Box<str>>,
     pub invitations: Edit<bool>,
