@@ -18,15 +18,15 @@ pub(crate) struct LockedFile {
 
 impl LockedFile {
     /// Locks the file `name` (one path component), which need not exist. Fails with
-    /// [`io::ErrorKind::WouldBlock`] if another process holds the lock.
-    pub fn lock(workplace: &Workplace, name: &str) -> io::Result<Self> {
+    /// [`io::ErrorKind::WouldBlock`] and this message, followed by the path, if another process holds the lock.
+    pub fn lock(workplace: &Workplace, name: &str, if_locked: &str) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CREATE;
         let lock = workplace.open_file(&format!("{name}.lock"), flags, Mode::from_raw_mode(0o644))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { workplace: workplace.clone(), name: name.to_owned(), _lock: lock }),
             Err(Errno::WOULDBLOCK) => {
                 let path = workplace.path().join(name);
-                let message = format!("another process uses {}", path.display());
+                let message = format!("{if_locked} {}", path.display());
                 Err(io::Error::new(io::ErrorKind::WouldBlock, message))
             }
             Err(error) => Err(error.into()),

@@ -206,7 +206,7 @@ impl Bridge {
         state_file.save(&state::encode(&state))?;
         Ok(Self {
             to_room: ToRoom::new(follower.cursor()),
-            to_file: ToFile::new(state.position.map(|position| position.0)),
+            to_file: ToFile::new(state.position),
             disk: Disk::new(workplace, state_file),
             options,
             state,

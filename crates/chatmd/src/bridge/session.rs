@@ -3,7 +3,7 @@
 use super::client::Client;
 use super::disk::DiskEvent;
 use super::members::Members;
-use super::state::{MAX_OWN_LINES, SavedPosition};
+use super::state::MAX_OWN_LINES;
 use super::to_file::RoomStart;
 use super::{Bridge, BridgeNotice, explain};
 use crate::Follower;
@@ -193,9 +193,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         let Bridge { to_file, state, disk, options, has_followed, .. } = &mut *self.bridge;
         match to_file.start(now, options.history) {
             RoomStart::Resumed => {}
-            RoomStart::First(from) => state.position = Some(SavedPosition(from)),
+            RoomStart::First(from) => state.position = Some(from),
             RoomStart::HistoryReplaced(from) => {
-                state.position = Some(SavedPosition(from));
+                state.position = Some(from);
                 // Sequence numbers of another history cannot be compared.
                 state.continuations = Default::default();
                 report(BridgeNotice::HistoryReplaced);

@@ -8,9 +8,8 @@ use super::digest;
 use crate::locked_file::LockedFile;
 use crate::{Cursor, Workplace};
 use parlor_model::Position;
-use parlor_wire::broker::client::position;
 use parlor_wire::chatmd::LineMessage;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
 
@@ -38,7 +37,7 @@ pub struct BridgeState {
     /// Generations of the file whose lines were relayed, newest last.
     generations: VecDeque<String>,
     /// Position in the room of the last message that was written to the file or needs not be.
-    pub position: Option<SavedPosition>,
+    pub position: Option<Position>,
     /// Lines that the bridge wrote and that the follower has not passed yet.
     pub own_lines: Vec<OwnLine>,
     /// Text that is being appended.
@@ -67,7 +66,7 @@ pub struct PendingAppend {
     /// The messages in the text, in order.
     pub messages: Vec<PendingMessage>,
     /// Position in the room behind the text.
-    pub position: SavedPosition,
+    pub position: Position,
     /// The file before the append; `None` until the append is prepared.
     pub before: Option<FileLength>,
 }
@@ -166,13 +165,7 @@ pub struct StateFile(LockedFile);
 impl StateFile {
     /// Fails with [`io::ErrorKind::WouldBlock`] if another bridge serves the file.
     pub fn lock(workplace: &Workplace) -> io::Result<Self> {
-        LockedFile::lock(workplace, STATE).map(Self).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => {
-                let path = workplace.path().display();
-                io::Error::new(error.kind(), format!("another bridge serves the chat.md in {path}"))
-            }
-            _ => error,
-        })
+        LockedFile::lock(workplace, STATE, "another bridge serves this chat.md and uses").map(Self)
     }
 
     /// Reads the saved state; `None` if there is no file. A damaged file, or one of a newer version, is an
@@ -194,20 +187,4 @@ impl StateFile {
 
 pub fn encode(state: &BridgeState) -> Vec<u8> {
     serde_json::to_vec(state).expect("the state consists of texts and numbers")
-}
-
-/// A position that is stored as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavedPosition(pub Position);
-
-impl Serialize for SavedPosition {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for SavedPosition {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        position(deserializer).map(Self)
-    }
 }

@@ -6,7 +6,7 @@
 
 use super::continuations::{Addressed, EVERYONE};
 use super::members::Members;
-use super::state::{BridgeState, PendingAppend, PendingMessage, SavedPosition, line_digest};
+use super::state::{BridgeState, PendingAppend, PendingMessage, line_digest};
 use super::to_room::SOURCE;
 use parlor_model::{Position, Seq};
 use parlor_wire::broker::client::RoomMessage;
@@ -148,7 +148,7 @@ impl ToFile {
         while messages.len() < MAX_BATCH && text.len() < MAX_BATCH_BYTES {
             let Some(message) = self.queue.pop_front() else { break };
             self.queued_bytes -= message.text.len();
-            position = Some(SavedPosition(message.position));
+            position = Some(message.position);
             if is_echo(&message, state) {
                 continue;
             }

@@ -264,8 +264,7 @@ struct Relayed {
     position: Position,
 }
 
-/// Deserializes a position from its text. For use with `deserialize_with`.
-pub fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Position, D::Error> {
+fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Position, D::Error> {
     let text = <Cow<'de, str>>::deserialize(deserializer)?;
     // Epoch 0 never applies: a position without an epoch is rejected.
     let position = text.contains('-').then(|| Position::parse(&text, Epoch(0))).flatten();
