@@ -174,3 +174,6 @@ fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> 
     }
     Ok(read)
 }
+
+#[cfg(test)]
+mod tests;

@@ -188,3 +188,6 @@ impl StateFile {
 pub fn encode(state: &BridgeState) -> Vec<u8> {
     serde_json::to_vec(state).expect("the state consists of texts and numbers")
 }
+
+#[cfg(test)]
+mod tests;

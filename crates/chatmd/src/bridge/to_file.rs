@@ -244,3 +244,6 @@ fn text(message: &RoomMessage, url: &str) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

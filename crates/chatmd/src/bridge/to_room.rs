@@ -306,3 +306,6 @@ fn addressees(line: &LineMessage, members: &Members) -> Vec<String> {
     keys.dedup();
     keys
 }
+
+#[cfg(test)]
+mod tests;
