@@ -150,7 +150,7 @@ impl Disk {
     }
 
     /// Completes the running write and saves the state. Called once, at the end.
-    pub async fn finish(&mut self, state: &mut BridgeState, report: &mut dyn FnMut(BridgeNotice)) {
+    pub async fn finish(&mut self, state: &mut BridgeState, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         if self.job.is_some() {
             match timeout(FINISH_TIMEOUT, self.next(state)).await {
                 Ok(DiskEvent::Failed { why }) => report(BridgeNotice::NotWritten { why }),

@@ -123,7 +123,7 @@ pub async fn run<S, F>(
     options: BridgeOptions,
     mut connect: impl FnMut() -> F,
     stop: impl Future<Output = ()>,
-    mut report: impl FnMut(BridgeNotice),
+    mut report: impl FnMut(BridgeNotice) + Send,
 ) -> Result<(), BridgeError>
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -42,7 +42,7 @@ impl Bridge {
         &mut self,
         socket: WebSocketStream<S>,
         stop: Pin<&mut impl Future<Output = ()>>,
-        report: &mut dyn FnMut(BridgeNotice),
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) -> SessionEnd {
         let mut client = Client::new(socket);
         let listen = client.listen(&self.options.room);
@@ -84,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     async fn run(
         &mut self,
         mut stop: Pin<&mut impl Future<Output = ()>>,
-        report: &mut dyn FnMut(BridgeNotice),
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) -> SessionEnd {
         loop {
             self.advance(report);
@@ -109,7 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     }
 
     /// Does everything that can be done without waiting.
-    fn advance(&mut self, report: &mut dyn FnMut(BridgeNotice)) {
+    fn advance(&mut self, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         let Bridge { options, disk, state, to_room, to_file, members, .. } = &mut *self.bridge;
         if self.follows {
             let client = &mut self.client;
@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         disk.start(state);
     }
 
-    fn read_file(&mut self, report: &mut dyn FnMut(BridgeNotice)) {
+    fn read_file(&mut self, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         let Bridge { follower, to_room, state, wake_at, .. } = &mut *self.bridge;
         let batch = follower.poll(Instant::now());
         for notice in batch.notices {
@@ -152,7 +152,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     }
 
     /// Handles a frame of the hub. The error ends the connection.
-    fn handle(&mut self, frame: HubFrame, report: &mut dyn FnMut(BridgeNotice)) -> Result<(), SessionEnd> {
+    fn handle(
+        &mut self,
+        frame: HubFrame,
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
+    ) -> Result<(), SessionEnd> {
         let bridge = &mut *self.bridge;
         match frame {
             HubFrame::Message(message) => bridge.to_file.pushed(*message),
@@ -189,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         Ok(())
     }
 
-    fn start(&mut self, now: parlor_model::Position, report: &mut dyn FnMut(BridgeNotice)) {
+    fn start(&mut self, now: parlor_model::Position, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         let Bridge { to_file, state, disk, options, has_followed, .. } = &mut *self.bridge;
         match to_file.start(now, options.history) {
             RoomStart::Resumed => {}
@@ -212,7 +216,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
     }
 
     /// Waits for the answers to the lines that were sent.
-    async fn drain(&mut self, report: &mut dyn FnMut(BridgeNotice)) {
+    async fn drain(&mut self, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         while self.bridge.to_room.has_unanswered() {
             let Ok(frame) = self.client.next().await else { return };
             if self.handle(frame, report).is_err() {

@@ -93,7 +93,7 @@ impl ToRoom {
         messages: Vec<ReadMessage>,
         end: Cursor,
         state: &BridgeState,
-        report: &mut dyn FnMut(BridgeNotice),
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) {
         for message in messages {
             let own = state.own_line(&message.cursor, message.offset, &message.line);
@@ -116,7 +116,7 @@ impl ToRoom {
         state: &BridgeState,
         members: &Members,
         mut send: impl FnMut(&Relay<'_>) -> Result<u64, TooLarge>,
-        report: &mut dyn FnMut(BridgeNotice),
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) {
         let mut unanswered: Vec<(String, Vec<String>)> = Vec::new();
         for entry in &mut self.queue {
@@ -192,7 +192,7 @@ impl ToRoom {
         request: u64,
         outcome: Result<Answer, Box<str>>,
         state: &mut BridgeState,
-        report: &mut dyn FnMut(BridgeNotice),
+        report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) {
         let Some(at) = self.sent(request) else { return };
         let Some(Entry::Line(line)) = self.queue.get_mut(at) else { return };
