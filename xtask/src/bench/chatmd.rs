@@ -145,7 +145,10 @@ fn append_lines(path: &Path, lines: u64, rate: u64) -> Result<Instant> {
         }
         file.write_all(format!("[bench-to-reader]: {number}\n").as_bytes())?;
     }
-    Ok(Instant::now())
+    let written = Instant::now();
+    // Shows that the last message has no continuation lines, which a watch would wait for.
+    file.write_all(b"# end\n")?;
+    Ok(written)
 }
 
 struct Project(PathBuf);
