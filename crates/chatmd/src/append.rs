@@ -53,7 +53,7 @@ pub fn append(workplace: &Workplace, text: &[u8], durable: bool) -> io::Result<A
         take_back(&mut file, size);
         return Err(error);
     }
-    // With O_APPEND the position of the descriptor is the end of its own write.
+    // A write with O_APPEND moves the position of the descriptor to the end of the written bytes.
     let end = file.stream_position()?;
     if durable {
         file.sync_data()?;

@@ -213,6 +213,11 @@ impl Follower {
             }
             Progress::Edited => {
                 batch.notices.push(Notice::Edited);
+                // The digest of the cursor must be the one of the new content. The cursor before a pending message
+                // is followed by another one as soon as that message is complete.
+                if self.assembler.pending().is_none() {
+                    self.consumed = self.source.cursor(self.source.line);
+                }
                 return Ok(());
             }
             Progress::Linked => {

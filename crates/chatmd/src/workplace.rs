@@ -4,11 +4,10 @@
 //! may lead anywhere: `.workplace` and the files in it are opened relative to a directory descriptor and
 //! without following symbolic links, and only regular files with one link are used.
 
-use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::fs::{self as sys, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,15 +141,8 @@ fn check(stat: &Stat) -> Result<(), &'static str> {
 
 /// Lists the names in a directory, at most [`MAX_ENTRIES`]. Names that are not UTF-8 are left out.
 pub(crate) fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<String>> {
-    // A descriptor of its own: the reading position belongs to the descriptor.
-    let own = open_beneath(directory, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut buffer = [MaybeUninit::uninit(); 8192];
-    let mut entries = RawDir::new(own, &mut buffer);
     let mut names = Vec::new();
-    while let Some(entry) = entries.next() {
-        if names.len() == MAX_ENTRIES {
-            break;
-        }
+    for entry in Dir::read_from(directory)?.take(MAX_ENTRIES) {
         match entry?.file_name().to_str() {
             Ok("." | "..") | Err(_) => {}
             Ok(name) => names.push(name.to_owned()),

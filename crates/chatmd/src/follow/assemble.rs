@@ -39,7 +39,7 @@ struct Pending {
 }
 
 impl Assembler {
-    /// With `after_message`, the line above the first one may have been a message.
+    /// Creates an assembler. `after_message`: the first line may directly follow a message that was returned before.
     pub fn new(known: KnownNames, after_message: bool) -> Self {
         let context = if after_message { Context::Returned } else { Context::Free };
         Self { context, known, refreshed: false }

@@ -202,7 +202,7 @@ impl Source {
         }
     }
 
-    /// Forgets the bytes behind the last complete line. Returns false if there are none in memory.
+    /// Drops the bytes behind the last complete line. Returns false if memory contains no such bytes.
     fn drop_incomplete_line(&mut self) -> bool {
         let kept = self.line.offset.checked_sub(self.start).map(|kept| kept as usize);
         let dropped = kept.filter(|kept| *kept < self.bytes.len());

@@ -40,6 +40,8 @@ fn an_edit_of_an_old_line_is_reported_and_repeats_nothing() {
     file.write_all(b"[a-to-b]: ONE").unwrap();
     let batch = tester.settle();
     assert_eq!((batch.messages, batch.notices), (vec![], vec![Notice::Edited]));
+    let batch = project.resume(tester.follower.cursor()).settle();
+    assert_eq!((batch.messages, batch.notices), (vec![], vec![]));
     project.append("[a-to-b]: three\n");
     assert_eq!(tester.texts(), ["3 three"]);
     assert_eq!(project.resume(tester.follower.cursor()).texts(), [""; 0]);
