@@ -9,6 +9,7 @@ use std::process::Command;
 const USAGE: &str = "\
 Usage: cargo xtask bench [options]
        cargo xtask bench web [--hub FILE]     Measure the web page in Chromium.
+       cargo xtask bench chatmd [options]     Measure `parlor watch` against `tail -F`.
 
   --json FILE      Also write the numbers of all rounds as JSON.
   --strict         Exit with an error if a threshold is missed.
@@ -35,11 +36,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
     {
         return run_web(options);
     }
+    let (inner, arguments) = match arguments {
+        [what, options @ ..] if what == "chatmd" => ("bench-chatmd", options),
+        _ => ("bench-run", arguments),
+    };
     // The manifest is passed instead of changing the directory, so that relative paths in the options stay
     // valid.
     let workspace = ["--manifest-path".to_string(), root().join("Cargo.toml").display().to_string()];
     // The hub is built separately: built together with xtask, it would get the features of both packages.
-    if !arguments.iter().any(|argument| argument == "--stand-in") {
+    if inner == "bench-run" && !arguments.iter().any(|argument| argument == "--stand-in") {
         packages::install_missing(packages::FOR_BENCH);
     }
     if !arguments.iter().any(|argument| argument == "--hub" || argument == "--stand-in") {
@@ -54,7 +59,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .args(["-c", raise_limit, &cargo()])
             .args(["run", "--quiet", "--release", "--package", "xtask", "--features", "bench"])
             .args(&workspace)
-            .args(["--", "bench-run"])
+            .args(["--", inner])
             .args(arguments),
     )
 }

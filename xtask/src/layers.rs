@@ -21,6 +21,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("parlor-backends", &["parlor-wire", "parlor-server", "parlor-agents", "parlor"]),
     ("parlor-server", &["parlor-backends", "parlor-agents", "parlor"]),
     ("parlor-agents", &["parlor-engine", "parlor-backends", "parlor-server", "parlor"]),
+    ("parlor-chatmd", &["parlor-engine", "parlor-backends", "parlor-server", "parlor-agents", "parlor"]),
     (
         "parlor-web-assets",
         &["parlor-model", "parlor-engine", "parlor-wire", "parlor-backends", "parlor-agents"],
@@ -145,6 +146,7 @@ mod tests {
         check(&["parlor-backends → parlor-engine", "parlor-engine → parlor-model"], &[]);
         check(&["parlor-server → parlor-wire", "parlor-server → parlor-engine"], &[]);
         check(&["parlor-agents → parlor-wire", "parlor-agents → parlor-model"], &[]);
+        check(&["parlor-chatmd → parlor-wire", "parlor-chatmd → parlor-model"], &[]);
         check(&["parlor → parlor-backends", "parlor → parlor-server", "parlor → parlor-agents"], &[]);
     }
 
@@ -161,6 +163,8 @@ mod tests {
             "parlor-agents → parlor-engine",
             "parlor-agents → parlor-server",
             "parlor-server → parlor-agents",
+            "parlor-chatmd → parlor-engine",
+            "parlor-chatmd → parlor-server",
             "parlor-model → parlor-engine",
             "parlor-model → parlor-wire",
         ] {

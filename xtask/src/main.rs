@@ -28,7 +28,8 @@ Usage: cargo xtask <command>
   test cuts          Disconnect many chat event streams at random, at full size, in a release build.
   test soak          Run unit and in-process tests with 20 times as many cases in each random test.
   bench [options]    Measure the hub against minimal references, in release builds.
-                     `cargo xtask bench --help` lists the options; `bench web` measures the web page.
+                     `cargo xtask bench --help` lists the options; `bench web` measures the web page,
+                     `bench chatmd` measures `parlor watch`.
   types              Generate the TypeScript types of the web page from the Rust types.
 ";
 

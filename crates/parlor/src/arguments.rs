@@ -6,6 +6,8 @@
 use crate::admin::Role;
 use crate::agents::gateway::GatewayArguments;
 use crate::agents::join::JoinArguments;
+use crate::chatmd::ChatmdCommand;
+use crate::chatmd::watch::WatchArguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -56,7 +58,7 @@ fn unused_flags(command: &str) -> &'static [&'static str] {
         "serve" | "config" | "doctor" => &[],
         "gateway" => &["listen", "tls_cert", "tls_key"],
         "join" => &["listen", "tls_cert", "tls_key", "config"],
-        "completions" | "man" => &["listen", "data", "tls_cert", "tls_key", "config"],
+        "completions" | "man" | "watch" | "chatmd" => &["listen", "data", "tls_cert", "tls_key", "config"],
         _ => &["listen", "tls_cert", "tls_key"],
     }
 }
@@ -139,6 +141,13 @@ pub enum Command {
     Gateway(GatewayArguments),
     /// Pair this machine with a hub, using a pairing code that the hub shows
     Join(JoinArguments),
+    /// Print each message of DIR/.workplace/chat.md as a line of JSON; needs no hub
+    Watch(WatchArguments),
+    /// Append to or archive the message file of a project; needs no hub
+    Chatmd {
+        #[command(subcommand)]
+        command: ChatmdCommand,
+    },
     /// Check everything that the hub depends on and print a fix for each problem
     Doctor,
     /// Write a backup of all data to one file, whether the hub is running or not
@@ -324,7 +333,9 @@ mod tests {
             check(help(path), &["--data", "--config"]);
         }
         check(help("join"), &["--data"]);
-        check(help("man"), &[]);
+        for path in ["man", "watch", "chatmd append", "chatmd archive"] {
+            check(help(path), &[]);
+        }
         assert!(help("gateway").contains("[default: ~/.local/share/parlor/gateway]"));
         assert!(help("agent list").contains("[default: ./parlor-data]"));
     }
@@ -355,6 +366,13 @@ mod tests {
             assert_eq!(scopes, ["a", "b"]);
         }
         assert!(Arguments::try_parse_from("parlor admin token add ci --user ada".split(' ')).is_err());
+    }
+
+    #[test]
+    fn a_watch_starts_at_one_place() {
+        assert!(matches!(parse("parlor watch . --from-end").command, Some(Command::Watch(_))));
+        let both = "parlor watch . --from-start --from-end".split(' ');
+        assert!(command_line().try_get_matches_from(both).is_err());
     }
 
     #[track_caller]

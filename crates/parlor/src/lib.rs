@@ -8,6 +8,7 @@ mod admin_executor;
 pub mod agents;
 pub mod arguments;
 pub mod backup;
+pub mod chatmd;
 pub mod config_command;
 pub mod control;
 pub mod doctor;

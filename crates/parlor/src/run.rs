@@ -6,7 +6,7 @@ use crate::{
     admin_command,
     agents::{self, gateway::GatewayCommand},
     arguments::{Arguments, Command, ConfigCommand},
-    backup, config_command, doctor, manual,
+    backup, chatmd, config_command, doctor, manual,
     serve::serve,
     settings::{self, Loaded, Sources},
     style::escape_control,
@@ -65,6 +65,8 @@ pub fn run() -> ExitCode {
             }
         },
         Command::Join(join) => in_runtime(agents::join::run(&join, data)).and_then(|text| print(&text)),
+        Command::Watch(watch) => chatmd::watch::run(&watch),
+        Command::Chatmd { command } => chatmd::run(command).and_then(|text| print(&text)),
         Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
             failed = diagnosis.failed;
             print(&diagnosis.text)

@@ -3,6 +3,7 @@
 //! Owns: the scenarios, their number and order of rounds, and the thresholds. The result is the ratio between
 //! hub and reference in the same run, because machines differ in speed and load.
 
+mod chatmd;
 mod chunks;
 mod connect;
 mod fake_hub;
@@ -127,6 +128,7 @@ pub fn inner(command: &str, arguments: &[String]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         "bench-run" => runtime.block_on(run(&Options::parse(arguments)?)),
+        "bench-chatmd" => chatmd::run(&Options::parse(arguments)?),
         "bench-reference" => runtime.block_on(reference::serve()),
         "bench-stand-in" => runtime.block_on(fake_hub::serve()),
         "bench-sqlite" => sqlite::serve(arguments),

@@ -4,6 +4,7 @@
 pub mod agents;
 mod broker_crash;
 mod browser;
+mod chatmd;
 pub mod command_line;
 mod crash;
 mod disk_faults;
