@@ -1,14 +1,11 @@
 //! The position of a reader in `chat.md`, and the file that stores it.
 
 use crate::Workplace;
-use crate::replace::replace_file;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
+use crate::locked_file::LockedFile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name of the cursor file of `parlor watch`.
@@ -37,50 +34,24 @@ pub struct Cursor {
 }
 
 /// The file that stores a cursor, locked against other processes as long as this value exists.
-pub struct CursorFile {
-    workplace: Workplace,
-    name: String,
-    /// Holds the lock. It is a file of its own, because saving replaces the cursor file.
-    _lock: File,
-}
+pub struct CursorFile(LockedFile);
 
 impl CursorFile {
     /// Locks the cursor file `name` (one path component, such as [`CURSOR`]). Fails with
     /// [`io::ErrorKind::WouldBlock`] if another process holds the lock.
     pub fn lock(workplace: &Workplace, name: &str) -> io::Result<Self> {
-        let flags = OFlags::RDWR | OFlags::CREATE;
-        let lock = workplace.open_file(&format!("{name}.lock"), flags, Mode::from_raw_mode(0o644))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { workplace: workplace.clone(), name: name.to_owned(), _lock: lock }),
-            Err(Errno::WOULDBLOCK) => {
-                let path = workplace.path().join(name);
-                let message = format!("another process uses the cursor {}", path.display());
-                Err(io::Error::new(io::ErrorKind::WouldBlock, message))
-            }
-            Err(error) => Err(error.into()),
-        }
+        LockedFile::lock(workplace, name, "another process uses the cursor").map(Self)
     }
 
     /// Reads the stored cursor; `None` if there is no file. A damaged file is an error of the kind
     /// [`io::ErrorKind::InvalidData`].
     pub fn read(&self) -> io::Result<Option<Cursor>> {
-        let file = match self.workplace.open_file(&self.name, OFlags::RDONLY, Mode::empty()) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut text = Vec::new();
-        file.take(MAX_FILE_BYTES).read_to_end(&mut text)?;
-        serde_json::from_slice(&text).map(Some).map_err(|error| {
-            let path = self.workplace.path().join(&self.name);
-            io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged: {error}", path.display()))
-        })
+        self.0.read_json(MAX_FILE_BYTES)
     }
 
     /// Replaces the stored cursor atomically and durably.
     pub fn save(&self, cursor: &Cursor) -> io::Result<()> {
-        let text = serde_json::to_vec(cursor)?;
-        replace_file(&self.workplace, &self.name, &text, None)
+        self.0.replace(&serde_json::to_vec(cursor)?)
     }
 }
 
@@ -97,7 +68,7 @@ pub(crate) fn tail_digest(birth: Option<SystemTime>, tail: &[u8]) -> String {
     hex(&digest[..16])
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         write!(text, "{byte:02x}").expect("a String accepts every write");

@@ -7,6 +7,7 @@ use crate::admin::Role;
 use crate::agents::gateway::GatewayArguments;
 use crate::agents::join::JoinArguments;
 use crate::chatmd::ChatmdCommand;
+use crate::chatmd::bridge::BridgeArguments;
 use crate::chatmd::watch::WatchArguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -58,7 +59,9 @@ fn unused_flags(command: &str) -> &'static [&'static str] {
         "serve" | "config" | "doctor" => &[],
         "gateway" => &["listen", "tls_cert", "tls_key"],
         "join" => &["listen", "tls_cert", "tls_key", "config"],
-        "completions" | "man" | "watch" | "chatmd" => &["listen", "data", "tls_cert", "tls_key", "config"],
+        "completions" | "man" | "watch" | "bridge" | "chatmd" => {
+            &["listen", "data", "tls_cert", "tls_key", "config"]
+        }
         _ => &["listen", "tls_cert", "tls_key"],
     }
 }
@@ -143,6 +146,8 @@ pub enum Command {
     Join(JoinArguments),
     /// Print each message of DIR/.workplace/chat.md as a line of JSON; needs no hub
     Watch(WatchArguments),
+    /// Connect DIR/.workplace/chat.md with a room: lines become messages, and messages become lines
+    Bridge(BridgeArguments),
     /// Append to or archive the message file of a project; needs no hub
     Chatmd {
         #[command(subcommand)]
@@ -333,7 +338,7 @@ mod tests {
             check(help(path), &["--data", "--config"]);
         }
         check(help("join"), &["--data"]);
-        for path in ["man", "watch", "chatmd append", "chatmd archive"] {
+        for path in ["man", "watch", "bridge", "chatmd append", "chatmd archive"] {
             check(help(path), &[]);
         }
         assert!(help("gateway").contains("[default: ~/.local/share/parlor/gateway]"));

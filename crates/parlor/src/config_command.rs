@@ -1,11 +1,15 @@
 //! Implements `parlor config check` and `parlor config show`.
 
+use crate::chatmd::configured;
 use crate::settings::{self, Problem, Sources};
 use std::fmt::Write;
 
 /// Validates the settings and returns the text to print, warnings first. The error lists every problem.
 pub fn check(sources: &Sources) -> anyhow::Result<String> {
     let loaded = settings::load(sources).map_err(|problems| combined_error(&problems))?;
+    if let Some(file) = sources.config_file() {
+        configured::read(&file)?;
+    }
     let mut text = String::new();
     for warning in loaded.settings.warnings() {
         let _ = writeln!(text, "Warning: {warning}");
@@ -42,6 +46,21 @@ mod tests {
         assert_eq!(check(&Sources::default()).unwrap(), "The settings are ok.\n");
         let text = check(&with("PARLOR_SYNCHRONOUS", "normal")).unwrap();
         assert!(text.starts_with("Warning: synchronous") && text.ends_with("ok.\n"), "{text}");
+    }
+
+    #[test]
+    fn entries_for_chat_files_are_checked() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("parlor.toml");
+        let checked = |text: &str| {
+            std::fs::write(&config, text).unwrap();
+            check(&Sources { config: Some(config.clone()), ..Sources::default() })
+        };
+        let entry = "[[chatmd]]\ndir = '/srv/a'\nroom = 'r1'\naccount = 'ada'\n";
+        assert_eq!(checked(entry).unwrap(), "The settings are ok.\n");
+        let error = checked(&entry.replace("account", "user")).unwrap_err().to_string();
+        assert!(error.contains("user"), "{error}");
+        assert!(checked("chatmd = 1\n").is_err());
     }
 
     #[test]

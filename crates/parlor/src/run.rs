@@ -66,6 +66,7 @@ pub fn run() -> ExitCode {
         },
         Command::Join(join) => in_runtime(agents::join::run(&join, data)).and_then(|text| print(&text)),
         Command::Watch(watch) => chatmd::watch::run(&watch),
+        Command::Bridge(bridge) => in_runtime(chatmd::bridge::run(&bridge)),
         Command::Chatmd { command } => chatmd::run(command).and_then(|text| print(&text)),
         Command::Doctor => in_runtime(async { Ok(doctor::examine(&sources).await) }).and_then(|diagnosis| {
             failed = diagnosis.failed;

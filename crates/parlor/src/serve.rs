@@ -4,6 +4,8 @@ use crate::admin_executor::AdminExecutor;
 use crate::agents::local::{self, LocalAgents};
 use crate::agents::services;
 use crate::backup::LastBackup;
+use crate::chatmd::configured;
+use crate::chatmd::hosted::HostedBridges;
 use crate::control::ControlSocket;
 use crate::guide;
 use crate::instance::{self, Instance, Platform};
@@ -75,6 +77,7 @@ pub struct RunningHub {
     janitor: JoinHandle<()>,
     /// The guide, the hub's own agents and its service agents.
     hosting: Vec<JoinHandle<()>>,
+    bridges: HostedBridges,
     instance: Instance,
 }
 
@@ -95,6 +98,7 @@ impl RunningHub {
         let close_timeout = platform.close_timeout;
         let instance = instance::open(settings, platform)?;
         let local_agents = Arc::new(LocalAgents::open(&settings.data, config)?);
+        let chat_files = config.map(configured::read).transpose()?.unwrap_or_default();
         let app = App::new(
             instance.hub.clone(),
             instance.blobs.clone(),
@@ -123,6 +127,8 @@ impl RunningHub {
             async move { services::run_loop(app, models, &data).await }
         });
         let janitor = tokio::spawn(blob_gc::run(instance.hub.clone(), instance.blobs.clone()));
+        let public_url = settings.public_url.as_ref().map(|url| url.as_str()).unwrap_or_default();
+        let bridges = HostedBridges::start(&app, chat_files, public_url);
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
         let hosting = vec![guide, agents, services];
         Ok(Self {
@@ -133,6 +139,7 @@ impl RunningHub {
             control,
             janitor,
             hosting,
+            bridges,
             instance,
         })
     }
@@ -156,6 +163,8 @@ impl RunningHub {
     /// Shuts down gracefully: closes every connection with a close frame, finishes submitted commands, and
     /// closes the store.
     pub async fn stop(mut self) {
+        // Before their connections are closed, so that they can wait for the answers to the lines they sent.
+        self.bridges.begin_stop();
         if let Some(listening) = self.listening.take() {
             listening.stop().await;
         }
@@ -169,6 +178,7 @@ impl RunningHub {
         // Aborting the hosting tasks also ends the agent programs that they started.
         self.hosting.iter().for_each(JoinHandle::abort);
         let _ = (&mut self.janitor).await;
+        self.bridges.stopped().await;
         self.instance.hub.close().await;
     }
 }

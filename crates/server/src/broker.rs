@@ -42,7 +42,7 @@ const MAX_FRAMES_PER_BURST: usize = 64;
 const REPLY_BATCH_BYTES: usize = 16 * 1024;
 const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// Maximum bytes of a frame; a larger one ends the connection.
-const MAX_FRAME_BYTES: usize = 1024 * 1024;
+const MAX_FRAME_BYTES: usize = parlor_wire::broker::client::MAX_REQUEST_BYTES;
 
 pub struct BrokerEgress;
 

@@ -1,4 +1,5 @@
-//! Connects to the hub's `/ws/gateway` and exposes the socket as a [`FrameChannel`].
+//! Connects to the hub's `/ws/gateway` and exposes the socket as a [`FrameChannel`]. Other clients of a hub open
+//! their sockets with [`open`].
 //!
 //! One task reads and writes; it ends when either side closes or the hub sends nothing for `IDLE_TIMEOUT`.
 
@@ -15,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, interval, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -23,7 +25,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use url::Url;
 
-/// Timeout for opening the socket, and for each authentication attempt.
+/// Timeout for opening a socket, and for each authentication attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval between two pings to the hub.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
@@ -41,10 +43,11 @@ pub struct Connection {
     pub over: JoinHandle<String>,
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+/// A TCP or TLS stream.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-type Socket = WebSocketStream<Box<dyn Stream>>;
+pub type Socket = WebSocketStream<Box<dyn Stream>>;
 
 pub async fn connect(
     server: &Url,
@@ -52,8 +55,9 @@ pub async fn connect(
     sign_in: &mut SignIn,
 ) -> Result<Connection, ConnectError> {
     let token = sign_in.token(false).await?;
-    let timed_out = |_| ConnectError::NotNow("the hub does not answer".into());
-    let mut socket = timeout(CONNECT_TIMEOUT, open(server, sign_in.trust())).await.map_err(timed_out)??;
+    let limits =
+        WebSocketConfig::default().max_message_size(Some(LIMITS.bytes)).max_frame_size(Some(LIMITS.bytes));
+    let mut socket = open(server, "ws/gateway", sign_in.trust(), limits).await?;
     if !timeout(CONNECT_TIMEOUT, authenticate(&mut socket, gateway, token)).await.map_err(timed_out)?? {
         // The token may have expired; a new one is tried on the same socket.
         let token = sign_in.token(true).await?;
@@ -75,7 +79,26 @@ fn channels() -> (FrameChannel, FrameChannel) {
     )
 }
 
-async fn open(server: &Url, trust: &Trust) -> Result<Socket, ConnectError> {
+/// Opens a WebSocket at a path of the hub, such as `ws/gateway`.
+pub async fn open(
+    server: &Url,
+    path: &str,
+    trust: &Trust,
+    limits: WebSocketConfig,
+) -> Result<Socket, ConnectError> {
+    timeout(CONNECT_TIMEOUT, open_socket(server, path, trust, limits)).await.map_err(timed_out)?
+}
+
+fn timed_out(_: Elapsed) -> ConnectError {
+    ConnectError::NotNow("the hub does not answer".into())
+}
+
+async fn open_socket(
+    server: &Url,
+    path: &str,
+    trust: &Trust,
+    limits: WebSocketConfig,
+) -> Result<Socket, ConnectError> {
     let failed = |error: std::io::Error| trust::failed("the hub cannot be reached", &error);
     let secure = matches!(server.scheme(), "https" | "wss");
     let host = server.host_str().ok_or(ConnectError::Wrong("the server's address has no host".into()))?;
@@ -92,10 +115,8 @@ async fn open(server: &Url, trust: &Trust) -> Result<Socket, ConnectError> {
     } else {
         Box::new(stream)
     };
-    let mut url = server.join("ws/gateway").map_err(|error| ConnectError::Wrong(error.to_string()))?;
+    let mut url = server.join(path).map_err(|error| ConnectError::Wrong(error.to_string()))?;
     let _ = url.set_scheme(if secure { "wss" } else { "ws" });
-    let limits =
-        WebSocketConfig::default().max_message_size(Some(LIMITS.bytes)).max_frame_size(Some(LIMITS.bytes));
     let opened = client_async_with_config(url.as_str(), stream, Some(limits)).await;
     let (socket, _) =
         opened.map_err(|error| ConnectError::NotNow(format!("this is not a Parlor hub: {error}")))?;

@@ -33,13 +33,13 @@ impl Changes {
         Self { _watcher: watcher(workplace, changed.clone()), changed, last: Instant::now() }
     }
 
-    /// Waits for a change, until `wake_at`, or for the polling interval.
+    /// Waits for a change, until `wake_at`, or for the polling interval. Cancel-safe: the notification is the
+    /// last thing that is awaited.
     pub async fn wait(&mut self, wake_at: Option<Instant>) {
         let fallback = Instant::now() + POLL_INTERVAL;
         let deadline = wake_at.map_or(fallback, |at| at.min(fallback));
-        if timeout_at(deadline.into(), self.changed.notified()).await.is_ok() {
-            sleep_until((self.last + MIN_INTERVAL).into()).await;
-        }
+        sleep_until((self.last + MIN_INTERVAL).into()).await;
+        let _ = timeout_at(deadline.into(), self.changed.notified()).await;
         self.last = Instant::now();
     }
 }

@@ -255,22 +255,15 @@ fn credentials(
     key_file: Option<PathBuf>,
     paired: Option<join::PairedHub>,
 ) -> anyhow::Result<Credentials> {
-    let secret = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(user) = user {
-        let password = match secret("PARLOR_PASSWORD") {
+        let password = match secret_variable("PARLOR_PASSWORD") {
             Some(password) => password,
             None => prompt_password(&format!("Password of {user}: "))?.expose().to_owned(),
         };
         return Ok(Credentials::Password { user, password });
     }
-    // The file takes precedence: it is given explicitly, while the variable may be a leftover.
-    if let Some(path) = key_file {
-        let key =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        return Ok(Credentials::Key(key.trim().to_owned()));
-    }
-    if let Some(key) = secret("PARLOR_KEY") {
-        return Ok(Credentials::Key(key));
+    if let Some(key) = api_key(key_file.as_deref())? {
+        return Ok(Credentials::Key(key.expose().to_owned()));
     }
     match paired {
         Some(paired) => Ok(Credentials::Key(paired.key.expose().to_owned())),
@@ -278,6 +271,18 @@ fn credentials(
             "there are no credentials for the hub. Use one of: parlor join CODE --server URL, --user NAME, --key-file FILE, PARLOR_KEY"
         ),
     }
+}
+
+/// Returns the API key from the file or from `PARLOR_KEY`. The file takes precedence: it is given explicitly,
+/// while the variable may be a leftover.
+pub fn api_key(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
+    let Some(path) = file else { return Ok(secret_variable("PARLOR_KEY").map(Secret::new)) };
+    let key = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(Secret::new(key.trim())))
+}
+
+fn secret_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Prompts for a password on the terminal, without echoing the input.

@@ -1,8 +1,12 @@
-//! Commands for `.workplace/chat.md`, a file through which agents exchange messages: `parlor watch` and
-//! `parlor chatmd`. They need no hub and read no settings.
+//! Commands for `.workplace/chat.md`, a file through which agents exchange messages, and the bridges that the hub
+//! runs itself. `parlor watch` and `parlor chatmd` need no hub; only the hub's own bridges use its settings.
 
 pub mod append;
 pub mod archive;
+pub mod bridge;
+pub mod configured;
+pub mod hosted;
+pub mod show;
 pub mod watch;
 
 use clap::Subcommand;

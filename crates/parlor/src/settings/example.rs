@@ -16,6 +16,19 @@ const HEAD: &str = "\
 # PARLOR_ADMIN_PASSWORD_FILE.
 ";
 
+const TAIL: &str = "
+
+## Files of agents
+
+# Each entry connects the file .workplace/chat.md of a project with a room: lines of the file
+# become messages of the room, and messages become lines. The account must be a member of the
+# room; lines of its own agents are posted as those agents.
+#[[chatmd]]
+#dir = \"/srv/project\"
+#room = \"…\"
+#account = \"ada\"
+";
+
 /// Renders every setting with its description and its default, commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
@@ -26,7 +39,7 @@ pub fn example() -> String {
             write_entry(&mut text, entry);
         }
     }
-    text
+    text + TAIL
 }
 
 fn write_entry(text: &mut String, entry: &Entry) {

@@ -19,12 +19,19 @@ use toml::{Table, Value};
 /// Environment variable with the path of the settings file; `--config` overrides it.
 pub const CONFIG_VARIABLE: &str = "PARLOR_CONFIG";
 
-/// Key of the `[[agent]]` list in the settings file. It is parsed by `agents::local`, not as a setting.
-const AGENTS: &str = "agent";
-/// Variables that only `parlor gateway` reads. They are accepted, because a hub and a gateway may share an
-/// environment.
-const GATEWAY_VARIABLES: [&str; 5] =
-    ["PARLOR_SERVER", "PARLOR_KEY", "PARLOR_KEY_FILE", "PARLOR_PASSWORD", "PARLOR_GATEWAY_DATA"];
+/// Keys of the lists `[[agent]]` and `[[chatmd]]` in the settings file. They are parsed by `agents::local` and
+/// `chatmd::configured`, not as settings.
+const LISTS: [&str; 2] = ["agent", "chatmd"];
+/// Variables that only `parlor gateway` and `parlor bridge` read. They are accepted, because a hub and a gateway
+/// may share an environment.
+const CLIENT_VARIABLES: [&str; 6] = [
+    "PARLOR_SERVER",
+    "PARLOR_KEY",
+    "PARLOR_KEY_FILE",
+    "PARLOR_CA_FILE",
+    "PARLOR_PASSWORD",
+    "PARLOR_GATEWAY_DATA",
+];
 
 /// Maximum size of a secret file. A larger file indicates a wrong path.
 const MAX_SECRET_FILE_BYTES: u64 = 64 * 1024;
@@ -239,7 +246,7 @@ fn refuse_unknown<'a, I: Iterator<Item = &'a Entry>>(
     let keys: Vec<String> =
         entries().flat_map(|entry| [Some(entry.key.to_owned()), entry.file_key()]).flatten().collect();
     for (key, value) in file {
-        if keys.contains(key) || (key == AGENTS && value.is_array()) {
+        if keys.contains(key) || (LISTS.contains(&key.as_str()) && value.is_array()) {
             continue;
         }
         let kind = if value.is_table() { "table" } else { "setting" };
@@ -249,7 +256,7 @@ fn refuse_unknown<'a, I: Iterator<Item = &'a Entry>>(
         .flat_map(|entry| [Some(entry.variable()), entry.file_variable()])
         .flatten()
         .chain([CONFIG_VARIABLE.to_owned()])
-        .chain(GATEWAY_VARIABLES.map(str::to_owned))
+        .chain(CLIENT_VARIABLES.map(str::to_owned))
         .collect();
     for variable in sources.environment.keys().filter(|variable| !variables.contains(variable)) {
         problems.push(Problem::new(variable, unknown("setting", nearest(variable, &variables))));

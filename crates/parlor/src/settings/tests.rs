@@ -289,13 +289,14 @@ fn the_example_contains_every_default_commented_out() {
     assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')));
     assert_eq!(example.parse::<toml::Table>().unwrap(), toml::Table::new());
 
-    // A setting starts with "#key", a description with "# Text".
+    // A setting starts with "#key" and a list with "#[[list]]", a description with "# Text".
     let settings: Vec<&str> = example
         .lines()
         .filter_map(|line| line.strip_prefix('#'))
-        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase() || first == '['))
         .collect();
-    let table: toml::Table = settings.join("\n").parse().unwrap();
+    let mut table: toml::Table = settings.join("\n").parse().unwrap();
+    assert!(table.remove("chatmd").is_some_and(|list| list.is_array()));
     let defaults: BTreeMap<_, _> = Given::nothing().loads().effective;
     for entry in GROUPS.iter().flat_map(|group| group.entries) {
         assert!(!entry.docs.is_empty(), "{} has no description", entry.key);

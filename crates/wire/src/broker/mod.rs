@@ -1,5 +1,6 @@
 //! The broker protocol: frames `msg.*` and `agent.*` on `/ws/broker`.
 
+pub mod client;
 pub mod codes;
 pub mod egress;
 pub mod frames;
