@@ -599,7 +599,7 @@ mod tests {
 
     #[test]
     fn pending_mail_is_found_without_reading_settled_deliveries() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let query = format!("EXPLAIN QUERY PLAN {}", pending_query());
         let values: [&dyn rusqlite::ToSql; 4] = [&"coder", &"", &0, &1];

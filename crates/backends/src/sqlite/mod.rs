@@ -9,6 +9,7 @@ mod apply;
 mod approvals;
 mod audit;
 pub mod backup;
+mod connection;
 mod insert;
 mod log;
 mod lookup;
@@ -123,7 +124,7 @@ pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenErro
     // Created before SQLite opens it, so that only the owner can read it; SQLite gives the WAL files the same
     // mode.
     OpenOptions::new().append(true).create(true).mode(0o600).open(&file)?;
-    let connection = Connection::open(&file)?;
+    let connection = connection::open(&file, OpenFlags::default())?;
     connection.set_prepared_statement_cache_capacity(128);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let synchronous = match options.synchronous {
@@ -321,7 +322,7 @@ impl ReaderPool {
     fn open(file: &Path, readers: usize) -> Result<Self, rusqlite::Error> {
         let open = |_| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(file, flags)?;
+            let connection = connection::open(file, flags)?;
             connection.set_prepared_statement_cache_capacity(64);
             connection.pragma_update(None, "cache_size", -4_000)?;
             connection.busy_timeout(Duration::from_secs(5))?;
