@@ -4,12 +4,12 @@
 //! contain spaces. A mention must not touch a word character on either side, and `@` in Markdown code is
 //! ignored.
 
-use crate::{Member, Mention};
+use crate::{Member, MemberId, Mention};
 use std::collections::HashMap;
 
 /// Returns the members mentioned in `text` or listed in `given` (names or ids), each once, in the order of
 /// `members`.
-pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
+pub fn resolve<M: Named>(text: &str, given: &[Box<str>], members: &[M]) -> Vec<Mention> {
     let positions = if members.is_empty() { Vec::new() } else { at_positions(text) };
     if positions.is_empty() && given.is_empty() {
         return Vec::new();
@@ -18,7 +18,7 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
     let mut found = vec![false; members.len()];
     for requested in given {
         let requested = requested.strip_prefix('@').unwrap_or(requested);
-        let by_id = members.iter().position(|m| m.member.as_str() == requested);
+        let by_id = members.iter().position(|m| m.member().as_str() == requested);
         if let Some(index) = by_id.into_iter().chain(names.exact(requested)).min() {
             found[index] = true;
         }
@@ -32,9 +32,50 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
         .iter()
         .zip(found)
         .filter(|(_, found)| *found)
-        .map(|(member, _)| Mention { member: member.member.clone(), name: member.name.clone() })
+        .map(|(member, _)| Mention { member: member.member().clone(), name: member.name().into() })
         .collect()
 }
+
+/// A member with the names that a text can mention it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mentionable {
+    pub member: MemberId,
+    pub name: Box<str>,
+    pub handle: Box<str>,
+}
+
+impl From<Member> for Mentionable {
+    fn from(member: Member) -> Self {
+        Self { member: member.member, name: member.name, handle: member.handle }
+    }
+}
+
+/// Gives [`resolve`] the names of a member.
+pub trait Named {
+    fn member(&self) -> &MemberId;
+    fn name(&self) -> &str;
+    fn handle(&self) -> &str;
+}
+
+macro_rules! named {
+    ($type:ty) => {
+        impl Named for $type {
+            fn member(&self) -> &MemberId {
+                &self.member
+            }
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn handle(&self) -> &str {
+                &self.handle
+            }
+        }
+    };
+}
+named!(Member);
+named!(Mentionable);
 
 /// Case-folded names grouped by their length in bytes, each with the index of the first member that has it.
 /// A lookup reads the text after an `@` once, regardless of the number of members and the similarity of their
@@ -42,9 +83,9 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
 struct Names(HashMap<usize, HashMap<String, usize>>);
 
 impl Names {
-    fn of(members: &[Member]) -> Self {
+    fn of<M: Named>(members: &[M]) -> Self {
         let mut by_length: HashMap<usize, HashMap<String, usize>> = HashMap::new();
-        let names = members.iter().enumerate().flat_map(|(i, m)| [(&*m.name, i), (&*m.handle, i)]);
+        let names = members.iter().enumerate().flat_map(|(i, m)| [(m.name(), i), (m.handle(), i)]);
         for (name, index) in names.filter(|(name, _)| !name.is_empty()) {
             by_length.entry(name.len()).or_default().entry(fold_case(name)).or_insert(index);
         }

@@ -348,7 +348,7 @@ impl ClientSession {
         let (auth_context, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
         self.attempts = 0;
-        let username = auth_context.user.username;
+        let username = auth_context.user.username.clone();
         self.authenticated =
             Some(AuthenticatedClient { caller, subscriber, username, chat_events: None, _permit: permit });
         Ok(())

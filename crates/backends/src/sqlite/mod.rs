@@ -26,7 +26,8 @@ mod trim;
 use insert::{Inserts, PendingRows};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
-use parlor_engine::decide::{Change, Effects};
+use parlor_engine::decide::Change;
+use parlor_engine::effects::Effects;
 use parlor_engine::metrics::StoreSize;
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Seq, Subscription, Time};
@@ -256,8 +257,8 @@ impl SqliteStore {
 }
 
 impl Transaction for WriteTransaction<'_> {
-    fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
-        for change in &plan.changes {
+    fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
+        for change in &effects.changes {
             match change {
                 Change::PutMessage(message) => {
                     self.has_room_messages |= message.destination.room().is_some();
@@ -278,7 +279,7 @@ impl Transaction for WriteTransaction<'_> {
                 }
             }
         }
-        for event in &plan.events {
+        for event in &effects.events {
             let (first, _) = self.event_range.unwrap_or((event.seq, event.seq));
             self.event_range = Some((first, event.seq));
             self.pending.log.push(event.clone());

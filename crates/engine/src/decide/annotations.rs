@@ -120,7 +120,7 @@ mod tests {
         let mut message = Arc::new(Message { destination, ..Message::clone(&message) });
         for (name, emoji) in steps {
             let mut facts = facts();
-            facts.standing = Some(Arc::new(AuthContext { user: user(name), scopes: None }));
+            facts.standing = Some(Arc::new(AuthContext { user: user(name).into(), scopes: None }));
             facts.message = Some(message.clone());
             let command = Command::React { message: message.id.clone(), emoji: (*emoji).into() };
             let Receipt::Message(changed) = decide_with(&command, &facts)?.receipt else {

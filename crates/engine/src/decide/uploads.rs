@@ -160,7 +160,7 @@ mod tests {
         facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", UploadPurpose::Avatar)).into();
         let mut ann = user("ann");
         ann.avatar_url = Some("/uploads/b".into());
-        facts.standing = Some(Arc::new(AuthContext { user: ann, scopes: None }));
+        facts.standing = Some(Arc::new(AuthContext { user: ann.into(), scopes: None }));
         let removed = |command: &Command| {
             let removed = |change: &Change| match change {
                 Change::RemoveUpload(id) => Some(id.to_string()),

@@ -165,7 +165,7 @@ pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
 /// Auth context: account and scopes of the caller, as stored now.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
-    pub user: User,
+    pub user: Arc<User>,
     /// `None` for a user session, which has all scopes of the account.
     pub scopes: Option<Vec<Scope>>,
 }
@@ -288,7 +288,7 @@ impl Facts {
         }
     }
 
-    /// Loads the facts for authorising and deciding `command`.
+    /// Loads the facts for authorising and deciding `command`, except the auth context.
     pub fn load_for_command(
         &mut self,
         caller: &Caller,
@@ -298,7 +298,6 @@ impl Facts {
         lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.load_auth_context(caller, store, lookup_cache)?;
         match command {
             Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
@@ -649,7 +648,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Loads the facts for authorising and answering `query`.
+    /// Loads the facts for authorising and answering `query`, except the auth context.
     pub fn load_for_query(
         &mut self,
         caller: &Caller,
@@ -657,7 +656,6 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
         let lookup_cache = &mut LookupCache::default();
-        self.load_auth_context(caller, store, lookup_cache)?;
         match query {
             Query::Room { room }
             | Query::Members { room, .. }

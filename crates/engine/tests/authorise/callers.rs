@@ -99,7 +99,7 @@ impl CallerKind {
         };
         let site_admin = matches!(self, Self::SiteAdmin | Self::KeyWithout | Self::KeyWith);
         let role = if site_admin { SiteRole::Admin } else { SiteRole::User };
-        Some(AuthContext { user: user(&self.user()?, role), scopes })
+        Some(AuthContext { user: user(&self.user()?, role).into(), scopes })
     }
 
     fn role(self) -> Option<RoomRole> {

@@ -235,7 +235,7 @@ pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
     let standing = facts.standing.as_deref().cloned().filter(|standing| standing.scopes.is_some());
     if let Some(standing) = standing {
         let user = user(&standing.user.id, SiteRole::User);
-        facts.standing = Some(Arc::new(AuthContext { user, ..standing }));
+        facts.standing = Some(Arc::new(AuthContext { user: user.into(), ..standing }));
     }
 };
 pub const VISIBLE_AGENT: Given = |facts, who| {
