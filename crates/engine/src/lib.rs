@@ -11,6 +11,7 @@ pub mod cache;
 mod cards;
 pub mod commands;
 pub mod decide;
+mod delegate_lookups;
 mod digest;
 pub mod effects;
 pub mod facts;

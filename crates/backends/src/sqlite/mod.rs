@@ -303,6 +303,11 @@ impl<'a> WriteTransaction<'a> {
         self.inserts.write(&mut self.pending)
     }
 
+    /// The tables without the pending rows.
+    fn tables_without_flush(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
+        Ok(&mut self.tables)
+    }
+
     /// Writes all pending rows and returns the tables.
     fn flushed_tables(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
         self.write()?;
@@ -310,7 +315,7 @@ impl<'a> WriteTransaction<'a> {
     }
 }
 
-lookup::delegate_lookups!(WriteTransaction<'_>, tables, flushed_tables);
+parlor_engine::delegate_lookups!(WriteTransaction<'_>, flushed_tables, tables_without_flush);
 
 /// Pool of read-only connections. A read blocks until a connection is idle.
 struct ReaderPool {

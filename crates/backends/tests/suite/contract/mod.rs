@@ -106,7 +106,7 @@ impl Ports {
 
     pub fn restart(self: &mut Ports) {
         // The old handles must be dropped before the new ones are opened.
-        let placeholder = parlor_backends::memory::MemoryStore::open(Epoch(0));
+        let placeholder = parlor_testkit::stores::MemoryStore::open(Epoch(0));
         (self.store, self.reader) = placeholder;
         (self.store, self.reader) = self.fixture.open();
     }
