@@ -161,6 +161,10 @@ export const text = {
     actions: 'Message actions',
     originalUnavailable: 'Original message not available',
     forwarded: (name: string) => `Forwarded from ${name}`,
+    unverified: 'unverified',
+    unverifiedWhy: 'This name was written outside Parlor. The account that relayed the message does not prove it.',
+    addressed: (recipient: string | undefined, observers: readonly string[]) =>
+      `to ${recipient ?? 'everyone'}${observers.length > 0 ? `, copy to ${observers.join(', ')}` : ''}`,
     reactedBy: (emoji: string, names: string) => `${names} reacted with ${emoji}`,
     remoteImage: (host: string) => `Image on ${host}`,
     cancelled: 'Stopped',

@@ -160,6 +160,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         | Command::Receive { mailbox, .. }
         | Command::Acknowledge { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Command::Route(_) => ask.route(),
+        Command::Relay(_) => ask.relay(),
         Command::ClearDeadLetters => ask.dead_letters(),
 
         // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
@@ -857,6 +858,15 @@ impl<'a> Authoriser<'a> {
 
     /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
     /// `sources` scope.
+    /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.
+    fn relay(&self) -> Result<(), Refusal> {
+        self.role_in_room(RoomRole::Member, Scope::Write)?;
+        match &self.facts.agent {
+            Some(agent) => self.own_agent(&agent.id),
+            None => Ok(()),
+        }
+    }
+
     fn route(&self) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         let to_room = self.facts.room.as_ref();

@@ -1,6 +1,6 @@
 //! Digests of request bodies, to tell a retry with the same idempotency key from a different request.
 
-use parlor_model::{MessageId, Post, RoomId, Route};
+use parlor_model::{MessageId, Post, Relay, RoomId, Route};
 use sha2::{Digest, Sha256};
 
 pub fn digest_of_post(post: &Post) -> [u8; 16] {
@@ -20,6 +20,16 @@ pub fn digest_of_forward(message: &MessageId, room: &RoomId) -> [u8; 16] {
 
 pub fn digest_of_route(route: &Route) -> [u8; 16] {
     digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+pub fn digest_of_relay(relay: &Relay) -> [u8; 16] {
+    let recipient = relay.recipient.as_deref();
+    // A missing recipient addresses the whole room and differs from every name.
+    let addressed = if recipient.is_some() { "to" } else { "all" };
+    let mut parts =
+        vec!["relay", relay.room.as_str(), &relay.author, addressed, recipient.unwrap_or(""), &relay.text];
+    parts.extend(relay.observers.iter().map(|observer| &**observer));
+    digest(&parts)
 }
 
 pub fn hex(bytes: &[u8]) -> String {

@@ -10,7 +10,9 @@ use crate::ports::Lookup;
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::mention::Mentionable;
-use parlor_model::{Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Time, User, UserId};
+use parlor_model::{
+    Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Scope, Time, User, UserId,
+};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -77,6 +79,10 @@ impl<'a> ReadView<'a> {
                     }
                     None => None,
                 }
+            }
+            Principal::Connector { user } => {
+                let scopes = Some(vec![Scope::Read, Scope::Write, Scope::Agents]);
+                self.user(user)?.map(|user| AuthContext { user, scopes })
             }
         };
         Ok(CallerContext { caller: caller.clone(), auth: auth.map(Arc::new) })

@@ -9,7 +9,7 @@ use parlor_model::command::{
 };
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
-    Query, Refusal, Route, SettingChanges, Visibility,
+    Query, Refusal, Relay, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -159,6 +159,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.unless(messages.len() <= 1000, "messageIds", "at most 1000");
         }
         Command::Route(route) => field_errors.route(route),
+        Command::Relay(relay) => field_errors.relay(relay, limits)?,
         Command::Upload(new) => field_errors.file(&new.file),
         Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
         Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
@@ -502,10 +503,28 @@ impl FieldErrors {
     fn route(&mut self, route: &Route) {
         self.line("from", &route.from, 600);
         self.line("command", &route.command, 100);
-        self.line("source", &route.source, 100);
-        if let Some(id) = &route.external_id {
-            self.unless((1..=500).contains(&id.len()), "externalId", "must have 1 to 500 characters");
+        self.origin(&route.source, route.external_id.as_deref());
+    }
+
+    fn relay(&mut self, relay: &Relay, limits: &Limits) -> Result<(), Refusal> {
+        fits(&relay.text, limits.message_characters)?;
+        self.unless(!relay.text.trim().is_empty(), "text", "must not be empty");
+        self.line("author", &relay.author, 600);
+        if let Some(recipient) = &relay.recipient {
+            self.line("recipient", recipient, 600);
         }
+        self.unless(relay.observers.len() <= 50, "observers", "at most 50");
+        for observer in &relay.observers {
+            self.line("observers", observer, 600);
+        }
+        self.origin(&relay.source, relay.external_id.as_deref());
+        Ok(())
+    }
+
+    fn origin(&mut self, source: &str, external_id: Option<&str>) {
+        self.line("source", source, 100);
+        let fits = external_id.is_none_or(|id| (1..=500).contains(&id.len()));
+        self.unless(fits, "externalId", "must have 1 to 500 characters");
     }
 
     fn into_result(self) -> Result<(), Refusal> {

@@ -15,6 +15,9 @@ pub enum Principal {
     Person { user: UserId, sign_in: SignInId },
     /// A program with an API key. It acts as the owner of the key, within the key's scopes.
     Program { user: UserId, key: KeyId },
+    /// A connector inside the hub, such as a chat.md bridge of the settings file. It acts as the account that
+    /// the settings name, within the scopes read, write and agents. Not reachable over the network.
+    Connector { user: UserId },
     /// The operator: start-up and the command line. Not reachable over the network.
     Operator,
 }
@@ -38,6 +41,10 @@ impl Caller {
         Self { principal: Principal::Program { user, key }, address: None }
     }
 
+    pub fn connector(user: UserId) -> Self {
+        Self { principal: Principal::Connector { user }, address: None }
+    }
+
     pub fn at(self, address: IpAddr) -> Self {
         Self { address: Some(address), ..self }
     }
@@ -45,7 +52,9 @@ impl Caller {
     /// Returns the user that the caller acts as; `None` for an anonymous caller and the operator.
     pub fn user(&self) -> Option<&UserId> {
         match &self.principal {
-            Principal::Person { user, .. } | Principal::Program { user, .. } => Some(user),
+            Principal::Person { user, .. }
+            | Principal::Program { user, .. }
+            | Principal::Connector { user } => Some(user),
             Principal::Anonymous | Principal::Operator => None,
         }
     }

@@ -334,6 +334,7 @@ pub enum Command {
         pattern: Pattern,
     },
     Route(Route),
+    Relay(Relay),
     /// Takes pending mail. With a lease, mail that is not acknowledged before the lease expires is pending
     /// again.
     Receive {
@@ -683,6 +684,24 @@ pub struct Route {
     pub payload: Payload,
     /// Readable text of the payload, which a room shows; `None` if the payload has none.
     pub text: Option<Arc<str>>,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+}
+
+/// Posts a message in a room on behalf of an author outside the hub, such as the writer of a line in chat.md.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relay {
+    pub room: RoomId,
+    /// Name of the author. If it names an agent of the caller that is a member of the room, the message is
+    /// posted as that agent; otherwise by the caller's account, with the name as an unverified label.
+    pub author: Box<str>,
+    /// Name of the member that the message addresses; `None` for the whole room.
+    pub recipient: Option<Box<str>>,
+    /// Names of members that receive a copy, which starts no run.
+    pub observers: Vec<Box<str>>,
+    pub text: Arc<str>,
+    /// The message that the author answers. The relayed message continues its chain of agents.
+    pub continues: Option<MessageId>,
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
 }

@@ -43,7 +43,7 @@ pub use approval::{Approval, ApprovalKind, ApprovalRule, Decider, Decision, Inpu
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
 pub use command::{
-    AgentReply, Command, Post, Receipt, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
+    AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
 };
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use event::{Event, LoggedEvent, MemberChange};
@@ -58,7 +58,7 @@ pub use invitation::Invitation;
 pub use lineage::{Lineage, LineageLimit};
 pub use message::{
     Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Payload, Pin, Reaction, Reactor,
-    Revision, Sender, SenderKind,
+    Relayed, Revision, Sender, SenderKind,
 };
 pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
 pub use path::{Path, Pattern};

@@ -41,6 +41,18 @@ impl Lineage {
         Ok(Self { conversation: self.conversation.clone(), depth: self.depth + 1, chain })
     }
 
+    /// Continues the chain with a message from outside the hub: an author that is not running under the hub
+    /// answered the agent of this run. The author takes one level of depth; `agent` is set if it is an agent
+    /// of the hub. At the maximum depth the result cannot be extended to any agent.
+    pub fn continue_outside(&self, agent: Option<&AgentId>, max_depth: u32) -> Self {
+        let joined = agent.filter(|agent| !self.chain.contains(agent));
+        Self {
+            conversation: self.conversation.clone(),
+            depth: self.depth.saturating_add(1).min(max_depth),
+            chain: self.chain.iter().chain(joined).cloned().collect(),
+        }
+    }
+
     /// Raises the depth to a value claimed by a client. A lower claim has no effect.
     pub fn at_least(self, claimed_depth: u32) -> Self {
         Self { depth: self.depth.max(claimed_depth), ..self }
@@ -76,6 +88,25 @@ mod tests {
         assert_eq!((lineage.depth, lineage.chain.len()), (3, 4));
         assert_eq!(lineage.extend_to(&agent("e"), 3), Err(LineageLimit::TooDeep));
         assert_eq!(start().extend_to(&agent("b"), 0), Err(LineageLimit::TooDeep));
+    }
+
+    #[test]
+    fn an_author_outside_the_hub_takes_one_level_of_depth() {
+        let outside = start().continue_outside(None, 3);
+        assert_eq!((outside.depth, &outside.chain[..]), (1, &[agent("a")][..]));
+        let known = start().continue_outside(Some(&agent("b")), 3);
+        assert_eq!((known.depth, &known.chain[..]), (1, &[agent("a"), agent("b")][..]));
+        assert_eq!(
+            known.continue_outside(Some(&agent("a")), 3).chain,
+            known.chain,
+            "no agent is listed twice"
+        );
+        assert_eq!(known.extend_to(&agent("a"), 3), Err(LineageLimit::Twice));
+        let mut deep = start();
+        for _ in 0..9 {
+            deep = deep.continue_outside(None, 3);
+        }
+        assert_eq!(deep.extend_to(&agent("z"), 3), Err(LineageLimit::TooDeep));
     }
 
     #[test]

@@ -5,35 +5,47 @@
 //! ignored.
 
 use crate::{Member, MemberId, Mention};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// Returns the members mentioned in `text` or listed in `given` (names or ids), each once, in the order of
-/// `members`.
+/// Returns the members listed in `given` (names or ids) or mentioned in `text`, each once, in the order in which
+/// they are first named.
 pub fn resolve<M: Named>(text: &str, given: &[Box<str>], members: &[M]) -> Vec<Mention> {
     let positions = if members.is_empty() { Vec::new() } else { at_positions(text) };
     if positions.is_empty() && given.is_empty() {
         return Vec::new();
     }
     let names = Names::of(members);
-    let mut found = vec![false; members.len()];
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut add = |index: usize| {
+        if seen.insert(index) {
+            found.push(index);
+        }
+    };
     for requested in given {
         let requested = requested.strip_prefix('@').unwrap_or(requested);
         let by_id = members.iter().position(|m| m.member().as_str() == requested);
         if let Some(index) = by_id.into_iter().chain(names.exact(requested)).min() {
-            found[index] = true;
+            add(index);
         }
     }
     for at in positions {
         if let Some(index) = names.longest_prefix(&text[at + 1..]) {
-            found[index] = true;
+            add(index);
         }
     }
-    members
-        .iter()
-        .zip(found)
-        .filter(|(_, found)| *found)
-        .map(|(member, _)| Mention { member: member.member().clone(), name: member.name().into() })
-        .collect()
+    let mention = |index: usize| {
+        let member = &members[index];
+        Mention { member: member.member().clone(), name: member.name().into() }
+    };
+    found.into_iter().map(mention).collect()
+}
+
+/// Returns whether a member has this id, name or handle, ignoring case.
+pub fn is_named(member: &Member, name: &str) -> bool {
+    let folded = fold_case(name);
+    member.member.as_str() == name
+        || [&member.name, &member.handle].into_iter().any(|own| fold_case(own) == folded)
 }
 
 /// A member with the names that a text can mention it by.
@@ -233,6 +245,13 @@ mod tests {
         check("a ` alone, ```@ann``` and @bob", &["bob"]);
         check("``@ann ` still`` and @bob", &["bob"]);
         check("@", &[]);
+    }
+
+    #[test]
+    fn mentions_have_the_order_in_which_the_members_are_named() {
+        let members = [member("ann"), member("bob"), member("cy")];
+        let found = resolve("@bob, then @ann and @bob", &["cy".into()], &members);
+        assert_eq!(found.iter().map(|m| &*m.name).collect::<Vec<_>>(), ["cy", "bob", "ann"]);
     }
 
     #[test]

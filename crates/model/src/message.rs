@@ -1,6 +1,8 @@
 //! Messages in rooms and on paths, with their reactions, pins, bookmarks and revisions.
 
-use crate::{AgentId, Attachment, Chunk, MemberId, MessageId, Path, RoomId, RunOutput, Seq, Time, UserId};
+use crate::{
+    AgentId, Attachment, Chunk, Lineage, MemberId, MessageId, Path, RoomId, RunOutput, Seq, Time, UserId,
+};
 use std::sync::Arc;
 
 /// Where a message is posted: a room, or a path outside rooms.
@@ -132,6 +134,23 @@ pub struct Message {
     pub edited_at: Option<Time>,
     /// Outcome and chunks of the run, if an agent sent this message in a run.
     pub run_output: Option<Arc<RunOutput>>,
+    /// Author and addressees, if an account relayed this message for an author outside the hub.
+    pub relayed: Option<Box<Relayed>>,
+}
+
+/// Author and addressees of a message from outside the hub, such as a line of chat.md.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relayed {
+    /// Name of the author as the outside text gives it.
+    pub author: Box<str>,
+    /// Whether the author is an agent of the account that relayed the message. Otherwise the name is a claim.
+    pub verified: bool,
+    /// Name of the addressee; `None` if the message addresses the whole room.
+    pub recipient: Option<Box<str>>,
+    /// Names of those who receive a copy. A copy never starts a run.
+    pub observers: Vec<Box<str>>,
+    /// Chain of agents that this message continues; `None` if it starts a new one.
+    pub lineage: Option<Lineage>,
 }
 
 /// An emoji on a message, with the users that added it, in the order in which they did.

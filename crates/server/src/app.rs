@@ -7,7 +7,7 @@ use crate::auth::seal::Seal;
 use crate::auth::second_factor::SecondFactors;
 use crate::auth::tickets::Tickets;
 use crate::auth::tokens::Tokens;
-use crate::broker::BrokerEgress;
+use crate::broker::{BrokerEgress, RoomEgress};
 use crate::connection::concurrency::ConcurrencyLimiter;
 use crate::connection::open_sockets::OpenSockets;
 use crate::events::{EventsEgress, SocketEvents};
@@ -40,6 +40,7 @@ pub struct App {
     /// encodes each frame once.
     pub(crate) client_egress: Arc<ClientEgress>,
     pub(crate) broker_egress: Arc<BrokerEgress>,
+    pub(crate) broker_room_egress: Arc<RoomEgress>,
     pub(crate) gateway_egress: Arc<GatewayEgress>,
     pub(crate) events_egress: Arc<EventsEgress>,
     pub(crate) socket_events: Arc<SocketEvents>,
@@ -79,6 +80,7 @@ impl App {
             upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
             client_egress: Arc::new(ClientEgress),
             broker_egress: Arc::new(BrokerEgress),
+            broker_room_egress: Arc::new(RoomEgress),
             gateway_egress: Arc::new(GatewayEgress),
             events_egress: Arc::new(EventsEgress::new(hub.roots())),
             socket_events: Arc::new(SocketEvents::new(hub.roots())),

@@ -2,6 +2,12 @@
 //!
 //! Decodes frames to commands and queries, replies in order, and limits the pending commands of a connection.
 
+mod local;
+mod rooms;
+
+pub use local::connect_broker_locally;
+pub use rooms::RoomEgress;
+
 use crate::App;
 use crate::auth;
 use crate::connection::admission::admit;
@@ -58,22 +64,34 @@ impl Egress for BrokerEgress {
     }
 
     fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
-        let (words, close) = match reason {
-            DisconnectReason::TooSlow => ("The client reads too slowly", 1013),
-            DisconnectReason::Revoked => ("Your session was revoked", 1008),
-            DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
-        };
-        frame::concat(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
+        disconnect_frame(reason)
     }
+}
+
+fn disconnect_frame(reason: DisconnectReason) -> Bytes {
+    let (words, close) = match reason {
+        DisconnectReason::TooSlow => ("The client reads too slowly", 1013),
+        DisconnectReason::Revoked => ("Your session was revoked", 1008),
+        DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
+    };
+    frame::concat(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
 }
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
-    let token = bearer(request.headers()).map(str::to_owned);
-    upgrade(&app, request, move |upgraded| run_session(shared, upgraded, token))
+    let credential = bearer(request.headers()).map(|token| Credential::Token(token.to_owned()));
+    upgrade(&app, request, move |upgraded| run_session(shared, upgraded, credential))
 }
 
-async fn run_session(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
+/// Proof of identity that a connection brings along, so that it needs no `auth` frame.
+enum Credential {
+    /// Token or API key of the upgrade request.
+    Token(String),
+    /// The hub itself opened the connection for this caller.
+    Local(Caller),
+}
+
+async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Credential>) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
     let too_slow = app.broker_egress.disconnect_frame(DisconnectReason::TooSlow);
     let close_timeout = app.config.close_timeout;
@@ -89,8 +107,10 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
         pending: VecDeque::new(),
         pending_bytes: 0,
     };
-    if let Some(token) = token {
-        broker_session.authenticate(&socket, &token, None).await;
+    match credential {
+        Some(Credential::Token(token)) => broker_session.authenticate(&socket, &token, None).await,
+        Some(Credential::Local(caller)) => broker_session.admit(&socket, Ok(caller), None).await,
+        None => {}
     }
     loop {
         tokio::select! {
@@ -117,6 +137,9 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, token: Option<String>) {
     }
     if let Some(authenticated) = broker_session.authenticated.take() {
         broker_session.app.hub.disconnect(authenticated.subscriber.id);
+        if let Some(rooms) = authenticated.room_subscriber {
+            broker_session.app.hub.disconnect(rooms.id);
+        }
     }
     socket.finish(close_timeout).await;
 }
@@ -136,6 +159,9 @@ struct BrokerSession {
 struct AuthenticatedBroker {
     caller: Caller,
     subscriber: Subscriber,
+    /// Receives the events of rooms; present from the first `msg.room.listen` on. Other connections receive no
+    /// frame that the original protocol does not have.
+    room_subscriber: Option<Subscriber>,
     _permit: ConcurrencyPermit,
 }
 
@@ -264,6 +290,7 @@ impl BrokerSession {
             }
             Ok(BrokerRequest::Query(query)) => self.read(query, &kind, id, &about).await,
             Ok(BrokerRequest::Listen { mailbox }) => self.listen(socket, mailbox, &kind, id, &about).await,
+            Ok(BrokerRequest::Room(room, request)) => self.handle_room_request(&room, request, id).await,
             Ok(BrokerRequest::Unknown) => {
                 let kind: String = kind.chars().take(100).collect();
                 socket.send_text(&egress::error("error", id, &format!("Unknown message type: {kind}")));
@@ -314,7 +341,17 @@ impl BrokerSession {
         if self.authenticated.is_some() {
             return socket.send_text(&egress::plain("auth.ok", req_id));
         }
-        if let Err(refusal) = self.sign_in(token, req_id).await {
+        let caller = auth::caller(&self.app, token).await;
+        self.admit(socket, caller, req_id).await;
+    }
+
+    /// Registers the connection for the caller, or closes it.
+    async fn admit(&mut self, socket: &Socket, caller: Result<Caller, Refusal>, req_id: Option<&str>) {
+        let admitted = match caller {
+            Ok(caller) => self.sign_in(caller, req_id).await,
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(refusal) = admitted {
             let sentence = match refusal {
                 Refusal::NotSignedIn => "Invalid token".into(),
                 other => codes::sentence(&other, None),
@@ -324,8 +361,7 @@ impl BrokerSession {
         }
     }
 
-    async fn sign_in(&mut self, token: &str, req_id: Option<&str>) -> Result<(), Refusal> {
-        let caller = auth::caller(&self.app, token).await?;
+    async fn sign_in(&mut self, caller: Caller, req_id: Option<&str>) -> Result<(), Refusal> {
         let subscriber = Subscriber {
             id: self.app.hub.next_subscriber_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
@@ -338,7 +374,8 @@ impl BrokerSession {
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
         let (_, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
-        self.authenticated = Some(AuthenticatedBroker { caller, subscriber, _permit: permit });
+        self.authenticated =
+            Some(AuthenticatedBroker { caller, subscriber, room_subscriber: None, _permit: permit });
         Ok(())
     }
 }

@@ -10,4 +10,5 @@ pub mod canonical;
 pub mod events;
 pub mod files;
 pub mod json;
+pub mod relayed;
 pub mod time;

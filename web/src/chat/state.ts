@@ -10,6 +10,7 @@ import type {
   MemberFrame,
   NotificationPref,
   Reaction,
+  Relayed,
   RoomFrame,
   RoomRole,
   SenderType,
@@ -56,6 +57,8 @@ export interface ChatMessage {
   threadId?: string;
   editedAt?: string;
   forwardedFrom?: Forwarded;
+  /** Author and addressees, if an account relayed the message for an author outside the hub. */
+  relayed?: Relayed;
   runId?: string;
   /** Outcome of the run: `complete`, `failed`, `cancelled` or `interrupted`. */
   outcome?: string;

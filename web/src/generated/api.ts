@@ -622,9 +622,31 @@ runId?: string,
 /**
  * `complete`, `failed`, `cancelled` or `interrupted`.
  */
-outcome?: string, };
+outcome?: string, 
+/**
+ * Author and addressees, if the message was relayed from outside the hub.
+ */
+relayed?: Relayed, };
 
 export type Forwarded = { messageId: string, senderId: string, senderType: SenderType, senderName: string, createdAt: string, };
+
+export type Relayed = { 
+/**
+ * Name of the author as the outside text gives it.
+ */
+author: string, 
+/**
+ * Whether the author is an agent of the account. Otherwise the name is a claim.
+ */
+verified: boolean, 
+/**
+ * Name of the addressee. Absent if the message addresses the whole room.
+ */
+recipient?: string, 
+/**
+ * Names of those who received a copy.
+ */
+observers: Array<string>, };
 
 export type RoomFrame = { id: string, name: string, type: RoomKind, broadcastMode: boolean, policy: RoomPolicy, systemPrompt?: string, agentCommandRole: RoomRole, approveRole: RoomRole, routerId?: string, frozenAt?: string, frozenBy?: string, projectRoot?: string, createdById: string, createdAt: string, updatedAt: string, };
 

@@ -30,6 +30,7 @@ export function fromMessage(message: Message): ChatMessage {
     ...(message.threadId !== undefined && { threadId: message.threadId }),
     ...(message.editedAt !== undefined && { editedAt: message.editedAt }),
     ...(metadata?.forwardedFrom !== undefined && { forwardedFrom: metadata.forwardedFrom }),
+    ...(metadata?.relayed !== undefined && { relayed: metadata.relayed }),
     ...(metadata?.runId !== undefined && { runId: metadata.runId }),
     ...(metadata?.outcome !== undefined && { outcome: metadata.outcome }),
     isGenerating: false,

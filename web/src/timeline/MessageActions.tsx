@@ -74,7 +74,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
           </IconButton>
         }
       >
-        {isMine && message.forwardedFrom === undefined && (
+        {isMine && message.forwardedFrom === undefined && message.relayed === undefined && (
           <MenuItem icon={<Pencil size={15} />} onSelect={() => onWrite({ editing: message.id })}>
             {text.timeline.edit}
           </MenuItem>

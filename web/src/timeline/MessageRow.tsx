@@ -59,7 +59,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
             {clock(message.timestampMs)}
           </time>
         ) : (
-          <Avatar id={message.from} name={message.senderName} kind={message.senderType} />
+          <Avatar {...senderOf(message)} kind={message.senderType} />
         )}
       </div>
       <div className="min-w-0 flex-1">
@@ -92,10 +92,11 @@ export const MessageRow = memo(function MessageRow(props: Props) {
 function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean }) {
   return (
     <header className="flex items-baseline gap-2 leading-tight">
-      <span className="truncate font-semibold">{message.senderName}</span>
+      <span className="truncate font-semibold">{stripDirectionMarks(senderOf(message).name)}</span>
       {message.role === 'agent' && (
         <span className="rounded bg-accent-soft px-1 py-px text-[0.6875rem] font-medium text-accent">{text.agent}</span>
       )}
+      {message.relayed !== undefined && <Relayed relayed={message.relayed} />}
       <time
         dateTime={message.timestamp}
         title={fullTime(message.timestampMs)}
@@ -105,6 +106,32 @@ function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean
       </time>
       {isPinned && <Pin size={12} className="self-center text-accent" aria-label={text.rooms.pinned} />}
     </header>
+  );
+}
+
+/** Identity for the avatar and the byline. An unverified author does not get the identity of the account. */
+function senderOf({ from, senderName, relayed }: ChatMessage): { id: string; name: string } {
+  if (relayed === undefined || relayed.verified) return { id: from, name: senderName };
+  return { id: `unverified:${relayed.author}`, name: relayed.author };
+}
+
+/** Trust and addressees of a message from outside the hub. */
+function Relayed({ relayed }: { relayed: NonNullable<ChatMessage['relayed']> }) {
+  const addressed = stripDirectionMarks(text.timeline.addressed(relayed.recipient, relayed.observers));
+  return (
+    <>
+      {!relayed.verified && (
+        <span
+          title={text.timeline.unverifiedWhy}
+          className="shrink-0 rounded bg-warn-soft px-1 py-px text-[0.6875rem] font-medium text-warn"
+        >
+          {text.timeline.unverified}
+        </span>
+      )}
+      <span title={addressed} className="min-w-0 shrink-[99] truncate text-xs text-faint">
+        {addressed}
+      </span>
+    </>
   );
 }
 

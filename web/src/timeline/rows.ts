@@ -35,6 +35,8 @@ function continues(before: ChatMessage, message: ChatMessage): boolean {
     message.role === 'user' &&
     message.replyToId === undefined &&
     message.forwardedFrom === undefined &&
+    message.relayed === undefined &&
+    before.relayed === undefined &&
     message.timestampMs - before.timestampMs < BYLINE_GAP_MS
   );
 }

@@ -240,7 +240,7 @@ pub fn change(sql: &Connection, change: &Change) -> Result<(), Fault> {
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
                  external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL, \
-                 attachments = NULL WHERE id = ?1",
+                 attachments = NULL, relayed = NULL WHERE id = ?1",
                 &[&id],
             )?;
             for table in DEPENDENT_TABLES {
@@ -400,8 +400,9 @@ const SETTLE: &str = "UPDATE deliveries SET state = ?4, settled = 1 \
 
 pub const MESSAGE: (&str, &str) = (
     "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
-     client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, attachments)",
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+     client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, attachments, \
+     relayed)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 );
 
 pub fn message(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
@@ -429,7 +430,8 @@ pub fn message(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
     row.value(message.edited_at.map(|time| time.0))?;
     row.value(message.thread.as_ref().map(|id| id.as_str()))?;
     row.value(message.forwarded.as_deref().map(rows::forwarded))?;
-    row.value(rows::attachments(&message.attachments))
+    row.value(rows::attachments(&message.attachments))?;
+    row.value(message.relayed.as_deref().map(rows::relayed))
 }
 
 pub fn put_run_output(sql: &Connection, message: &Message) -> Result<(), Fault> {

@@ -7,12 +7,13 @@ use parlor_model::{
     AddressedBy, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Chunk, ChunkKind,
     ConversationId, Delivery, DeliveryState, Destination, File, Forwarded, Frozen, Invitation, InvitationId,
     KeyId, Lineage, Mailbox, MediaType, Member, MemberId, Mention, Message, MessageId, MessageKind,
-    Notifications, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind, RoomPreferences,
-    RoomRole, RouterId, Run, RunId, RunOutcome, RunOutput, RunState, Scope, Sender, Seq, Session, SessionId,
-    SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId, Time, Upload, UploadId, UploadPurpose,
-    Usage, User, UserId,
+    Notifications, Path, Pattern, Payload, Pin, Reaction, Reactor, Relayed, Room, RoomId, RoomKind,
+    RoomPreferences, RoomRole, RouterId, Run, RunId, RunOutcome, RunOutput, RunState, Scope, Sender, Seq,
+    Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId, Time, Upload, UploadId,
+    UploadPurpose, Usage, User, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Converts a database error into a `Fault`; `context` names the failed operation.
@@ -286,7 +287,7 @@ pub fn member_id(kind: i64, id: Arc<str>) -> MemberId {
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
      (SELECT list FROM reactions WHERE message = messages.id), attachments, \
-     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END";
+     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END, relayed";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let destination = match row.get_ref(3)?.as_str_or_null()? {
@@ -315,6 +316,7 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         reactions: row.get_ref(20)?.as_str_or_null()?.map(read_reactions).unwrap_or_default(),
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
         run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_run_output),
+        relayed: row.get_ref(23)?.as_str_or_null()?.and_then(read_relayed),
     }))
 }
 
@@ -442,6 +444,30 @@ fn read_forwarded(json: &str) -> Option<Box<Forwarded>> {
         serde_json::from_str(json).ok()?;
     let sender = read_sender(kind, sender.into());
     Some(Box::new(Forwarded { message: MessageId::stored(message), sender, sender_name, at: Time(at) }))
+}
+
+/// Conversation, depth and chain of a lineage.
+type LineageParts<'a> = (Cow<'a, str>, u32, Vec<Cow<'a, str>>);
+
+pub fn relayed(relayed: &Relayed) -> String {
+    let Relayed { author, verified, recipient, observers, lineage } = relayed;
+    let lineage: Option<LineageParts<'_>> = lineage.as_ref().map(|lineage| {
+        let chain = lineage.chain.iter().map(|agent| agent.as_str().into()).collect();
+        (lineage.conversation.as_str().into(), lineage.depth, chain)
+    });
+    let parts = (author, verified, recipient, observers, lineage);
+    serde_json::to_string(&parts).expect("strings and numbers always serialise to JSON")
+}
+
+fn read_relayed(json: &str) -> Option<Box<Relayed>> {
+    type Parts<'a> = (Box<str>, bool, Option<Box<str>>, Vec<Box<str>>, Option<LineageParts<'a>>);
+    let (author, verified, recipient, observers, lineage): Parts<'_> = serde_json::from_str(json).ok()?;
+    let lineage = lineage.map(|(conversation, depth, chain)| Lineage {
+        conversation: ConversationId::stored(&*conversation),
+        depth,
+        chain: chain.into_iter().map(|agent| AgentId::stored(&*agent)).collect(),
+    });
+    Some(Box::new(Relayed { author, verified, recipient, observers, lineage }))
 }
 
 pub const PIN: &str = "room, seq, message, user, at";

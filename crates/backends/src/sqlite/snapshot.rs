@@ -413,6 +413,7 @@ mod tests {
             external_id: None,
             edited_at: None,
             run_output: None,
+            relayed: None,
         };
         let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
         for (to, index) in

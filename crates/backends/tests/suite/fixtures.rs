@@ -223,6 +223,7 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     }
 }
 

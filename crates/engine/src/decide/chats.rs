@@ -90,6 +90,7 @@ pub fn decide(agent: &AgentId, post: &Post, effects_builder: EffectsBuilder) -> 
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let posted = messages::post(message, &mut effects_builder);
     if let Some(message) = &posted.message {

@@ -94,6 +94,7 @@ pub fn post_message(post: &Post, mut effects_builder: EffectsBuilder) -> Result<
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let posted = post_and_start_runs(message, &mut effects_builder);
     effects_builder.done(Receipt::Posted(posted))
@@ -222,6 +223,7 @@ fn forward(
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let posted = post_and_start_runs(message, &mut effects_builder);
     effects_builder.done(Receipt::Posted(posted))

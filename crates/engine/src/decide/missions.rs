@@ -180,6 +180,7 @@ fn prompt(agent: &AgentId, mut effects_builder: EffectsBuilder) -> Result<Effect
         external_id: Some(mission.id.as_str().into()),
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let posted = messages::post_and_start_runs(message, &mut effects_builder);
     effects_builder.done(Receipt::Posted(posted))

@@ -15,6 +15,7 @@ mod invitations;
 mod mail;
 mod messages;
 mod missions;
+mod relays;
 mod room_preferences;
 mod rooms;
 mod routers;
@@ -300,6 +301,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
             uploads::decide(command, effects_builder)
         }
         Command::Route(route) => routing::decide(route, effects_builder),
+        Command::Relay(relay) => relays::decide(relay, effects_builder),
         Command::CreateAgent { .. }
         | Command::ChangeAgent { .. }
         | Command::RemoveAgent { .. }

@@ -56,6 +56,7 @@ pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effe
         external_id: route.external_id.clone(),
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let posted = messages::post_and_start_runs(message, &mut effects_builder);
     if !to_room
@@ -81,6 +82,8 @@ pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[D
     }
     if message.destination.room().is_some() {
         agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
+        agents
+            .extend(effects_builder.facts.observers.iter().filter_map(|observer| observer.agent().cloned()));
     }
     exclude_sender(message, &mut sessions, &mut agents);
     // Removes duplicates and fixes the order.

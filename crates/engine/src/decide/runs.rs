@@ -349,6 +349,7 @@ fn message(
             },
             chunks: said.chunks.clone(),
         })),
+        relayed: None,
     })
 }
 

@@ -120,6 +120,7 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let delivery = Delivery {
         message: message.id.clone(),

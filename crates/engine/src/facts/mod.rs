@@ -10,6 +10,7 @@ mod mail;
 mod missions;
 mod people;
 mod posts;
+mod relays;
 mod roots;
 mod tasks;
 mod turns;
@@ -123,6 +124,8 @@ pub struct Facts {
     pub deliveries: Vec<Delivery>,
     pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
+    /// Members that receive a copy of a relayed message without being addressed by it.
+    pub observers: Vec<MemberId>,
     /// Number of patterns with `**` before the last segment that the caller's agents have in total.
     pub globstar_patterns: usize,
     /// Uploads named by the command, in that order, or the upload to read.
@@ -265,6 +268,7 @@ impl Facts {
             deliveries: Vec::new(),
             mail: Vec::new(),
             recipients: Vec::new(),
+            observers: Vec::new(),
             globstar_patterns: 0,
             uploads: Vec::new(),
             uploads_waiting: 0,
@@ -523,6 +527,9 @@ impl Facts {
             Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
             Command::Route(route) => {
                 self.about_route(caller, route, store, routing_index, lookup_cache, limits)?
+            }
+            Command::Relay(relay) => {
+                self.about_relay(caller, relay, store, routing_index, lookup_cache, limits)?
             }
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;

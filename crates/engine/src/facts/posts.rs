@@ -55,6 +55,26 @@ impl Facts {
         self.check_idempotency(key, digest(), store)
     }
 
+    /// Checks the idempotency key of a message from outside: the id that it has in its source, if any.
+    pub(super) fn check_external_id(
+        &mut self,
+        caller: &Caller,
+        source: &str,
+        id: Option<&str>,
+        digest_of_body: impl FnOnce() -> [u8; 16],
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<(), Fault> {
+        let (Some(id), Some(user)) = (id, caller.user()) else { return Ok(()) };
+        let body = digest_of_body();
+        // Messages of one external thread may share an id, so only the same message with the same id is a
+        // retry.
+        let key = hex(&digest(&[source, id, &hex(&body)])).into();
+        // Callers choose the source name, so the key belongs to the caller: it cannot block another caller's
+        // messages.
+        let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
+        self.check_idempotency(key, body, store)
+    }
+
     /// Loads a message and returns its room.
     pub(super) fn about_message(
         &mut self,
@@ -117,16 +137,13 @@ impl Facts {
         if self.agent.is_none() {
             self.user = lookup_cache.user_named_like_source(&route.from, store)?;
         }
-        if let (Some(id), Some(user)) = (&route.external_id, caller.user()) {
-            // Callers choose the source name, so the key belongs to the caller: it cannot block another
-            // caller's messages.
-            let body = digest_of_route(route);
-            // Messages of one external thread may share an id, so only the same message with the same id is a
-            // retry.
-            let key = hex(&digest(&[&route.source, id, &hex(&body)])).into();
-            let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
-            self.check_idempotency(key, body, store)?;
-        }
+        self.check_external_id(
+            caller,
+            &route.source,
+            route.external_id.as_deref(),
+            || digest_of_route(route),
+            store,
+        )?;
         if let Some(room) = route.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
             self.in_room(caller, &room, store, lookup_cache)?;
             if let Some(agent) = &self.agent {

@@ -432,6 +432,12 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  ?bot  who  ", SOURCES, route("slack-bridge", "slack/team"), OWNER_OF_KEYS_DEMOTED;
     }
+    Command::Relay(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   relay(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   relay(), NO_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    no    who  ", WRITE,   relay(), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", WRITE,   relay(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
     Command::Receive { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), READY;

@@ -571,5 +571,6 @@ fn message(sender: Sender) -> Arc<Message> {
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     })
 }

@@ -12,9 +12,9 @@ use parlor_model::run_event::PlanState;
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, File, GatewayId, IdlePrompt,
     InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId,
-    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, RoomId, RoomPreferenceChange, RoomRole,
-    Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges,
-    SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange,
+    RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId,
+    SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -475,6 +475,19 @@ pub fn route(from: &str, path: &str) -> Command {
         command: "say".into(),
         payload: Payload("{}".into()),
         text: Some("hello".into()),
+        source: "test".into(),
+        external_id: None,
+    })
+}
+
+pub fn relay() -> Command {
+    Command::Relay(Relay {
+        room: lobby(),
+        author: "coder".into(),
+        recipient: Some("writer".into()),
+        observers: Vec::new(),
+        text: "hello".into(),
+        continues: None,
         source: "test".into(),
         external_id: None,
     })

@@ -8,6 +8,7 @@ mod broker_attacks;
 mod broker_leases;
 mod broker_mail;
 mod broker_recorded;
+mod broker_rooms;
 mod broker_session;
 mod dedupe;
 mod endings;

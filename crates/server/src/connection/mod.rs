@@ -71,6 +71,10 @@ impl Socket {
                 let (read, write) = tokio::io::split(*tls);
                 (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
             }
+            Stream::Local(pipe) => {
+                let (read, write) = tokio::io::split(pipe);
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+            }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
         let config = WebSocketConfig::default()

@@ -1,15 +1,16 @@
-//! A TCP connection, with or without TLS.
+//! A TCP connection, with or without TLS, or a pipe inside the process.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 pub enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    Local(DuplexStream),
 }
 
 impl AsyncRead for Stream {
@@ -21,6 +22,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
             Self::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
+            Self::Local(pipe) => Pin::new(pipe).poll_read(context, buffer),
         }
     }
 }
@@ -30,6 +32,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
+            Self::Local(pipe) => Pin::new(pipe).poll_write(context, bytes),
         }
     }
 
@@ -41,6 +44,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, buffers),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(context, buffers),
+            Self::Local(pipe) => Pin::new(pipe).poll_write_vectored(context, buffers),
         }
     }
 
@@ -48,6 +52,7 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(tcp) => tcp.is_write_vectored(),
             Self::Tls(tls) => tls.is_write_vectored(),
+            Self::Local(pipe) => pipe.is_write_vectored(),
         }
     }
 
@@ -55,6 +60,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(context),
             Self::Tls(tls) => Pin::new(tls).poll_flush(context),
+            Self::Local(pipe) => Pin::new(pipe).poll_flush(context),
         }
     }
 
@@ -62,6 +68,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
+            Self::Local(pipe) => Pin::new(pipe).poll_shutdown(context),
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::egress::agents::object_without_nulls;
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
 use crate::files::FileFrame;
+use crate::relayed::RelayedFrame;
 use crate::time::iso;
 use parlor_model::{AnswerPolicy, Chunk, Forwarded, Member, Message, Reaction, Room};
 use serde::Serialize;
@@ -123,15 +124,21 @@ pub struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub outcome: Option<&'a str>,
+    /// Author and addressees, if the message was relayed from outside the hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub relayed: Option<RelayedFrame<'a>>,
 }
 
 impl<'a> Metadata<'a> {
     fn of(message: &'a Message) -> Option<Self> {
         let (forwarded, output) = (message.forwarded.as_deref(), message.run_output.as_deref());
-        (forwarded.is_some() || output.is_some()).then(|| Self {
+        let relayed = message.relayed.as_deref();
+        (forwarded.is_some() || output.is_some() || relayed.is_some()).then(|| Self {
             forwarded_from: forwarded.map(Into::into),
             run_id: output.map(|output| output.run.as_str()),
             outcome: output.map(|output| output.outcome.as_str()),
+            relayed: relayed.map(Into::into),
         })
     }
 }

@@ -7,6 +7,7 @@ use super::frames::{
 };
 use super::rest::*;
 use crate::files::FileFrame;
+use crate::relayed::RelayedFrame;
 use std::fs;
 use ts_rs::{Config, TS};
 
@@ -168,6 +169,7 @@ types![
     TurnDelivery,
     Metadata,
     ForwardedFrame,
+    RelayedFrame,
     RoomFrame,
     MemberFrame,
 ];

@@ -40,7 +40,9 @@ pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> Stri
 pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &Receipt) -> String {
     let ok = format!("{kind}.ok");
     let frame = match receipt {
-        Receipt::Posted(posted) if kind == "msg.route" => routed(Frame::new(&ok), posted),
+        Receipt::Posted(posted) if matches!(kind, "msg.route" | "msg.relay") => {
+            routed(Frame::new(&ok), posted)
+        }
         Receipt::Posted(posted) => {
             let message = routed(Frame::object(), posted);
             Frame::new(&ok).with("messageId", posted.id.as_str()).with_object("message", message)

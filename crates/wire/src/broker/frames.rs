@@ -1,6 +1,7 @@
 //! Builder for broker frames, and the encoding of messages in them.
 
 use crate::files::FileFrame;
+use crate::relayed::RelayedFrame;
 use parlor_model::{Delivery, Mailbox, Message, SessionRef};
 use serde::Serialize;
 
@@ -110,6 +111,9 @@ impl Frame {
         if !message.attachments.is_empty() {
             let files: Vec<_> = message.attachments.iter().map(FileFrame::from).collect();
             payload = payload.with("attachments", &files);
+        }
+        if let Some(relayed) = &message.relayed {
+            payload = payload.with("relayed", &RelayedFrame::from(&**relayed));
         }
         self.with_object("payload", payload)
     }

@@ -4,7 +4,8 @@ use crate::json::{self, JsonLimits};
 use parlor_model::command::AgentProfile;
 use parlor_model::query::MailPage;
 use parlor_model::{
-    AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Query, Route, SessionId, Time,
+    AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Query, Relay, RoomId, Route, SessionId,
+    Time,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,13 +38,28 @@ pub enum BrokerRequest {
     Command(Command),
     Query(Query),
     Listen { mailbox: Mailbox },
+    Room(RoomId, RoomRequest),
     Unknown,
+}
+
+/// Request about a room that the caller follows.
+#[derive(Debug)]
+pub enum RoomRequest {
+    Listen,
+    Members,
+    History {
+        /// Text of a position; `None` starts with the first message.
+        after: Option<Box<str>>,
+        limit: usize,
+    },
 }
 
 /// Maximum number of messages returned by one `msg.receive`.
 pub const MAX_RECEIVE: usize = 100;
 const DEFAULT_HISTORY: usize = 100;
 const MAX_HISTORY: usize = 1000;
+/// Maximum and default number of messages returned by one `msg.room.history`.
+const ROOM_HISTORY: (usize, usize) = (200, 100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotJson;
@@ -86,6 +102,15 @@ fn decode(
         "msg.send" => BrokerRequest::Command(send(head)?),
         "msg.route" => BrokerRequest::Command(route(head)?),
         "msg.broadcast" => BrokerRequest::Command(routed(head, Path::stored("agent/**"), "internal")?),
+        "msg.relay" => BrokerRequest::Command(relay(text)?),
+        "msg.room.listen" => BrokerRequest::Room(room(text)?, RoomRequest::Listen),
+        "msg.room.members" => BrokerRequest::Room(room(text)?, RoomRequest::Members),
+        "msg.room.history" => {
+            let RoomHistory { after, limit } = parse(text)?;
+            let (most, default) = ROOM_HISTORY;
+            let limit = limit.unwrap_or(default).clamp(1, most);
+            BrokerRequest::Room(room(text)?, RoomRequest::History { after, limit })
+        }
         "msg.unmatched" => BrokerRequest::Query(Query::DeadLetters { page: page(text)? }),
         "msg.unmatched.clear" => BrokerRequest::Command(Command::ClearDeadLetters),
         "msg.ack" => {
@@ -263,6 +288,26 @@ fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Command, B
     Ok(Command::Route(Route { from, path, command, payload, text, source, external_id }))
 }
 
+fn relay(text: &str) -> Result<Command, Box<str>> {
+    let form: RelayForm = parse(text)?;
+    let continues = form.continues.as_deref().map(MessageId::parse).transpose();
+    Ok(Command::Relay(Relay {
+        room: room(text)?,
+        author: form.author,
+        recipient: form.recipient,
+        observers: form.observers.unwrap_or_default(),
+        text: form.text.into(),
+        continues: continues.map_err(|_| Box::<str>::from("continues must be the id of a message"))?,
+        source: form.source.unwrap_or_else(|| "external".into()),
+        external_id: form.external_id,
+    }))
+}
+
+fn room(text: &str) -> Result<RoomId, Box<str>> {
+    let InRoom { room_id } = parse(text)?;
+    RoomId::parse(&room_id).map_err(|_| format!("Invalid room ID: {room_id:.200}").into())
+}
+
 fn required<'a, T: Deserialize<'a>>(name: &str, field: Option<&'a RawValue>) -> Result<T, Box<str>> {
     match field {
         Some(json) => parse(json.get()),
@@ -310,6 +355,30 @@ struct Named {
 struct MailboxForm {
     agent_id: Box<str>,
     session_id: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InRoom {
+    room_id: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct RoomHistory {
+    after: Option<Box<str>>,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RelayForm {
+    author: Box<str>,
+    recipient: Option<Box<str>>,
+    observers: Option<Vec<Box<str>>>,
+    text: Box<str>,
+    continues: Option<Box<str>>,
+    source: Option<Box<str>>,
+    external_id: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]

@@ -4,3 +4,4 @@ pub mod codes;
 pub mod egress;
 pub mod frames;
 pub mod ingress;
+pub mod rooms;

@@ -9,6 +9,7 @@ pub use signals::{plan_data, queued, signal};
 
 use super::answers;
 use super::frames::{StreamFormat, UiMessage};
+use crate::relayed::RelayedFrame;
 use crate::time::iso;
 use parlor_model::mission;
 use parlor_model::{
@@ -233,6 +234,7 @@ fn posted(message: &Message) -> Vec<UiMessage<'_>> {
         ("run_id", message.run_output.as_ref().map(|output| output.run.as_str().into())),
         ("outcome", message.run_output.as_ref().map(|output| output.outcome.as_str().into())),
         ("attachments", attachments(message)),
+        ("relayed", message.relayed.as_deref().map(|relayed| json!(RelayedFrame::from(relayed)))),
     ];
     for (name, value) in optional {
         if let Some(value) = value {

@@ -5,7 +5,7 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{AgentProfile, AgentRegistration, NewGateway};
 use parlor_model::{
-    AgentId, Command, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Route, SessionId,
+    AgentId, Command, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
     Visibility,
 };
 use std::time::Duration;
@@ -155,6 +155,22 @@ pub fn acknowledge(dice: &mut Dice, world: &mut World) -> Command {
         messages.push(dice.known(&world.messages, MessageId::stored("never")));
     }
     Command::Acknowledge { mailbox, messages }
+}
+
+pub fn relay(dice: &mut Dice, world: &mut World) -> Command {
+    let name = |dice: &mut Dice, world: &World| -> Box<str> {
+        if dice.once_in(4) { "stranger".into() } else { agent(dice, world).as_str().into() }
+    };
+    Command::Relay(Relay {
+        room: room(dice, world),
+        author: name(dice, world),
+        recipient: (!dice.once_in(3)).then(|| name(dice, world)),
+        observers: (0..dice.roll(3)).map(|_| name(dice, world)).collect(),
+        text: dice.one_of(&TEXTS).into(),
+        continues: (!dice.once_in(3)).then(|| dice.known(&world.messages, MessageId::stored("never"))),
+        source: dice.one_of(&SOURCES).into(),
+        external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
+    })
 }
 
 pub fn route(dice: &mut Dice, world: &mut World) -> Command {

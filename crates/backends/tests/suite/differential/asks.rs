@@ -46,7 +46,7 @@ pub struct RandomCommand {
 type Build = fn(&mut Dice, &mut World) -> Command;
 
 /// Each kind of command with its relative frequency.
-const KINDS: [(u32, Build); 92] = [
+const KINDS: [(u32, Build); 93] = [
     (24, turns::start),
     (12, turns::join),
     (4, turns::open),
@@ -82,6 +82,7 @@ const KINDS: [(u32, Build); 92] = [
     (16, upload),
     (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
     (24, agents::route),
+    (16, agents::relay),
     (24, agents::receive),
     (12, agents::acknowledge),
     (6, agents::create),

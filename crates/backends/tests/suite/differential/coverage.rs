@@ -129,7 +129,7 @@ fn received(outcome: &CommandResult, is: impl Fn(&Delivery) -> bool) -> bool {
     matches!(outcome, Ok(Receipt::Received { mail }) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
-pub const KINDS: usize = 91;
+pub const KINDS: usize = 92;
 
 /// Name of the command's kind. When you add a kind here, also add it to `KINDS` in `asks.rs`.
 pub fn name(command: &Command) -> &'static str {
@@ -200,6 +200,7 @@ pub fn name(command: &Command) -> &'static str {
         Command::AppendNoop => "AppendNoop",
         Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
+        Command::Relay(_) => "Relay",
         Command::ChangeAgent { .. } => "ChangeAgent",
         Command::RemoveAgent { .. } => "RemoveAgent",
         Command::ConnectGateway(_) => "ConnectGateway",

@@ -112,6 +112,10 @@ pub fn caller(
             // The first user is the site admin, who may send as an external source.
             _ => world.users.first().cloned(),
         },
+        Command::Relay(relay) => match AgentId::parse(&relay.author) {
+            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
+            _ => member_of(&relay.room, dice, store)?,
+        },
         Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
         Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,

@@ -11,7 +11,7 @@ use parlor_model::command::{
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId,
     IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    Principal, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome, RunState,
+    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome, RunState,
     SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
@@ -225,6 +225,17 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
+    let relay = Command::Relay(Relay {
+        room: run.world.rooms[0].clone(),
+        author: "coder".into(),
+        recipient: Some("writer".into()),
+        observers: vec!["stranger".into()],
+        text: "a line".into(),
+        continues: run.world.messages.first().cloned(),
+        source: "chatmd".into(),
+        external_id: Some("e3".into()),
+    });
+    run.must(ann.clone(), relay).await?;
 
     let take = |mailbox: &Mailbox, lease| Command::Receive { mailbox: mailbox.clone(), limit: 1000, lease };
     let main = mailbox_of(coder(), Some("main"));

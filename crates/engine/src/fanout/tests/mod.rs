@@ -33,6 +33,7 @@ fn posted(seq: u64, length: usize) -> LoggedEvent {
         external_id: None,
         edited_at: None,
         run_output: None,
+        relayed: None,
     };
     let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
     LoggedEvent { seq: Seq(seq), at: Time(0), event }

@@ -1,0 +1,139 @@
+//! Requests of programs that follow a room: `msg.room.listen`, `msg.room.members` and `msg.room.history`.
+
+use super::BrokerSession;
+use crate::connection::frame;
+use bytes::Bytes;
+use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
+use parlor_model::query::Page;
+use parlor_model::{
+    Answer, Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Query, Refusal, RoomId, Seq,
+    Signal, SignalStamp,
+};
+use parlor_wire::broker::ingress::RoomRequest;
+use parlor_wire::broker::{codes, egress, rooms};
+
+/// Maximum members of a room that are listed. Names of further members are unknown to the program.
+const MAX_LISTED_MEMBERS: usize = 10_000;
+
+/// Egress of connections that follow rooms.
+pub struct RoomEgress;
+
+impl Egress for RoomEgress {
+    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
+        rooms::event(logged_event, epoch).map(|text| frame::text(&text))
+    }
+
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
+        Some(frame::text(&rooms::lost(room)))
+    }
+
+    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
+        None
+    }
+
+    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
+        None
+    }
+
+    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+        super::disconnect_frame(reason)
+    }
+}
+
+impl BrokerSession {
+    pub(super) async fn handle_room_request(
+        &mut self,
+        room: &RoomId,
+        request: RoomRequest,
+        req_id: Option<&str>,
+    ) {
+        let answered = match &request {
+            RoomRequest::Listen => self.listen_to_room(room, req_id).await.map(|()| None),
+            RoomRequest::Members => {
+                self.members(room).await.map(|members| Some(rooms::members(room, &members, req_id)))
+            }
+            RoomRequest::History { after, limit } => {
+                self.room_history(room, after.as_deref(), *limit, req_id).await.map(Some)
+            }
+        };
+        let reply = match answered {
+            Ok(None) => return,
+            Ok(Some(reply)) => reply,
+            Err(refusal) => {
+                egress::error(rooms::error_type(&request), req_id, &codes::sentence(&refusal, None))
+            }
+        };
+        self.outbox.push_when_half_empty(frame::text(&reply)).await;
+    }
+
+    /// Subscribes the connection to a room. The answer carries the position from which on messages are pushed.
+    async fn listen_to_room(&mut self, room: &RoomId, req_id: Option<&str>) -> Result<(), Refusal> {
+        let members = self.members(room).await?;
+        let subscriber = self.room_subscriber().await?;
+        let caller = self.caller()?.clone();
+        let welcome = {
+            let (room, members, req_id) = (room.clone(), members.clone(), req_id.map(str::to_owned));
+            move |from| Some(frame::text(&rooms::listening(&room, from, &members, req_id.as_deref())))
+        };
+        self.app.hub.attach(&caller, &subscriber, room, None, welcome).await?;
+        // The members may have changed between their query and the subscription.
+        if self.members(room).await? != members {
+            self.outbox.push(frame::text(&rooms::changed(room)));
+        }
+        Ok(())
+    }
+
+    /// Returns the subscriber for events of rooms and connects it first if necessary.
+    async fn room_subscriber(&mut self) -> Result<Subscriber, Refusal> {
+        let authenticated = self.authenticated.as_mut().ok_or(Refusal::NotSignedIn)?;
+        if let Some(subscriber) = &authenticated.room_subscriber {
+            return Ok(subscriber.clone());
+        }
+        let subscriber = Subscriber {
+            id: self.app.hub.next_subscriber_id(),
+            egress: self.app.broker_room_egress.clone(),
+            ..authenticated.subscriber.clone()
+        };
+        self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        authenticated.room_subscriber = Some(subscriber.clone());
+        Ok(subscriber)
+    }
+
+    async fn members(&self, room: &RoomId) -> Result<Vec<Member>, Refusal> {
+        let query = Query::Members { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
+        match self.app.hub.read(self.caller()?, query).await? {
+            Answer::Members { members, .. } => Ok(members),
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+
+    async fn room_history(
+        &self,
+        room: &RoomId,
+        after: Option<&str>,
+        limit: usize,
+        req_id: Option<&str>,
+    ) -> Result<String, Refusal> {
+        let epoch = self.app.hub.epoch();
+        let after = match after {
+            None => Seq(0),
+            Some(text) => {
+                let position = Position::parse(text, epoch);
+                let position = position.ok_or_else(|| Refusal::invalid("after", "must be a position"))?;
+                if position.epoch != epoch {
+                    return Err(Refusal::Resync { now: Position { epoch, seq: Seq(0) } });
+                }
+                position.seq
+            }
+        };
+        let query = Query::History { room: room.clone(), page: Page::After(after), limit };
+        match self.app.hub.read(self.caller()?, query).await? {
+            Answer::History { messages, .. } => Ok(rooms::history(room, &messages, epoch, req_id)),
+            _ => Err(Refusal::Unavailable),
+        }
+    }
+
+    fn caller(&self) -> Result<&Caller, Refusal> {
+        self.authenticated.as_ref().map(|authenticated| &authenticated.caller).ok_or(Refusal::NotSignedIn)
+    }
+}
