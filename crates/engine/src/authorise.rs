@@ -121,12 +121,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.seen_message(facts.source.as_deref(), Scope::Write)?;
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
-        Command::React { .. } | Command::Pin { .. } | Command::Bookmark { .. } => {
-            ask.seen_message(facts.membership.as_deref(), Scope::Write).map(|_| ())
-        }
-        Command::Unpin { .. } => ask.unpin(),
-        // Own bookmarks and read marks stay accessible after the user has left a room.
-        Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
+        // Own read marks stay accessible after the user has left a room.
+        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
@@ -185,7 +181,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::Bookmarks { .. } | Query::SearchUsers { .. } => {
+        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
         Query::Search(search) => match search.room {
@@ -207,7 +203,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Room { .. }
         | Query::Members { .. }
         | Query::History { .. }
-        | Query::Pins { .. }
         | Query::Tasks { .. }
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
@@ -649,14 +644,6 @@ impl<'a> Authoriser<'a> {
         let least = if of_others { RoomRole::Admin } else { RoomRole::Member };
         let may = own(message) && role >= least.max(found.agent_command_role);
         if may { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the user who pinned the message, and for admins of the room.
-    fn unpin(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
-        let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(EntityKind::Pin))?;
-        if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its

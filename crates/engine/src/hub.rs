@@ -863,19 +863,6 @@ pub(crate) fn answer(
             let to = facts.message.as_deref().expect("authorised: the message exists");
             Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
         }
-        Query::Pins { room } => {
-            let mut pins = snapshot.pins(room, cleared_through(facts))?;
-            pins.truncate(count_within_budget(pins.iter().map(|(_, message)| message.length())));
-            Answer::Pins(pins)
-        }
-        Query::Bookmarks { before, limit } => {
-            let mut bookmarks = snapshot.bookmarks(&own(), *before, limit + 1)?;
-            let count =
-                count_within_budget(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
-            let more = bookmarks.len() > count;
-            bookmarks.truncate(count);
-            Answer::Bookmarks { bookmarks, more }
-        }
         Query::Agents => {
             let mut agents = snapshot.agents_of(&own())?;
             agents.extend(snapshot.agents_near(&own())?);

@@ -2,19 +2,25 @@
 //!
 //! A command carries no secret in clear text: passwords arrive hashed, tokens as digests, model keys sealed.
 
+mod annotations;
+
+pub use annotations::{
+    AddBookmark, Bookmarked, PinMessage, Pinned, RemoveBookmark, ToggleReaction, UnpinMessage,
+};
+
 use crate::run_event::PlanState;
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Bookmark, Chunk,
-    Delivery, Device, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
-    InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi,
-    Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
-    Run, RunId, RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn,
-    SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId,
-    Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Chunk, Delivery,
+    Device, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId,
+    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
+    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
+    Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole,
+    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The commands that have no type of their own yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     // First-run setup: creates the first admin.
@@ -254,23 +260,6 @@ pub enum Command {
         message: MessageId,
         room: RoomId,
         client_message_id: Option<Box<str>>,
-    },
-    /// Toggles the caller's reaction with `emoji` on a message.
-    React {
-        message: MessageId,
-        emoji: Box<str>,
-    },
-    Pin {
-        message: MessageId,
-    },
-    Unpin {
-        message: MessageId,
-    },
-    Bookmark {
-        message: MessageId,
-    },
-    RemoveBookmark {
-        message: MessageId,
     },
     MarkRead {
         room: RoomId,
@@ -729,16 +718,6 @@ pub enum Receipt {
     Member(Arc<crate::Member>),
     Message(Arc<Message>),
     Posted(Posted),
-    Pinned {
-        pin: Pin,
-        message: Arc<Message>,
-    },
-    Bookmarked {
-        bookmark: Bookmark,
-        message: Arc<Message>,
-        /// Whether the caller had bookmarked the message before.
-        repeated: bool,
-    },
     Agent {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,

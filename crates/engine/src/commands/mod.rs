@@ -4,18 +4,25 @@
 //! them. The list below generates its name and its variants of `AnyCommand` and `AnyReceipt`; a command that
 //! is not listed does not compile.
 
+mod annotations;
 mod batch;
 mod job;
 mod legacy;
+#[cfg(test)]
+pub(crate) mod test_fixtures;
 
 pub use batch::Batch;
 pub use job::{Job, PendingReceipt, QueuedJob};
 
+use crate::cache::Cache;
 use crate::effects::EffectsBuilder;
+use crate::facts::LookupCache;
 use crate::permission::{CallerContext, PermitError};
-use crate::read_view::WriterView;
-use crate::{Hub, Limits};
-use parlor_model::{Caller, Refusal};
+use crate::ports::{Head, Store};
+use crate::read_view::{ReadView, WriterView};
+use crate::routing_index::RoutingIndex;
+use crate::{Fault, Hub, Limits};
+use parlor_model::{Caller, Position, Refusal, Time};
 use std::pin::Pin;
 
 /// A request to change state.
@@ -40,6 +47,26 @@ pub trait Command: Listed + Send + 'static {
 /// A command in the list of this file, which alone implements this trait.
 pub trait Listed {
     const NAME: &'static str;
+}
+
+impl AnyCommand {
+    /// Whether a caller may execute the command on this store. For the permission table.
+    pub fn is_permitted(
+        &self,
+        caller: &Caller,
+        now: Time,
+        limits: &Limits,
+        store: &mut dyn Store,
+    ) -> Result<Result<(), Refusal>, Fault> {
+        let Head { epoch, seq, .. } = store.head()?;
+        let (agents, subscriptions) = store.subscriptions()?;
+        let routes = &RoutingIndex::build(agents, subscriptions);
+        let (mut transaction, mut cache) = (store.begin()?, Cache::new(0));
+        let read = ReadView::new(now, Position { epoch, seq }, limits, &mut *transaction, &mut cache);
+        let mut view = WriterView { read, routes, lookup_cache: &mut LookupCache::default() };
+        let caller = view.caller_context(caller)?;
+        PermitError::split(self.permit(&caller, &mut view))
+    }
 }
 
 /// Future of the receipt of an [`AnyCommand`].
@@ -99,5 +126,10 @@ macro_rules! commands {
 }
 
 commands! {
+    AddBookmark = parlor_model::command::AddBookmark,
+    PinMessage = parlor_model::command::PinMessage,
+    RemoveBookmark = parlor_model::command::RemoveBookmark,
+    ToggleReaction = parlor_model::command::ToggleReaction,
+    UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,
 }

@@ -7,7 +7,6 @@
 mod accounts;
 mod agent_plans;
 mod agents;
-mod annotations;
 mod approvals;
 mod chats;
 mod gateways;
@@ -25,7 +24,7 @@ mod second_factor;
 mod services;
 mod tasks;
 #[cfg(test)]
-mod test_fixtures;
+pub(crate) mod test_fixtures;
 mod uploads;
 mod welcome;
 
@@ -292,11 +291,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::Forward { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::decide(command, effects_builder),
-        Command::React { .. }
-        | Command::Pin { .. }
-        | Command::Unpin { .. }
-        | Command::Bookmark { .. }
-        | Command::RemoveBookmark { .. } => annotations::decide(command, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub const NOW: Time = Time(1_000_000);
 
-struct FixedId;
+pub struct FixedId;
 
 impl IdGenerator for FixedId {
     fn next(&self) -> String {

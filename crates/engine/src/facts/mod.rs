@@ -28,11 +28,10 @@ use parlor_model::command::PlanDecision;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, CurrentPlan, Delivery,
-    Epoch, Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission,
-    MissionScope, Pairing, Path, Pin, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor,
-    SecondProof, SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User,
-    UserId,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Epoch,
+    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
+    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
+    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -93,12 +92,6 @@ pub struct Facts {
     pub messages_from_target: Vec<Arc<Message>>,
     /// Queued and active runs in the room.
     pub open_runs: Vec<Run>,
-    pub pin: Option<Pin>,
-    /// Number of pins in the room.
-    pub pins: usize,
-    pub bookmark: Option<Bookmark>,
-    /// Number of bookmarks of the caller.
-    pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
@@ -248,10 +241,6 @@ impl Facts {
             batch: Vec::new(),
             messages_from_target: Vec::new(),
             open_runs: Vec::new(),
-            pin: None,
-            pins: 0,
-            bookmark: None,
-            bookmarks: 0,
             newest: None,
             agent: None,
             rooms: Vec::new(),
@@ -491,7 +480,7 @@ impl Facts {
                     self.everyone(&room, store, lookup_cache)?;
                 }
             }
-            Command::Delete { message } | Command::React { message, .. } => {
+            Command::Delete { message } => {
                 self.about_message(caller, message, store, lookup_cache)?;
             }
             Command::Rewind { message, .. } => self.about_rewind(caller, message, store, lookup_cache)?,
@@ -500,18 +489,6 @@ impl Facts {
                 self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
                 let digest = || digest_of_forward(message, room);
                 self.check_client_message_id(caller, client_message_id.as_deref(), digest, store)?;
-            }
-            Command::Pin { message } | Command::Unpin { message } => {
-                let room = self.about_message(caller, message, store, lookup_cache)?;
-                self.pin = store.pin(message)?;
-                self.pins = room.map(|room| store.pin_count(&room)).transpose()?.unwrap_or_default();
-            }
-            Command::Bookmark { message } | Command::RemoveBookmark { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-                if let Some(user) = caller.user() {
-                    self.bookmark = store.bookmark(user, message)?;
-                    self.bookmarks = store.bookmark_count(user)?;
-                }
             }
             Command::MarkRead { room } => {
                 self.in_room(caller, room, store, lookup_cache)?;
@@ -667,7 +644,6 @@ impl Facts {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
-            | Query::Pins { room }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
@@ -740,7 +716,6 @@ impl Facts {
             | Query::Rooms
             | Query::ProjectRoots
             | Query::Recent
-            | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits

@@ -310,33 +310,6 @@ table! { Command,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_CLEARED_THERE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), READY;
     }
-    Command::React { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   react(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), NO_ROOM;
-    }
-    Command::Pin { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   pin(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), NO_ROOM;
-    }
-    Command::Unpin { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), OWN_PIN;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), ANOTHERS_PIN;
-        "who   who   ?msg  ?pin  ?pin  ?pin  ?msg  ?msg  ?msg  no    ?pin  who  ", WRITE,   unpin(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   unpin(), READY;
-    }
-    Command::Bookmark { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   bookmark(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), NO_ROOM;
-    }
-    Command::RemoveBookmark { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_bookmark(), READY;
-    }
     Command::MarkRead { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   mark_read(), NO_ROOM;

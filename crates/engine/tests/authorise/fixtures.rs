@@ -6,8 +6,8 @@ use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalKind, ApprovalRule,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
     InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, Pin,
-    RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
+    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
+    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
     SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
@@ -336,15 +336,6 @@ pub const FOREIGN_MESSAGE_AMONG_OWN: Given = |facts, who| {
     facts.batch[1].1 = None;
 };
 
-pub const OWN_PIN: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(who.user().unwrap_or_else(other_user)));
-};
-pub const ANOTHERS_PIN: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(other_user()));
-};
-
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
 pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
     A_RUN(facts, who);
@@ -425,10 +416,6 @@ fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {
         Arc::make_mut(own).room_preferences.cleared_through = Seq(5);
     }
-}
-
-fn pin(by: UserId) -> Pin {
-    Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) }
 }
 
 /// An upload of the caller on a message; its ownership does not matter there.
@@ -548,7 +535,7 @@ fn gateway(owner: UserId) -> Gateway {
     }
 }
 
-fn message(sender: Sender) -> Arc<Message> {
+pub fn message(sender: Sender) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId::stored("message"),
         seq: Seq(5),

@@ -379,26 +379,6 @@ pub fn forward() -> Command {
     Command::Forward { message: message(), room: lobby(), client_message_id: None }
 }
 
-pub fn react() -> Command {
-    Command::React { message: message(), emoji: "+1".into() }
-}
-
-pub fn pin() -> Command {
-    Command::Pin { message: message() }
-}
-
-pub fn unpin() -> Command {
-    Command::Unpin { message: message() }
-}
-
-pub fn bookmark() -> Command {
-    Command::Bookmark { message: message() }
-}
-
-pub fn remove_bookmark() -> Command {
-    Command::RemoveBookmark { message: message() }
-}
-
 pub fn mark_read() -> Command {
     Command::MarkRead { room: lobby() }
 }
@@ -554,14 +534,6 @@ pub fn thread() -> Query {
 
 pub fn reply_count() -> Query {
     Query::ReplyCount { message: message() }
-}
-
-pub fn pins() -> Query {
-    Query::Pins { room: lobby() }
-}
-
-pub fn bookmarks() -> Query {
-    Query::Bookmarks { before: None, limit: 10 }
 }
 
 pub fn read_upload() -> Query {

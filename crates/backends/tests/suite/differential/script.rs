@@ -4,9 +4,11 @@ use super::agents::{GATEWAYS, mailbox_of};
 use super::people::BACKUP_CODES;
 use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
+use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
-    ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
+    AddBookmark, AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload,
+    PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
+    ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId,
@@ -82,7 +84,9 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     // Ann's first message again with the same idempotency key: first with the same text, then with another.
     let (sender, command) = run.world.posted[0].clone();
     run.must(sender.clone(), command.clone()).await?;
-    let Command::Post(first_post) = command else { unreachable!("the first posted command is a post") };
+    let AnyCommand::Legacy(Command::Post(first_post)) = command else {
+        unreachable!("the first posted command is a post")
+    };
     run.refused(sender, Command::Post(Post { text: "other words".into(), ..first_post })).await?;
 
     let deleted = Command::Post(Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") });
@@ -111,13 +115,13 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 
 async fn annotations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, message) = (&users.ann, run.world.said[0].1.clone());
-    let react = |emoji: &str| Command::React { message: message.clone(), emoji: emoji.into() };
+    let react = |emoji: &str| ToggleReaction { message: message.clone(), emoji: emoji.into() };
     run.must(ann.clone(), react("+1")).await?;
     run.must(ann.clone(), react("'\"")).await?;
     run.refused(ann.clone(), react("\u{1f980}")).await?;
-    run.must(ann.clone(), Command::Unpin { message: message.clone() }).await?;
-    run.must(ann.clone(), Command::Bookmark { message: message.clone() }).await?;
-    run.must(ann.clone(), Command::RemoveBookmark { message }).await
+    run.must(ann.clone(), UnpinMessage { message: message.clone() }).await?;
+    run.must(ann.clone(), AddBookmark { message: message.clone() }).await?;
+    run.must(ann.clone(), RemoveBookmark { message }).await
 }
 
 async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

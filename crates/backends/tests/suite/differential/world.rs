@@ -1,5 +1,6 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
+use parlor_engine::commands::{AnyCommand, AnyReceipt};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
     Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
@@ -26,7 +27,7 @@ pub struct World {
     pub said: Vec<(RoomId, MessageId)>,
     pub uploads: Vec<UploadId>,
     /// Caller and command of each posted message, for retries.
-    pub posted: Vec<(Caller, Command)>,
+    pub posted: Vec<(Caller, AnyCommand)>,
     pub agents: Vec<AgentId>,
     pub tasks: Vec<TaskId>,
     pub subscribed: Vec<(Mailbox, Pattern)>,
@@ -86,7 +87,13 @@ impl World {
         SecretHash(bytes)
     }
 
-    pub fn learn(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
+    pub fn learn(&mut self, caller: &Caller, command: &AnyCommand, receipt: &AnyReceipt) {
+        if let (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) = (command, receipt) {
+            self.learn_legacy(caller, command, receipt);
+        }
+    }
+
+    fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
         match receipt {
             Receipt::User(user) => {
                 learn(&mut self.users, &user.id);
@@ -141,7 +148,7 @@ impl World {
                     learn(&mut self.uploads, &attachment.id);
                 }
                 if !posted.repeated {
-                    self.posted.push((caller.clone(), command.clone()));
+                    self.posted.push((caller.clone(), command.clone().into()));
                 }
             }
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
@@ -186,8 +193,6 @@ impl World {
             | Receipt::Message(_)
             | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
-            | Receipt::Pinned { .. }
-            | Receipt::Bookmarked { .. }
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}
         }
