@@ -8,8 +8,9 @@ use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Invitation, Member, MemberId, MissionScope,
-    ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
+    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
+    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq,
+    SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,9 +254,12 @@ fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts>
 }
 
 fn settings(changes: &SettingChanges) -> String {
-    fn describe<T: ToString>(name: &str, change: &Option<Option<T>>) -> Option<String> {
-        let value = change.as_ref()?.as_ref().map_or("as started".into(), T::to_string);
-        Some(format!("{name}: {value}"))
+    fn describe<T: ToString>(name: &str, change: &Edit<T>) -> Option<String> {
+        match change {
+            Edit::Keep => None,
+            Edit::Clear => Some(format!("{name}: as started")),
+            Edit::Set(value) => Some(format!("{name}: {}", value.to_string())),
+        }
     }
     let all = [
         describe("hubName", &changes.name),

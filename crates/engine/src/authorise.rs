@@ -10,9 +10,9 @@ use crate::facts::{AuthContext, Facts};
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId,
-    Message, Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router, Scope,
-    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
+    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router,
+    Scope, Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -355,7 +355,7 @@ impl<'a> Authoriser<'a> {
 
     /// A room may be assigned a shared router or one that the caller created.
     fn give_router(&self, changes: &RoomChanges) -> Result<(), Refusal> {
-        let Some(Some(_)) = &changes.router else { return Ok(()) };
+        let Edit::Set(_) = &changes.router else { return Ok(()) };
         let standing = self.signed_in(Scope::Write)?;
         match &self.facts.router {
             Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),

@@ -8,8 +8,8 @@ use parlor_model::command::{
     AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanDecision, RoomChanges, TaskChanges,
 };
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Device, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
-    Query, Refusal, Relay, Route, SettingChanges, Visibility,
+    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
+    Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             if let Some(name) = &changes.display_name {
                 field_errors.line("displayName", name, 100);
             }
-            if changes.max_connections == Some(Some(0)) {
+            if changes.max_connections == Edit::Set(0) {
                 field_errors.add("maxConnections", "must be at least 1");
             }
             let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
@@ -56,7 +56,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             if let Some(name) = &changes.display_name {
                 field_errors.line("displayName", name, 100);
             }
-            if let Some(Some(url)) = &changes.avatar_url {
+            if let Edit::Set(url) = &changes.avatar_url {
                 field_errors.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
             }
         }
@@ -83,15 +83,15 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         }
         Command::ChangeService { changes, .. } => {
             field_errors.model_changes(&changes.model, SERVICE);
-            let fallback = changes.fallback.as_ref().and_then(Option::as_deref);
-            let instructions = changes.instructions.as_ref().and_then(Option::as_deref);
+            let fallback = changes.fallback.new_value().map(|text| &**text);
+            let instructions = changes.instructions.new_value().map(|text| &**text);
             field_errors.service(
                 changes.name.as_deref(),
                 changes.description.as_deref(),
                 fallback,
                 instructions,
             );
-            field_errors.max_tokens(changes.most_tokens.flatten());
+            field_errors.max_tokens(changes.most_tokens.new_value().copied());
         }
         Command::CreateRoom { changes, members } => {
             field_errors.unless(changes.name.is_some(), "name", "is required");
@@ -116,17 +116,17 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.idle(idle);
         }
         Command::AddMember { description: Some(description), .. }
-        | Command::ChangeMember { description: Some(Some(description)), .. } => {
+        | Command::ChangeMember { description: Edit::Set(description), .. } => {
             field_errors.line("roleDescription", description, 500);
         }
-        Command::ChangeMember { role: None, description: None, .. } => {
+        Command::ChangeMember { role: None, description: Edit::Keep, .. } => {
             field_errors.add("role", "is required")
         }
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
         Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
         Command::ChangeTask { changes, .. } => {
-            let description = changes.description.as_ref().and_then(Option::as_deref);
-            let result = changes.result.as_ref().and_then(Option::as_deref);
+            let description = changes.description.new_value().map(|text| &**text);
+            let result = changes.result.new_value().map(|text| &**text);
             field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
             field_errors.task(changes.title.as_deref(), description, result);
         }
@@ -293,7 +293,7 @@ pub(crate) struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
     fn add(&mut self, field: &'static str, rule: &'static str) {
-        self.0.push(FieldError { field, rule });
+        self.0.push(FieldError { field: field.into(), rule: rule.into() });
     }
 
     /// Text of several lines, not empty, of at most `limit` characters. The limit must match the error
@@ -337,7 +337,7 @@ impl FieldErrors {
 
     fn model_changes(&mut self, changes: &ModelChanges, fields: Fields) {
         self.model(changes.base_url.as_deref(), changes.model.as_deref(), fields);
-        let keyless = changes.base_url.is_some() && changes.key.is_none();
+        let keyless = changes.base_url.is_some() && changes.key.is_keep();
         self.unless(!keyless, fields.key, "must be given again for another address");
     }
 
@@ -375,12 +375,11 @@ impl FieldErrors {
     }
 
     fn settings(&mut self, changes: &SettingChanges) {
-        if let Some(Some(name)) = &changes.name {
+        if let Edit::Set(name) = &changes.name {
             self.line("hubName", name, 60);
         }
-        let in_range = |value: &Option<Option<u32>>, limit| {
-            value.flatten().is_none_or(|value| (1..=limit).contains(&value))
-        };
+        let in_range =
+            |value: &Edit<u32>, limit| value.new_value().is_none_or(|value| (1..=limit).contains(value));
         let failures = in_range(&changes.lockout_failures, 1000);
         self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
         let seconds = in_range(&changes.lockout_seconds, 30 * 86_400);
@@ -391,7 +390,7 @@ impl FieldErrors {
         if let Some(name) = &changes.name {
             self.line("name", name, 100);
         }
-        if let Some(Some(prompt)) = &changes.system_prompt {
+        if let Edit::Set(prompt) = &changes.system_prompt {
             self.unless(prompt.chars().count() <= 10_000, "systemPrompt", "is longer than 10000 characters");
         }
     }

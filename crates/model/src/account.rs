@@ -1,8 +1,9 @@
 //! User accounts, their sign-ins, refresh tokens, API keys and pairing codes.
 
 use crate::{KeyId, Pattern, SignInId, Time, UserId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SiteRole {
     User,
     Admin,
@@ -21,7 +22,7 @@ impl SiteRole {
     }
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     pub id: UserId,
     pub username: Box<str>,
@@ -57,7 +58,7 @@ impl std::fmt::Debug for User {
 }
 
 /// A user's authenticated device or browser. Valid until its newest refresh token expires.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignIn {
     pub id: SignInId,
     pub user: UserId,
@@ -83,7 +84,7 @@ impl SignIn {
 }
 
 /// SHA-256 of a secret that the hub returned once and does not store in clear text.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SecretHash(pub [u8; 32]);
 
 impl std::fmt::Debug for SecretHash {
@@ -93,7 +94,7 @@ impl std::fmt::Debug for SecretHash {
 }
 
 /// Stored record of a refresh token, looked up by the hash of the token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshToken {
     pub sign_in: SignInId,
     /// A token whose generation is lower than that of its sign-in was already exchanged.
@@ -101,7 +102,7 @@ pub struct RefreshToken {
 }
 
 /// Permission of an API key. The key's owner must have the permission as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// Read rooms, messages and users.
     Read,
@@ -166,13 +167,13 @@ impl Scope {
 }
 
 /// An open pairing code: a gateway exchanges it once for an API key of this user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairing {
     pub user: UserId,
     pub expires_at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
     pub id: KeyId,
     pub owner: UserId,

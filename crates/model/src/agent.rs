@@ -1,9 +1,10 @@
 //! Agents, the gateways that host them, their sessions and their subscriptions.
 
 use crate::{AgentId, GatewayId, Pattern, Payload, SessionId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     pub id: AgentId,
     pub owner: UserId,
@@ -45,7 +46,7 @@ impl Agent {
 }
 
 /// Where and how an agent runs, from its latest registration by a gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentHost {
     /// `None` if no gateway has ever registered the agent.
     pub gateway: Option<GatewayId>,
@@ -78,7 +79,7 @@ impl Default for AgentHost {
 }
 
 /// Users other than the owner that may see an agent without sharing a room with it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Visibility {
     #[default]
     Private,
@@ -87,7 +88,7 @@ pub enum Visibility {
 }
 
 /// A program that connects to the hub and hosts agents on its own machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gateway {
     pub id: GatewayId,
     pub owner: UserId,
@@ -102,7 +103,7 @@ pub struct Gateway {
 }
 
 /// The machine that a gateway runs on, as reported by the gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Device {
     pub hostname: Box<str>,
     pub platform: Box<str>,
@@ -111,7 +112,7 @@ pub struct Device {
 }
 
 /// A conversational context of an agent, with its own subscriptions and mailbox. Every agent has `main`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub agent: AgentId,
     pub id: SessionId,
@@ -121,7 +122,7 @@ pub struct Session {
 
 /// A path pattern whose messages are delivered to an agent or one of its sessions, in addition to messages
 /// sent to its own path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     pub agent: AgentId,
     pub session: Option<SessionId>,

@@ -3,6 +3,7 @@
 //! Owns: the transition from open to decided, expired or withdrawn, which happens exactly once.
 
 use crate::{AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 pub const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(300);
 
 /// SHA-256 of the tool input of an approval. It ties a decision to the input that the user saw.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputDigest(pub [u8; 32]);
 
 impl InputDigest {
@@ -39,7 +40,7 @@ impl fmt::Debug for InputDigest {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub run: RunId,
@@ -64,7 +65,7 @@ pub struct Approval {
 }
 
 /// Kind of decision that an approval requires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ApprovalKind {
     /// Allow or deny the use of a tool.
     Tool,
@@ -72,7 +73,7 @@ pub enum ApprovalKind {
     Questions,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     Allowed {
         by: Decider,
@@ -106,14 +107,14 @@ impl Decision {
 }
 
 /// The user who decided, with their name at that time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decider {
     pub user: UserId,
     pub name: Box<str>,
 }
 
 /// A standing permission: every later request of this agent for this tool in this room is allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRule {
     pub room: RoomId,
     pub agent: AgentId,

@@ -1,9 +1,10 @@
 //! Audience of an event that belongs to no room, such as a change of an account or an agent.
 
 use crate::{Agent, RoomId, UserId, Visibility};
+use serde::{Deserialize, Serialize};
 
 /// Users that may receive an event without a room: all users, listed users, and members of listed rooms.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EventAudience {
     pub everyone: bool,
     pub people: Vec<UserId>,

@@ -3,13 +3,14 @@
 //! An entry never contains a secret, a token or the text of a message.
 
 use crate::{KeyId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Defines an enum whose variants have fixed string forms, as stored and as sent to clients.
 macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum $name { $($variant),+ }
 
         impl $name {
@@ -82,7 +83,7 @@ string_enum!(SubjectKind {
 });
 
 /// Originator of an audited action, with their name at that time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Actor {
     /// An unauthenticated caller.
     Nobody,
@@ -94,7 +95,7 @@ pub enum Actor {
     Program { id: UserId, name: Box<str>, key: KeyId },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     pub kind: SubjectKind,
     pub id: Box<str>,
@@ -103,7 +104,7 @@ pub struct Subject {
 }
 
 /// An audit entry before it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewAuditEntry {
     pub at: Time,
     pub actor: Actor,
@@ -114,7 +115,7 @@ pub struct NewAuditEntry {
 }
 
 /// A stored audit entry. Repeated failures of one sign-in increment `count` instead of adding entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
     pub id: u64,
     pub note: NewAuditEntry,
@@ -123,7 +124,7 @@ pub struct AuditRecord {
 }
 
 /// Filter for the audit log, which is returned newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AuditFilter {
     pub limit: usize,
     /// Returns only entries with a smaller id.

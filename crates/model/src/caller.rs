@@ -4,10 +4,11 @@
 //! key still exists, and what it may do, is read in the transaction that decides the command.
 
 use crate::{KeyId, SignInId, UserId};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Identity that a credential proved.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Principal {
     /// No credential.
     Anonymous,
@@ -22,7 +23,7 @@ pub enum Principal {
     Operator,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caller {
     pub principal: Principal,
     /// Remote address of the request, for logs and the audit log. No permission depends on it.

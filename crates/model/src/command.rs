@@ -11,17 +11,18 @@ pub use annotations::{
 use crate::run_event::PlanState;
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Chunk, Delivery,
-    Device, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId,
-    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
-    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
-    Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
+    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
+    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
+    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
+    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The commands that have no type of their own yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     // First-run setup: creates the first admin.
     OfferSetup {
@@ -178,8 +179,8 @@ pub enum Command {
         room: RoomId,
         member: MemberId,
         role: Option<RoomRole>,
-        /// `Some(None)` removes the description.
-        description: Option<Option<Box<str>>>,
+        /// `Clear` removes the description.
+        description: Edit<Box<str>>,
     },
     RemoveMember {
         room: RoomId,
@@ -404,7 +405,7 @@ pub enum Command {
 }
 
 /// Permission request or question set that an agent sends during a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewApproval {
     pub run: RunId,
     pub gateway: GatewayId,
@@ -416,7 +417,7 @@ pub struct NewApproval {
     pub timeout: Duration,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanDecision {
     /// Approves the plan and posts a message to the agent, which starts a run.
     Approve(Post),
@@ -426,7 +427,7 @@ pub enum PlanDecision {
 }
 
 /// A user's decision on a tool approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalDecision {
     pub approval: ApprovalId,
     pub allow: bool,
@@ -437,7 +438,7 @@ pub struct ApprovalDecision {
     pub digest: Option<InputDigest>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFinish {
     pub run: RunId,
     pub outcome: RunOutcome,
@@ -445,7 +446,7 @@ pub struct RunFinish {
 }
 
 /// Reply of an agent in a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReply {
     /// Message id chosen by the gateway. Makes a retry idempotent.
     pub message: Option<MessageId>,
@@ -464,7 +465,7 @@ impl AgentReply {
 }
 
 /// Changes to an agent. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentProfile {
     pub name: Option<Box<str>>,
     pub description: Option<Box<str>>,
@@ -474,7 +475,7 @@ pub struct AgentProfile {
     pub kind: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGateway {
     pub id: GatewayId,
     pub device: Device,
@@ -482,7 +483,7 @@ pub struct NewGateway {
 }
 
 /// Properties of an agent as sent by its gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRegistration {
     pub gateway: GatewayId,
     pub id: AgentId,
@@ -495,7 +496,7 @@ pub struct AgentRegistration {
     pub mcp_servers: Option<Payload>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUser {
     pub username: Box<str>,
     pub display_name: Option<Box<str>>,
@@ -503,18 +504,18 @@ pub struct NewUser {
     pub password_hash: Box<str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UserChanges {
     pub display_name: Option<Box<str>>,
     pub role: Option<SiteRole>,
     pub password_hash: Option<Box<str>>,
-    /// `Some(None)` removes the override, so that the hub-wide limit applies.
-    pub max_connections: Option<Option<u32>>,
+    /// `Clear` removes the override, so that the hub-wide limit applies.
+    pub max_connections: Edit<u32>,
     /// See [`User::source_patterns`].
     pub hears: Option<Vec<Pattern>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewInvitation {
     pub role: SiteRole,
     pub note: Option<Box<str>>,
@@ -524,14 +525,14 @@ pub struct NewInvitation {
 }
 
 /// Changes that users make to their own profile.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProfileChanges {
     pub display_name: Option<Box<str>>,
-    /// `Some(None)` removes the avatar.
-    pub avatar_url: Option<Option<Box<str>>>,
+    /// `Clear` removes the avatar.
+    pub avatar_url: Edit<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSignIn {
     pub user: UserId,
     /// Hash that the password was verified against. The sign-in fails if the stored hash has changed since.
@@ -543,20 +544,20 @@ pub struct NewSignIn {
     pub expires_at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomChanges {
     pub name: Option<Box<str>>,
     pub kind: Option<RoomKind>,
     pub policy: Option<AnswerPolicy>,
-    /// `Some(None)` removes the prompt.
-    pub system_prompt: Option<Option<Box<str>>>,
+    /// `Clear` removes the prompt.
+    pub system_prompt: Edit<Box<str>>,
     pub agent_command_role: Option<RoomRole>,
     pub approve_role: Option<RoomRole>,
-    /// `Some(None)` removes the router.
-    pub router: Option<Option<RouterId>>,
+    /// `Clear` removes the router.
+    pub router: Edit<RouterId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRouter {
     pub name: Box<str>,
     pub shared: bool,
@@ -564,7 +565,7 @@ pub struct NewRouter {
 }
 
 /// Changes to a router. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RouterChanges {
     pub name: Option<Box<str>>,
     pub shared: Option<bool>,
@@ -572,17 +573,17 @@ pub struct RouterChanges {
 }
 
 /// Changes to the access of a model. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelChanges {
     pub api: Option<ModelApi>,
     /// New base URL. Requires `key` to be set or removed as well, because a key is sealed for one URL.
     pub base_url: Option<Box<str>>,
     pub model: Option<Box<str>>,
-    /// `Some(None)` removes the key.
-    pub key: Option<Option<SealedKey>>,
+    /// `Clear` removes the key.
+    pub key: Edit<SealedKey>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewService {
     pub name: Box<str>,
     pub description: Box<str>,
@@ -593,19 +594,19 @@ pub struct NewService {
     pub most_tokens: Option<u32>,
 }
 
-/// Changes to a service. `None` leaves a field unchanged, `Some(None)` removes its value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Changes to a service. Each field is kept, cleared or set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServiceChanges {
     pub name: Option<Box<str>>,
     pub description: Option<Box<str>>,
     pub active: Option<bool>,
     pub model: ModelChanges,
-    pub fallback: Option<Option<Box<str>>>,
-    pub instructions: Option<Option<Box<str>>>,
-    pub most_tokens: Option<Option<u32>>,
+    pub fallback: Edit<Box<str>>,
+    pub instructions: Edit<Box<str>>,
+    pub most_tokens: Edit<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     pub room: RoomId,
     /// Agent of the caller that creates the task; `None` if the caller does.
@@ -616,15 +617,15 @@ pub struct NewTask {
     pub assignee: Option<MemberId>,
 }
 
-/// Changes to a task. `None` leaves a field unchanged, `Some(None)` removes its value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Changes to a task. Each field is kept, cleared or set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskChanges {
     pub title: Option<Box<str>>,
-    pub description: Option<Option<Box<str>>>,
+    pub description: Edit<Box<str>>,
     pub status: Option<TaskStatus>,
-    pub result: Option<Option<Box<str>>>,
-    pub due_at: Option<Option<Time>>,
-    pub assignee: Option<Option<MemberId>>,
+    pub result: Edit<Box<str>>,
+    pub due_at: Edit<Time>,
+    pub assignee: Edit<MemberId>,
 }
 
 impl TaskChanges {
@@ -634,7 +635,7 @@ impl TaskChanges {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoomPreferenceChange {
     /// Toggles whether the room is pinned to the top of the caller's room list.
     Pin,
@@ -645,7 +646,7 @@ pub enum RoomPreferenceChange {
     Notify(Notifications),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
     pub room: RoomId,
     pub text: Arc<str>,
@@ -656,7 +657,7 @@ pub struct Post {
     pub client_message_id: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUpload {
     pub file: File,
     pub digest: BlobDigest,
@@ -664,7 +665,7 @@ pub struct NewUpload {
     pub avatar: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// Sender: the id of one of the caller's agents, or the name of an external source.
     pub from: Box<str>,
@@ -678,7 +679,7 @@ pub struct Route {
 }
 
 /// Posts a message in a room on behalf of an author outside the hub, such as the writer of a line in chat.md.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relay {
     pub room: RoomId,
     /// Name of the author. If it names an agent of the caller that is a member of the room, the message is
@@ -696,7 +697,7 @@ pub struct Relay {
 }
 
 /// Value returned to the caller after the commit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Receipt {
     Done,
     User(Arc<User>),
@@ -743,7 +744,7 @@ pub enum Receipt {
 }
 
 /// Result of a rewind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RewindResult {
     /// Oldest deleted message: the target of the rewind.
     pub message: Arc<Message>,
@@ -758,7 +759,7 @@ pub struct RewindResult {
 }
 
 /// A started run with the context that its agent needs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StartedRun {
     pub run: Arc<Run>,
     pub prompt: RunTrigger,
@@ -767,7 +768,7 @@ pub struct StartedRun {
 }
 
 /// Cause of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RunTrigger {
     Message(Arc<Message>),
     Task(Arc<Task>),
@@ -778,7 +779,7 @@ pub enum RunTrigger {
 }
 
 /// A posted message, or the first receipt of a repeated post.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Posted {
     pub id: MessageId,
     pub position: Position,

@@ -1,9 +1,10 @@
 //! Mailboxes of agents and their sessions, the deliveries in them, and dead letters.
 
 use crate::{AgentId, Message, MessageId, SessionId, Time};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mailbox {
     pub agent: AgentId,
     /// `None` for the agent's own mailbox.
@@ -16,13 +17,13 @@ impl Mailbox {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionRef {
     pub agent: AgentId,
     pub session: SessionId,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
     Pending,
     /// Taken by a consumer. Pending again after `until` unless it is acknowledged before.
@@ -45,7 +46,7 @@ impl DeliveryState {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub message: MessageId,
     pub mailbox: Mailbox,
@@ -57,7 +58,7 @@ pub struct Delivery {
 }
 
 /// A message that matched no mailbox, or that no consumer acknowledged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
     pub message: Arc<Message>,
     pub reason: Box<str>,

@@ -4,16 +4,17 @@ use crate::{
     Agent, AgentId, Approval, CurrentPlan, Delivery, EventAudience, KeyId, Member, MemberId, Message,
     MessageId, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedEvent {
     pub seq: Seq,
     pub at: Time,
     pub event: Event,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// A message was posted to a room or a path and delivered to these mailboxes.
     MessagePosted {
@@ -121,7 +122,7 @@ pub enum Event {
 
 static EVERYONE: EventAudience = EventAudience::everyone();
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemberChange {
     Added(MemberId),
     Changed(MemberId),

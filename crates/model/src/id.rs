@@ -3,6 +3,7 @@
 //! An id segment matches `[A-Za-z0-9_-]{1,64}`. An id therefore cannot traverse directories, break a line or
 //! contain a key separator.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ macro_rules! id {
                 &self.0
             }
         }
+
+        encode_as_text!($name, |text: &str| Self::parse(text).map_err(|_| concat!("invalid ", stringify!($name))));
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,7 +106,7 @@ impl AgentId {
 }
 
 /// Id of a member of a room: a user or an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MemberId {
     User(UserId),
     Agent(AgentId),

@@ -1,9 +1,10 @@
 //! Requests of users to agents (inquiries) and to gateways. The hub relays each request and its answer.
 
 use crate::{AgentId, AgentStatus, GatewayId, Payload};
+use serde::{Deserialize, Serialize};
 
 /// Request of a room member that is relayed to an agent of the room.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Inquiry {
     /// A command that the agent itself implements, such as `/clear`.
     Command {
@@ -26,7 +27,7 @@ impl Inquiry {
 }
 
 /// Request to view the working directory of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkspaceRequest {
     Status,
     Tree { path: Option<Box<str>> },
@@ -44,7 +45,7 @@ impl WorkspaceRequest {
 }
 
 /// Request of a gateway's owner that is relayed to the gateway.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GatewayRequest {
     Spawn(Spawn),
     /// Operation on the credentials stored by the gateway. `body` is the owner's JSON, relayed unchanged. It
@@ -56,7 +57,7 @@ pub enum GatewayRequest {
 }
 
 /// Request to start an agent on the gateway's machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawn {
     pub kind: Box<str>,
     pub name: Box<str>,
@@ -64,7 +65,7 @@ pub struct Spawn {
     pub credential: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CredentialAction {
     List,
     Add,
@@ -73,7 +74,7 @@ pub enum CredentialAction {
     CompleteOauth,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerKind {
     AgentCommand,
     AgentInfo,
@@ -87,7 +88,7 @@ pub enum AnswerKind {
 }
 
 /// Answer to an inquiry or gateway request, delivered only to the user that sent the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InquiryAnswer {
     pub kind: AnswerKind,
     pub by: Answerer,
@@ -95,7 +96,7 @@ pub struct InquiryAnswer {
     pub body: Payload,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answerer {
     Agent { agent: AgentId, name: Box<str>, kind: Box<str>, status: AgentStatus },
     Gateway(GatewayId),

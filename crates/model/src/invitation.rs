@@ -1,8 +1,9 @@
 //! Invitations: links with which new users create their own accounts.
 
 use crate::{InvitationId, SiteRole, Time, UserId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     pub id: InvitationId,
     /// Role of accounts created with the invitation.

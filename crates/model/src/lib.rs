@@ -1,7 +1,11 @@
 //! Domain types shared by every crate: entities, commands, queries, events, signals and refusals.
 //!
-//! Contains no I/O, no async code, no clock and no serialisation. The engine decides with these types, the
-//! backends store them, and the protocol adapters translate them to and from wire formats.
+//! Contains no I/O, no async code and no clock. The engine decides with these types, the backends store them, and
+//! the protocol adapters translate them to and from wire formats. The serde encoding is for other machines of the
+//! same hub. It is no wire format of a protocol: those are in `wire`.
+
+#[macro_use]
+mod text_encoding;
 
 pub mod account;
 pub mod agent;
@@ -12,6 +16,7 @@ pub mod caller;
 pub mod characters;
 pub mod command;
 pub mod delivery;
+pub mod edit;
 pub mod event;
 pub mod id;
 pub mod inquiry;
@@ -46,6 +51,7 @@ pub use command::{
     AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
 };
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
+pub use edit::Edit;
 pub use event::{Event, LoggedEvent, MemberChange};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,

@@ -4,8 +4,9 @@
 //! a depth claimed by a client can only raise it.
 
 use crate::{AgentId, ConversationId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// Shared by all runs that one trigger caused.
     pub conversation: ConversationId,

@@ -3,10 +3,11 @@
 use crate::{
     AgentId, Attachment, Chunk, Lineage, MemberId, MessageId, Path, RoomId, RunOutput, Seq, Time, UserId,
 };
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Where a message is posted: a room, or a path outside rooms.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Destination {
     Room(RoomId),
     Path(Path),
@@ -29,7 +30,7 @@ impl Destination {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sender {
     User(UserId),
     Agent(AgentId),
@@ -37,7 +38,7 @@ pub enum Sender {
     Source(Box<str>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SenderKind {
     User,
     Agent,
@@ -77,7 +78,7 @@ impl Sender {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MessageKind {
     Text,
     AgentResponse,
@@ -97,17 +98,17 @@ impl MessageKind {
 }
 
 /// JSON text that the hub relays unchanged. The protocol adapter has checked that it is well-formed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload(pub Arc<str>);
 
 /// A member that a message addresses, with the name that the member had at that time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
     pub member: MemberId,
     pub name: Box<str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub id: MessageId,
     pub seq: Seq,
@@ -139,7 +140,7 @@ pub struct Message {
 }
 
 /// Author and addressees of a message from outside the hub, such as a line of chat.md.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relayed {
     /// Name of the author as the outside text gives it.
     pub author: Box<str>,
@@ -154,7 +155,7 @@ pub struct Relayed {
 }
 
 /// An emoji on a message, with the users that added it, in the order in which they did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reaction {
     pub emoji: Box<str>,
     pub people: Vec<Reactor>,
@@ -167,14 +168,14 @@ impl Reaction {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reactor {
     pub user: UserId,
     pub username: Box<str>,
 }
 
 /// Original sender and time of a forwarded message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forwarded {
     pub message: MessageId,
     pub sender: Sender,
@@ -183,7 +184,7 @@ pub struct Forwarded {
 }
 
 /// A message that is pinned in its room for all members.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     pub room: RoomId,
     pub message: MessageId,
@@ -193,7 +194,7 @@ pub struct Pin {
 }
 
 /// A user's private bookmark of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bookmark {
     pub user: UserId,
     pub message: MessageId,
@@ -217,7 +218,7 @@ impl Message {
 }
 
 /// Text of a message before an edit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision {
     pub message: MessageId,
     pub text: Box<str>,

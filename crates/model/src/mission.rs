@@ -3,9 +3,10 @@
 //! Owns: which idle prompt applies to an agent, and the text of the prompt.
 
 use crate::{AgentId, Message, MissionId, Room, RoomId, Time, UserId};
+use serde::{Deserialize, Serialize};
 
 /// Scope in which a mission or an idle prompt applies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MissionScope {
     /// One room that has no project root.
     Room(RoomId),
@@ -26,7 +27,7 @@ impl MissionScope {
 }
 
 /// Text and interval for prompting an idle agent. A field that is `None` is filled from a wider scope.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IdlePrompt {
     pub prompt: Option<Box<str>>,
     /// Idle time before each prompt, in seconds.
@@ -56,7 +57,7 @@ impl IdlePrompt {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mission {
     pub id: MissionId,
     pub mission_scope: MissionScope,
@@ -74,7 +75,7 @@ pub struct Mission {
 }
 
 /// State of an agent in a mission.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissionAgent {
     pub agent: AgentId,
     /// Whether the mission lists the agent. If not, it was prompted because an idle prompt of a wider scope

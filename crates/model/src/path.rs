@@ -84,6 +84,9 @@ impl Path {
     }
 }
 
+encode_as_text!(Path, Self::parse);
+encode_as_text!(Pattern, Self::parse);
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -2,8 +2,9 @@
 
 use crate::run_event::PlanState;
 use crate::{AgentId, Payload, RoomId, RunId, Time};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrentPlan {
     pub room: RoomId,
     pub agent: AgentId,

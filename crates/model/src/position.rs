@@ -1,10 +1,11 @@
 //! Sequence numbers, epochs and positions in the event log, and ordinals on the chat-events stream.
 
 use crate::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Sequence number of an event in the log. Assigned inside the commit, without gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -20,7 +21,7 @@ impl fmt::Display for Seq {
 }
 
 /// Identifies one unbroken history of the log. A restored backup gets a new epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Epoch(pub u32);
 
 impl fmt::Display for Epoch {
@@ -30,7 +31,7 @@ impl fmt::Display for Epoch {
 }
 
 /// Position in the log, written `<epoch>-<seq>`. Used by cursors and by resuming clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     pub epoch: Epoch,
     pub seq: Seq,
@@ -66,7 +67,7 @@ impl fmt::Display for Position {
 /// Derived from `Seq`, so that a replayed event has the ordinal of its first publication. Each event owns a
 /// range of ordinals: the first [`Ordinal::MAX_PARTS`] are for its parts, the rest for the signals up to the
 /// next event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ordinal(pub u64);
 
 impl Ordinal {
@@ -102,7 +103,7 @@ impl Ordinal {
 }
 
 /// Ordinal of a signal, and the time at which it was assigned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalStamp {
     pub ordinal: Ordinal,
     pub at: Time,

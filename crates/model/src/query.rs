@@ -11,11 +11,12 @@ use crate::{
     MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
     Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The queries that have no type of their own yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
     Me,
     Users {
@@ -209,7 +210,7 @@ pub enum Query {
 }
 
 /// Part of a run that a query returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunDetail {
     Itself,
     /// Runs that this run triggered, oldest first.
@@ -218,7 +219,7 @@ pub enum RunDetail {
     Messages,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentCards {
     Own,
     /// Agents of other users that are shared with the caller, sorted by id.
@@ -231,7 +232,7 @@ pub enum AgentCards {
 }
 
 /// Page of mail between two times (inclusive), newest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailPage {
     pub limit: usize,
     pub from: Option<Time>,
@@ -239,7 +240,7 @@ pub struct MailPage {
 }
 
 /// Search query over messages. A message must meet every given condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Search {
     /// Search terms: `some words "a phrase" prefix* -excluded`.
     pub text: Box<str>,
@@ -256,13 +257,13 @@ pub struct Search {
 }
 
 /// Start of a page of search results: among messages before `before`, skip the best `skip` hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SearchCursor {
     pub before: Option<Seq>,
     pub skip: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Page {
     /// Newest first, older than the given message; `None` starts at the newest message.
     Before(Option<Seq>),
@@ -272,7 +273,7 @@ pub enum Page {
     AfterTime(Time),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     Allowed,
     User(Arc<User>),
@@ -335,7 +336,7 @@ pub enum Answer {
     Plans(Vec<CurrentPlan>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCard {
     /// For an agent of another user, only the properties that are visible to others.
     pub agent: Agent,
@@ -345,7 +346,7 @@ pub struct AgentCard {
 }
 
 /// Newest message of a room, and the caller's unread counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recent {
     pub message: Arc<Message>,
     /// Number of messages that the caller has not read.
@@ -355,7 +356,7 @@ pub struct Recent {
 }
 
 /// A page of search results, best score first. Of equal scores, the newest message is first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SearchResults {
     pub hits: Vec<Hit>,
     /// Start of the next page; `None` after the last page.
@@ -364,7 +365,7 @@ pub struct SearchResults {
     pub partial: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
     pub message: Arc<Message>,
     /// Excerpt of the message text around the matches.

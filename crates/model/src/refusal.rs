@@ -4,9 +4,11 @@
 //! to its error code and message.
 
 use crate::{MessageId, Position, RoomId};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::time::Duration;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntityKind {
     User,
     Room,
@@ -38,13 +40,13 @@ pub enum EntityKind {
 
 /// Violation of a validation rule by one field. `rule` is a stable text that a protocol adapter may
 /// translate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldError {
-    pub field: &'static str,
-    pub rule: &'static str,
+    pub field: Cow<'static, str>,
+    pub rule: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// The caller is not authenticated, or its account, sign-in or key no longer exists.
     NotSignedIn,
@@ -96,6 +98,6 @@ pub enum Refusal {
 
 impl Refusal {
     pub fn invalid(field: &'static str, rule: &'static str) -> Self {
-        Self::Invalid(vec![FieldError { field, rule }])
+        Self::Invalid(vec![FieldError { field: field.into(), rule: rule.into() }])
     }
 }

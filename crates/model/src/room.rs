@@ -1,8 +1,9 @@
 //! Rooms, their members, and each member's room preferences.
 
 use crate::{MemberId, RoomId, RouterId, Seq, Time, UserId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoomKind {
     Group,
     Private,
@@ -22,7 +23,7 @@ impl RoomKind {
 }
 
 /// Role of a member in a room, ordered from the fewest to the most permissions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RoomRole {
     Member,
     Admin,
@@ -44,7 +45,7 @@ impl RoomRole {
 }
 
 /// Policy that selects the agents that answer an unaddressed message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AnswerPolicy {
     /// No agent answers; only a mention starts a run.
     #[default]
@@ -72,13 +73,13 @@ impl AnswerPolicy {
 }
 
 /// Time at which a room was frozen, and the user that did so. `by` is `None` if the operator froze it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
     pub by: Option<UserId>,
     pub at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Room {
     pub id: RoomId,
     pub name: Box<str>,
@@ -111,7 +112,7 @@ impl Room {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub room: RoomId,
     pub member: MemberId,
@@ -136,7 +137,7 @@ impl Member {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomPreferences {
     pub pinned_at: Option<Time>,
     pub archived_at: Option<Time>,
@@ -147,7 +148,7 @@ pub struct RoomPreferences {
 }
 
 /// Messages of a room for which a member is notified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Notifications {
     #[default]
     All,

@@ -2,9 +2,10 @@
 
 use crate::command::ModelChanges;
 use crate::{RouterId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Router {
     pub id: RouterId,
     pub name: Box<str>,
@@ -17,7 +18,7 @@ pub struct Router {
 }
 
 /// Address, protocol and API key of a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAccess {
     pub api: ModelApi,
     pub base_url: Box<str>,
@@ -36,14 +37,12 @@ impl ModelAccess {
         if let Some(model) = &changes.model {
             self.model = model.clone();
         }
-        if let Some(key) = &changes.key {
-            self.key = key.clone();
-        }
+        changes.key.apply_to(&mut self.key);
     }
 }
 
 /// Encrypted API key of a model provider. `Debug` does not print its content.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedKey(pub Box<[u8]>);
 
 impl fmt::Debug for SealedKey {
@@ -53,7 +52,7 @@ impl fmt::Debug for SealedKey {
 }
 
 /// HTTP API of a model provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ModelApi {
     #[default]
     OpenAi,

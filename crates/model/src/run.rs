@@ -3,9 +3,10 @@
 //! Owns: the legal state transitions. An ended run never changes its state again.
 
 use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
     pub agent: AgentId,
@@ -32,7 +33,7 @@ pub struct Run {
     pub ended_at: Option<Time>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunState {
     /// Waits until the agent is online and idle.
     Queued,
@@ -41,7 +42,7 @@ pub enum RunState {
     Ended(RunOutcome),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunOutcome {
     Complete,
     /// The agent failed or its reply could not be stored, for this reason.
@@ -77,7 +78,7 @@ impl RunOutcome {
 }
 
 /// How the trigger selected the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AddressedBy {
     /// The trigger names the agent.
     Directly,
@@ -87,7 +88,7 @@ pub enum AddressedBy {
     Unasked,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -96,7 +97,7 @@ pub struct Usage {
 }
 
 /// Run, outcome and chunks of a message that an agent sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
     pub run: RunId,
     pub outcome: RunOutcome,
@@ -164,7 +165,7 @@ impl Run {
 }
 
 /// Part of a streaming reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     pub kind: ChunkKind,
     pub content: Arc<str>,
@@ -179,7 +180,7 @@ impl Chunk {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChunkKind {
     Text,
     Thinking,

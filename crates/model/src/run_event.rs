@@ -4,8 +4,9 @@
 //! text.
 
 use crate::Usage;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEvent {
     /// The complete current plan.
     Plan(Plan),
@@ -45,7 +46,7 @@ pub enum RunEvent {
 macro_rules! string_enums {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? })+) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub enum $name {
             $($variant),+
         }
@@ -88,7 +89,7 @@ string_enums! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub summary: Box<str>,
     pub state: PlanState,
@@ -97,7 +98,7 @@ pub struct Plan {
     pub text: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
     pub title: Box<str>,
     pub description: Option<Box<str>>,
@@ -105,14 +106,14 @@ pub struct PlanStep {
 }
 
 /// Set of one to four questions to users, asked and answered together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Questions {
     /// Id of the question set, chosen by the gateway.
     pub id: Box<str>,
     pub questions: Vec<Question>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub text: Box<str>,
     /// Short label of one or two words.
@@ -123,7 +124,7 @@ pub struct Question {
     pub several: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     pub label: Box<str>,
     pub description: Option<Box<str>>,
@@ -131,7 +132,7 @@ pub struct Choice {
 }
 
 /// Usage of a run so far. At least one of the two fields is set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageReport {
     /// Total of the run so far, not a difference, so that a lost or repeated report does no harm.
     pub spent: Option<Usage>,
@@ -139,7 +140,7 @@ pub struct UsageReport {
 }
 
 /// Usage of the model's context window.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUsage {
     /// Point within a step at which it was measured, such as `pre`.
     pub stage: Box<str>,
@@ -155,7 +156,7 @@ pub struct ContextUsage {
     pub summaries: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subagent {
     pub id: Box<str>,
     /// Subagent that started this subagent; `None` if the agent itself did.
@@ -163,21 +164,21 @@ pub struct Subagent {
     pub change: SubagentChange,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SubagentChange {
     Spawned { task: Box<str> },
     Returned { outcome: SubagentOutcome, result: Option<Box<str>> },
 }
 
 /// Files that a run changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeReport {
     pub files: Vec<ChangedFile>,
     /// Number of further changed files that are not listed.
     pub left_out: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedFile {
     pub path: Box<str>,
     pub summary: Box<str>,

@@ -1,8 +1,9 @@
 //! Second factor of an account: a shared secret for time-based codes, and backup codes.
 
 use crate::{SecretHash, UserId};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFactor {
     pub user: UserId,
     /// Shared secret, encrypted with a key that is not in the store.
@@ -16,7 +17,7 @@ pub struct SecondFactor {
 }
 
 /// Verified second factor of a sign-in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SecondProof {
     /// Code of time step `step`, generated from the secret in `sealed`.
     Code {

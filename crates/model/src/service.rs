@@ -1,9 +1,10 @@
 //! Services: models that answer as agents inside the hub, without a gateway.
 
 use crate::{AgentId, ModelAccess, Time};
+use serde::{Deserialize, Serialize};
 
 /// Properties of a service agent, in addition to its [`Agent`](crate::Agent).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     pub agent: AgentId,
     /// Whether the agent answers. An inactive service stays a member of its rooms.

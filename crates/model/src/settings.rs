@@ -1,7 +1,10 @@
 //! Settings that site admins change while the hub runs.
 
+use crate::Edit;
+use serde::{Deserialize, Serialize};
+
 /// Runtime settings. `None` means that the value from start-up applies.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HubSettings {
     /// Display name of the hub.
     pub name: Option<Box<str>>,
@@ -11,14 +14,13 @@ pub struct HubSettings {
     pub lockout_seconds: Option<u32>,
 }
 
-/// Changes to runtime settings. `None` leaves a setting unchanged, `Some(None)` restores the value from
-/// start-up.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Changes to runtime settings. A cleared setting has its value from start-up again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SettingChanges {
-    pub name: Option<Option<Box<str>>>,
-    pub invitations: Option<Option<bool>>,
-    pub lockout_failures: Option<Option<u32>>,
-    pub lockout_seconds: Option<Option<u32>>,
+    pub name: Edit<Box<str>>,
+    pub invitations: Edit<bool>,
+    pub lockout_failures: Edit<u32>,
+    pub lockout_seconds: Edit<u32>,
 }
 
 impl HubSettings {
@@ -33,14 +35,11 @@ impl HubSettings {
     }
 
     pub fn with(&self, changes: &SettingChanges) -> Self {
-        fn apply<T: Clone>(current: &Option<T>, change: &Option<Option<T>>) -> Option<T> {
-            change.as_ref().unwrap_or(current).clone()
-        }
         Self {
-            name: apply(&self.name, &changes.name),
-            invitations: apply(&self.invitations, &changes.invitations),
-            lockout_failures: apply(&self.lockout_failures, &changes.lockout_failures),
-            lockout_seconds: apply(&self.lockout_seconds, &changes.lockout_seconds),
+            name: changes.name.apply(&self.name),
+            invitations: changes.invitations.apply(&self.invitations),
+            lockout_failures: changes.lockout_failures.apply(&self.lockout_failures),
+            lockout_seconds: changes.lockout_seconds.apply(&self.lockout_seconds),
         }
     }
 }

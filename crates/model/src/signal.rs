@@ -3,9 +3,10 @@
 
 use crate::run_event::Activity;
 use crate::{AgentId, Chunk, InquiryAnswer, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signal {
     Typing {
         room: RoomId,
@@ -107,7 +108,7 @@ impl Signal {
 }
 
 /// A queued run in an agent's backlog.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedMessage {
     pub run: RunId,
     pub message: Option<MessageId>,
@@ -116,7 +117,7 @@ pub struct QueuedMessage {
     pub at: Time,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentStatus {
     Online,
     Offline,

@@ -1,8 +1,9 @@
 //! Tasks of a room, assigned to a user or an agent.
 
 use crate::{MemberId, RoomId, TaskId, Time};
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: TaskId,
     pub room: RoomId,
@@ -19,7 +20,7 @@ pub struct Task {
     pub updated_at: Time,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskStatus {
     Pending,
     InProgress,

@@ -1,10 +1,11 @@
 //! Points in time, in microseconds since 1970-01-01 UTC. The resolution gives each message of a room its own
 //! time.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Time(pub i64);
 
 impl Time {

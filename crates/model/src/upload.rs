@@ -1,9 +1,10 @@
 //! Uploaded files: media types, content digests, and attachment to messages.
 
 use crate::{MessageId, Time, UploadId, UserId};
+use serde::{Deserialize, Serialize};
 
 /// Accepted media types. The hub detects the type from the content, not from the file name or the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MediaType {
     Jpeg,
     Png,
@@ -61,7 +62,7 @@ impl MediaType {
 }
 
 /// SHA-256 of a file's content, used as its key in the blob store.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BlobDigest(pub [u8; 32]);
 
 impl std::fmt::Debug for BlobDigest {
@@ -90,7 +91,7 @@ impl BlobDigest {
 }
 
 /// Use of an uploaded file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UploadPurpose {
     /// Not used yet. Its owner may attach it to a message until it expires.
     Unattached,
@@ -100,7 +101,7 @@ pub enum UploadPurpose {
     Avatar,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     pub id: UploadId,
     pub owner: UserId,
@@ -111,7 +112,7 @@ pub struct Upload {
 }
 
 /// Properties of a file that clients see.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub name: Box<str>,
     pub media: MediaType,
@@ -119,7 +120,7 @@ pub struct File {
 }
 
 /// A file attached to a message. It does not change while the message exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     pub id: UploadId,
     pub file: File,

@@ -6,8 +6,8 @@ use parlor_engine::runs::RuleBasedTriage;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::Page;
 use parlor_model::{
-    AgentStatus, Caller, Command, IdlePrompt, MemberId, Message, Mission, MissionScope, Receipt, Refusal,
-    RoomId, RoomRole, Seq, mission,
+    AgentStatus, Caller, Command, Edit, IdlePrompt, MemberId, Message, Mission, MissionScope, Receipt,
+    Refusal, RoomId, RoomRole, Seq, mission,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,14 +221,16 @@ async fn a_mission_of_a_user_without_permission_prompts_no_agent() {
     let scene = Scene::open(directory.path()).await;
     let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
     let (room, role) = (scene.room.clone(), Some(parlor_model::RoomRole::Admin));
-    let promote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
+    let promote =
+        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, promote).await.unwrap();
     let agents = vec![(coder(), idle("Look at it", 30))];
     let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
     scene.hub.execute(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
     let role = Some(parlor_model::RoomRole::Member);
-    let demote = Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: None };
+    let demote =
+        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, demote).await.unwrap();
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "its creator may not set missions any more").await;

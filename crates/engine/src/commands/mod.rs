@@ -23,6 +23,7 @@ use crate::read_view::{ReadView, WriterView};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Hub, Limits};
 use parlor_model::{Caller, Position, Refusal, Time};
+use serde::{Deserialize, Serialize};
 use std::pin::Pin;
 
 /// A request to change state.
@@ -87,13 +88,13 @@ macro_rules! commands {
         )+
 
         /// Any listed command, for code that handles all of them alike, such as tests.
-        #[derive(Debug, Clone, PartialEq)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum AnyCommand {
             $($name($data),)+
         }
 
         /// The receipt of the command with the same name.
-        #[derive(Debug, Clone, PartialEq)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum AnyReceipt {
             $($name(<$data as Command>::Receipt),)+
         }

@@ -37,10 +37,11 @@ pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<
         Command::RemoveUser { user } => remove_user(user, effects_builder),
         Command::ChangeProfile(profile) => {
             let mut user = effects_builder.actor()?.clone();
-            if let Some(url) = &profile.avatar_url {
-                uploads::is_own_avatar(url.as_deref(), &effects_builder)?;
-                user.avatar_url = url.clone();
-                uploads::forget_avatars(url.as_deref(), &mut effects_builder);
+            if !profile.avatar_url.is_keep() {
+                let url = profile.avatar_url.new_value().map(|url| &**url);
+                uploads::is_own_avatar(url, &effects_builder)?;
+                user.avatar_url = url.map(Into::into);
+                uploads::forget_avatars(url, &mut effects_builder);
             }
             let changes = UserChanges { display_name: profile.display_name.clone(), ..Default::default() };
             change_user(user, &changes, effects_builder)
@@ -162,9 +163,7 @@ fn change_user(
     if let Some(role) = changes.role {
         user.role = role;
     }
-    if let Some(limit) = changes.max_connections {
-        user.max_connections = limit;
-    }
+    changes.max_connections.apply_to(&mut user.max_connections);
     if let Some(patterns) = &changes.hears {
         user.source_patterns = patterns.clone();
     }

@@ -374,7 +374,7 @@ mod tests {
     fn a_rewind_is_refused_if_an_agent_lacks_the_capability_or_it_is_too_long() {
         let rewind = Command::Rewind { room: room(), message: MessageId::stored("m0") };
         let field = |facts: &Facts| match decide_with(&rewind, facts) {
-            Err(Refusal::Invalid(errors)) => errors[0].field,
+            Err(Refusal::Invalid(errors)) => errors[0].field.clone(),
             other => panic!("{other:?}"),
         };
         assert_eq!(field(&given(2, &[true, false])), "roomId");

@@ -4,7 +4,7 @@ use super::{Change, Effects, EffectsBuilder, approvals, missions};
 use crate::facts::{MAX_MEMBERS_IN_EVENT, Membership, NameAndHandle};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    AgentId, AnswerPolicy, Command, EntityKind, Event, Frozen, Member, MemberChange, MemberId, Receipt,
+    AgentId, AnswerPolicy, Command, Edit, EntityKind, Event, Frozen, Member, MemberChange, MemberId, Receipt,
     Refusal, Room, RoomId, RoomKind, RoomPreferences, RoomRole, Seq, Time, UserId,
 };
 use std::collections::HashSet;
@@ -21,9 +21,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::AddMember { member, role, description, .. } => {
             add(member, *role, description.clone(), effects_builder)
         }
-        Command::ChangeMember { role, description, .. } => {
-            change_member(*role, description.as_ref(), effects_builder)
-        }
+        Command::ChangeMember { role, description, .. } => change_member(*role, description, effects_builder),
         Command::RemoveMember { .. } => remove(effects_builder),
         _ => unreachable!("the dispatcher sends only room commands here"),
     }
@@ -94,18 +92,14 @@ fn apply(changes: &RoomChanges, room: &mut Room) {
     if let Some(policy) = changes.policy {
         room.policy = policy;
     }
-    if let Some(prompt) = &changes.system_prompt {
-        room.system_prompt = prompt.clone();
-    }
+    changes.system_prompt.apply_to(&mut room.system_prompt);
     if let Some(role) = changes.agent_command_role {
         room.agent_command_role = role;
     }
     if let Some(role) = changes.approve_role {
         room.approve_role = role;
     }
-    if let Some(router) = &changes.router {
-        room.router = router.clone();
-    }
+    changes.router.apply_to(&mut room.router);
 }
 
 pub fn member(
@@ -223,14 +217,14 @@ fn add(
 
 fn change_member(
     role: Option<RoomRole>,
-    description: Option<&Option<Box<str>>>,
+    description: &Edit<Box<str>>,
     mut effects_builder: EffectsBuilder,
 ) -> Result<Effects, Refusal> {
     let room = Arc::new(require_room(&effects_builder)?);
     let target = effects_builder.facts.target.clone().ok_or(Refusal::NotFound(EntityKind::Member))?;
     let mut changed = vec![Member {
         role: role.unwrap_or(target.role),
-        role_description: description.cloned().unwrap_or_else(|| target.role_description.clone()),
+        role_description: description.apply(&target.role_description),
         ..target
     }];
     if role == Some(RoomRole::Owner) {

@@ -51,13 +51,9 @@ fn change(changes: &ServiceChanges, mut effects_builder: EffectsBuilder) -> Resu
     };
     service.model.change(&changes.model);
     service.active = changes.active.unwrap_or(service.active);
-    if let Some(fallback) = &changes.fallback {
-        service.fallback = fallback.clone();
-    }
-    if let Some(instructions) = &changes.instructions {
-        service.instructions = instructions.clone();
-    }
-    service.most_tokens = changes.most_tokens.unwrap_or(service.most_tokens);
+    changes.fallback.apply_to(&mut service.fallback);
+    changes.instructions.apply_to(&mut service.instructions);
+    changes.most_tokens.apply_to(&mut service.most_tokens);
     service.updated_at = effects_builder.facts.now;
     if let Some(name) = &changes.name {
         agent.name = name.trim().into();

@@ -2,7 +2,7 @@
 
 use super::{Change, Effects, EffectsBuilder, runs};
 use parlor_model::command::{NewTask, TaskChanges};
-use parlor_model::{Command, EntityKind, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus};
+use parlor_model::{Command, Edit, EntityKind, Event, MemberId, Receipt, Refusal, Task, TaskId, TaskStatus};
 use std::sync::Arc;
 
 /// Maximum number of tasks in one room.
@@ -13,7 +13,7 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
         Command::CreateTask(new) => create(new, effects_builder),
         Command::ChangeTask { changes, .. } => change(changes, effects_builder),
         Command::ReportTask { status, result, .. } => {
-            let (status, result) = (Some(*status), result.clone().map(Some));
+            let (status, result) = (Some(*status), result.clone().map_or(Edit::Keep, Edit::Set));
             change(&TaskChanges { status, result, ..TaskChanges::default() }, effects_builder)
         }
         Command::RemoveTask { .. } => remove(effects_builder),
@@ -85,17 +85,11 @@ fn change(changes: &TaskChanges, mut effects_builder: EffectsBuilder) -> Result<
     if let Some(title) = &changes.title {
         task.title = title.trim().into();
     }
-    if let Some(description) = &changes.description {
-        task.description = description.clone();
-    }
-    if let Some(result) = &changes.result {
-        task.result = result.clone();
-    }
-    if let Some(due_at) = changes.due_at {
-        task.due_at = due_at;
-    }
-    if let Some(requested) = &changes.assignee {
-        task.assignee = assignee(requested.as_ref(), &effects_builder)?;
+    changes.description.apply_to(&mut task.description);
+    changes.result.apply_to(&mut task.result);
+    changes.due_at.apply_to(&mut task.due_at);
+    if !changes.assignee.is_keep() {
+        task.assignee = assignee(changes.assignee.new_value(), &effects_builder)?;
     }
     if task == before {
         return effects_builder.done(Receipt::Task(Arc::new(task)));
@@ -168,14 +162,14 @@ mod tests {
     #[test]
     fn a_task_is_assigned_to_members_only() {
         let ann = Some(MemberId::User(UserId::stored("ann")));
-        let requested = TaskChanges { assignee: Some(ann.clone()), ..TaskChanges::default() };
+        let requested = TaskChanges { assignee: Some(ann.clone()).into(), ..TaskChanges::default() };
         let loaded = Facts { task: Some(task(TaskStatus::Pending)), ..facts() };
         let refused = change(requested.clone(), loaded.clone()).map(|plan| plan.receipt);
         assert_eq!(refused, Err(Refusal::invalid("assigneeId", "must be a member of the room")));
         let plan = change(requested, Facts { assignable: true, ..loaded.clone() }).unwrap();
         let changed = Task { assignee: ann, updated_at: NOW, ..task(TaskStatus::Pending) };
         assert_eq!(plan.receipt, Receipt::Task(Arc::new(changed)));
-        let unassigned = TaskChanges { assignee: Some(None), ..TaskChanges::default() };
+        let unassigned = TaskChanges { assignee: Edit::Clear, ..TaskChanges::default() };
         assert!(change(unassigned, loaded).is_ok());
     }
 }

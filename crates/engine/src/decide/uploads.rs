@@ -170,7 +170,7 @@ mod tests {
         };
         let show = |url: Option<Option<&str>>| {
             let avatar_url = url.map(|url| url.map(Into::into));
-            Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url })
+            Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url: avatar_url.into() })
         };
         assert_eq!(removed(&send(MediaType::Png, true)), ["a", "c"]);
         assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);

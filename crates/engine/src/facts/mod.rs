@@ -28,7 +28,7 @@ use parlor_model::command::PlanDecision;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Epoch,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
     Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
     Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
     SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
@@ -321,7 +321,7 @@ impl Facts {
                 if let Some(user) = caller.user() {
                     self.rooms_of(&MemberId::User(user.clone()), store)?;
                 }
-                if let (Some(_), Some(user)) = (&changes.avatar_url, caller.user()) {
+                if let (false, Some(user)) = (changes.avatar_url.is_keep(), caller.user()) {
                     self.avatars = store.avatars(user)?;
                 }
             }
@@ -457,7 +457,7 @@ impl Facts {
             }
             Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
             Command::ChangeTask { task, changes } => {
-                let assignee = changes.assignee.as_ref().and_then(Option::as_ref);
+                let assignee = changes.assignee.new_value();
                 self.about_task(caller, task, assignee, store, lookup_cache, limits)?;
             }
             Command::RemoveTask { task } => {
@@ -734,7 +734,7 @@ impl Facts {
         changes: &RoomChanges,
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        if let Some(Some(router)) = &changes.router {
+        if let Edit::Set(router) = &changes.router {
             self.router = store.router(router)?;
         }
         Ok(())

@@ -10,11 +10,12 @@ use parlor_model::command::{
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, File, GatewayId, IdlePrompt,
-    InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId,
-    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange,
-    RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId,
-    SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
+    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, Edit, File, GatewayId,
+    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
+    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
+    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
+    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
+    WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -72,7 +73,7 @@ pub fn create_invitation() -> Command {
 }
 
 pub fn change_settings() -> Command {
-    Command::ChangeSettings(SettingChanges { invitations: Some(Some(false)), ..Default::default() })
+    Command::ChangeSettings(SettingChanges { invitations: Edit::Set(false), ..Default::default() })
 }
 
 pub fn revoke_invitation() -> Command {
@@ -96,7 +97,7 @@ pub fn may_register() -> Query {
 }
 
 pub fn change_profile() -> Command {
-    Command::ChangeProfile(ProfileChanges { display_name: Some("New".into()), avatar_url: None })
+    Command::ChangeProfile(ProfileChanges { display_name: Some("New".into()), avatar_url: Edit::Keep })
 }
 
 pub fn change_password() -> Command {
@@ -206,7 +207,7 @@ pub fn own_router() -> Query {
 }
 
 fn with_router() -> RoomChanges {
-    RoomChanges { router: Some(Some(RouterId::stored("router"))), ..RoomChanges::default() }
+    RoomChanges { router: Edit::Set(RouterId::stored("router")), ..RoomChanges::default() }
 }
 
 pub fn create_routed_room() -> Command {
@@ -315,12 +316,12 @@ pub fn add(member: MemberId, role: RoomRole) -> Command {
 }
 
 pub fn change(member: MemberId, role: RoomRole) -> Command {
-    Command::ChangeMember { room: lobby(), member, role: Some(role), description: None }
+    Command::ChangeMember { room: lobby(), member, role: Some(role), description: Edit::Keep }
 }
 
 pub fn describe(member: MemberId) -> Command {
     let description = Some(Some("takes notes".into()));
-    Command::ChangeMember { room: lobby(), member, role: None, description }
+    Command::ChangeMember { room: lobby(), member, role: None, description: description.into() }
 }
 
 pub fn change_preferences(how: RoomPreferenceChange) -> Command {

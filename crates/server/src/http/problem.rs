@@ -78,7 +78,7 @@ fn refusal_response(refusal: &Refusal) -> Response {
 }
 
 fn field(error: &FieldError) -> rest::Field<'_> {
-    rest::Field { field: error.field, message: error.rule }
+    rest::Field { field: &error.field, message: &error.rule }
 }
 
 fn problem_body(sentence: &str) -> rest::Problem<'_> {

@@ -116,7 +116,10 @@ pub async fn chat(
 /// Renames the field of text errors from `content` to `message`, as the field is called in this request.
 fn rename_text_field(refusal: Refusal) -> Refusal {
     let Refusal::Invalid(mut errors) = refusal else { return refusal };
-    errors.iter_mut().filter(|error| error.field == "content").for_each(|error| error.field = "message");
+    errors
+        .iter_mut()
+        .filter(|error| error.field == "content")
+        .for_each(|error| error.field = "message".into());
     Refusal::Invalid(errors)
 }
 

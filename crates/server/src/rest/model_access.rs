@@ -36,7 +36,7 @@ impl ModelForm<'_> {
         Ok(ModelChanges {
             api: self.api,
             // A new URL requires a new key, unless the model has none.
-            key: if base_url.is_some() && existing.key.is_none() { key.or(Some(None)) } else { key },
+            key: if base_url.is_some() && existing.key.is_none() { key.or(Some(None)) } else { key }.into(),
             base_url,
             model: self.model,
         })

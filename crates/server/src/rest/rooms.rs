@@ -152,7 +152,7 @@ pub async fn change_member(
         room: room.clone(),
         member,
         role,
-        description: body.role_description.clone(),
+        description: body.role_description.clone().into(),
     };
     match execute_for_member(&app, &caller, &member, command).await? {
         Receipt::Member(member) => Ok(data(rest::Member::from(&*member))),
@@ -217,10 +217,10 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
         name: body.name,
         kind,
         policy,
-        system_prompt: body.system_prompt,
+        system_prompt: body.system_prompt.into(),
         agent_command_role: room_role(body.agent_command_role.as_deref())?,
         approve_role: room_role(body.approve_role.as_deref())?,
-        router,
+        router: router.into(),
     })
 }
 

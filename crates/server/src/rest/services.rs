@@ -88,9 +88,9 @@ pub async fn change(
         description: body.description,
         active: parse_status(body.status.as_deref())?,
         model: model_form(&mut config, api).changes(&app, &existing.model)?,
-        fallback: config.fallback_model.map(|model| model.and_then(non_empty)),
-        instructions: config.system_prompt.map(|prompt| prompt.and_then(non_empty)),
-        most_tokens: config.max_tokens,
+        fallback: config.fallback_model.map(|model| model.and_then(non_empty)).into(),
+        instructions: config.system_prompt.map(|prompt| prompt.and_then(non_empty)).into(),
+        most_tokens: config.max_tokens.into(),
     };
     match app.hub.execute(&caller, Command::ChangeService { agent, changes }).await? {
         Receipt::Service { agent, service } => Ok(data(ServiceAgent::new(&agent, &service))),

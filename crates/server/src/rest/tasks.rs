@@ -91,14 +91,15 @@ pub async fn change(
     };
     let changes = TaskChanges {
         title: body.title,
-        description: body.description,
+        description: body.description.into(),
         status: body.status.as_deref().map(status).transpose()?,
-        result: body.result,
-        due_at: body.due_date.map(|date| date.as_deref().map(parse_due_date).transpose()).transpose()?,
+        result: body.result.into(),
+        due_at: body.due_date.map(|date| date.as_deref().map(parse_due_date).transpose()).transpose()?.into(),
         assignee: body
             .assignee_id
             .map(|id| id.map(|id| parse_assignee(&id, kind)).transpose())
-            .transpose()?,
+            .transpose()?
+            .into(),
     };
     let command = Command::ChangeTask { task: task_id(&id)?, changes };
     Ok(data(rest::Task::from(&*execute_for_task(&app, &caller, command).await?)))

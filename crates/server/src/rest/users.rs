@@ -31,7 +31,7 @@ pub async fn change_me(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::Profile>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
-    let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url };
+    let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url.into() };
     let changed = user(app.hub.execute(&caller, Command::ChangeProfile(changes)).await?)?;
     Ok(data(rest::User::from(&*changed)))
 }
@@ -133,7 +133,7 @@ pub async fn change(
         display_name: body.display_name,
         role,
         password_hash,
-        max_connections: body.max_connections,
+        max_connections: body.max_connections.into(),
         hears: body.hears.map(|patterns| parse_patterns(&patterns)).transpose()?,
     };
     let changed = user(app.hub.execute(&caller, Command::ChangeUser { user: id, changes }).await?)?;

@@ -5,7 +5,7 @@ use crate::stores::kinds;
 use crate::test_hub::TestHub;
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
+    AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
     Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
@@ -158,7 +158,7 @@ fn agents_leave_a_room_with_their_owner() {
                 room: room.id.clone(),
                 member: promoted,
                 role: Some(role),
-                description: None,
+                description: Edit::Keep,
             },
         )
         .await;

@@ -129,7 +129,7 @@ const KINDS: [(u32, Build); 88] = [
     (8, |dice, world| {
         let (room, member) = membership(dice, world);
         let description = dice.maybe(description);
-        Command::ChangeMember { room, member, role: dice.maybe(role), description }
+        Command::ChangeMember { room, member, role: dice.maybe(role), description: description.into() }
     }),
     (8, |dice, world| Command::ChangeRoomPreferences {
         room: room(dice, world),
@@ -317,7 +317,7 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         role: dice.maybe(|dice| dice.one_of(&[SiteRole::User, SiteRole::Admin])),
         password_hash: dice.once_in(4).then(|| "by the admin".into()),
-        max_connections: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(5)])),
+        max_connections: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(5)])).into(),
         hears: dice.maybe(|dice| {
             let patterns: &[&str] = dice.one_of(&[&[], &["**"], &["slack/**", "*/x"]]);
             patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect()
@@ -379,10 +379,10 @@ fn room_changes(dice: &mut Dice, world: &World) -> RoomChanges {
         kind: dice.maybe(|dice| dice.one_of(&[RoomKind::Group, RoomKind::Private])),
         policy: dice
             .maybe(|dice| dice.one_of(&[AnswerPolicy::Mention, AnswerPolicy::Triage, AnswerPolicy::All])),
-        system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())),
+        system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())).into(),
         agent_command_role: dice.maybe(role),
         approve_role: dice.maybe(role),
-        router: dice.once_in(3).then(|| dice.maybe(|dice| router(dice, world))),
+        router: dice.once_in(3).then(|| dice.maybe(|dice| router(dice, world))).into(),
     }
 }
 
@@ -411,7 +411,7 @@ fn change_router(dice: &mut Dice, world: &mut World) -> Command {
             api: dice.maybe(|dice| dice.one_of(&[ModelApi::OpenAi, ModelApi::Anthropic])),
             base_url: dice.maybe(|_| "https://c.example/".into()),
             model: dice.maybe(|_| "large".into()),
-            key: dice.maybe(|dice| dice.maybe(sealed_key)),
+            key: dice.maybe(|dice| dice.maybe(sealed_key)).into(),
         },
     };
     Command::ChangeRouter { router: router(dice, world), changes }

@@ -9,10 +9,12 @@ use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChange
 pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangeProfile(ProfileChanges {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
-        avatar_url: dice.maybe(|dice| {
-            let upload = dice.known(&world.uploads, UploadId::stored("never"));
-            dice.one_of(&[None, Some(format!("/uploads/{upload}").into())])
-        }),
+        avatar_url: dice
+            .maybe(|dice| {
+                let upload = dice.known(&world.uploads, UploadId::stored("never"));
+                dice.one_of(&[None, Some(format!("/uploads/{upload}").into())])
+            })
+            .into(),
     })
 }
 
@@ -83,10 +85,10 @@ pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
 
 pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {
     Command::ChangeSettings(SettingChanges {
-        name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())),
+        name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())).into(),
         // Rarely disabled, so that registrations succeed.
-        invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])),
-        lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])),
-        lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])),
+        invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])).into(),
+        lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])).into(),
+        lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])).into(),
     })
 }

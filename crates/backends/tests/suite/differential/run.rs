@@ -12,6 +12,9 @@ use parlor_engine::commands::{AnyCommand, AnyReceipt};
 use parlor_model::{Approval, Caller, Epoch, Event, LoggedEvent, MemberChange, Refusal, Seq, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 use std::time::Duration;
 
 /// Receipt or refusal of a command.
@@ -152,6 +155,12 @@ impl Run {
             }
         }
         let (outcomes, published) = expected.expect("there is at least one store");
+        for (caller, command) in &commands {
+            survives_encoding(caller)?;
+            survives_encoding(command)?;
+        }
+        survives_encoding(&outcomes)?;
+        survives_encoding(&published)?;
         for logged_event in &published {
             prop_assert_eq!(logged_event.seq, self.last_seq.next(), "published events are gap-free");
             self.last_seq = logged_event.seq;
@@ -191,6 +200,18 @@ impl Run {
         }
         self.trace.join("\n")
     }
+}
+
+/// Checks that a value is the same after it was sent to another machine.
+fn survives_encoding<T>(value: &T) -> Result<(), TestCaseError>
+where
+    T: Serialize + DeserializeOwned + PartialEq + Debug,
+{
+    let encoded = serde_json::to_string(value).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let decoded: T =
+        serde_json::from_str(&encoded).map_err(|error| TestCaseError::fail(format!("{error}: {encoded}")))?;
+    prop_assert_eq!(&decoded, value, "encoded as {}", encoded);
+    Ok(())
 }
 
 /// Removes from published events what the log does not store: the members of a removed room, the approvals of

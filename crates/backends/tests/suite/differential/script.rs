@@ -11,10 +11,10 @@ use parlor_model::command::{
     ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId,
-    IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome, RunState,
-    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, Edit, File,
+    GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
+    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
+    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -136,7 +136,7 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     }
     let shown = format!("/uploads/{}", run.world.uploads.last().expect("an upload was just created"));
     let changes =
-        ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Some(Some(shown.into())) };
+        ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
     run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
     run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
 }
@@ -280,7 +280,12 @@ async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         .await?;
     let member = MemberId::User(user_of(&users.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
-    let change = Command::ChangeMember { room: second.clone(), member: member.clone(), role, description };
+    let change = Command::ChangeMember {
+        room: second.clone(),
+        member: member.clone(),
+        role,
+        description: description.into(),
+    };
     run.must(bob.clone(), change).await?;
     run.must(bob.clone(), Command::RemoveMember { room: second, member }).await
 }
@@ -319,7 +324,7 @@ async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 
 async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let root = &users.root;
-    let settings = SettingChanges { name: Some(Some("Den".into())), ..SettingChanges::default() };
+    let settings = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
     run.must(root.clone(), Command::ChangeSettings(settings)).await?;
     run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
         .await?;

@@ -34,11 +34,11 @@ pub fn change(dice: &mut Dice, world: &mut World) -> Command {
             api: dice.maybe(|dice| dice.one_of(&APIS)),
             base_url: dice.maybe(|_| "https://b.example/".into()),
             model: dice.maybe(|_| "large".into()),
-            key: dice.maybe(|dice| dice.maybe(sealed_key)),
+            key: dice.maybe(|dice| dice.maybe(sealed_key)).into(),
         },
-        fallback: dice.maybe(|dice| dice.maybe(|_| "tiny".into())),
-        instructions: dice.maybe(|dice| dice.maybe(|_| "Be brief.".into())),
-        most_tokens: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&[2, 8192]))),
+        fallback: dice.maybe(|dice| dice.maybe(|_| "tiny".into())).into(),
+        instructions: dice.maybe(|dice| dice.maybe(|_| "Be brief.".into())).into(),
+        most_tokens: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&[2, 8192]))).into(),
     };
     Command::ChangeService { agent: service(dice, world), changes }
 }

@@ -46,10 +46,10 @@ pub fn change(dice: &mut Dice, world: &mut World) -> Command {
         TaskChanges {
             status,
             title: dice.maybe(|dice| dice.one_of(&NAMES).into()),
-            description: dice.maybe(text),
-            result: dice.maybe(text),
-            due_at: dice.maybe(due),
-            assignee: dice.maybe(|dice| assignee(dice, world)),
+            description: dice.maybe(text).into(),
+            result: dice.maybe(text).into(),
+            due_at: dice.maybe(due).into(),
+            assignee: dice.maybe(|dice| assignee(dice, world)).into(),
         }
     };
     Command::ChangeTask { task: task(dice, world), changes }

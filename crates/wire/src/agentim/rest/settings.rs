@@ -33,10 +33,10 @@ pub struct NewSettings {
 impl From<NewSettings> for SettingChanges {
     fn from(new: NewSettings) -> Self {
         Self {
-            name: new.hub_name,
-            invitations: new.invitations,
-            lockout_failures: new.lockout_failures,
-            lockout_seconds: new.lockout_seconds,
+            name: new.hub_name.into(),
+            invitations: new.invitations.into(),
+            lockout_failures: new.lockout_failures.into(),
+            lockout_seconds: new.lockout_seconds.into(),
         }
     }
 }
