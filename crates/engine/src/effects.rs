@@ -9,7 +9,9 @@ use crate::permission::CallerContext;
 use crate::ports::IdGenerator;
 use crate::routing_index::RouteChange;
 use parlor_model::audit::{Action, NewAuditEntry, Subject};
-use parlor_model::{Epoch, Event, LoggedEvent, Position, Seq, Time};
+use parlor_model::{
+    Destination, Epoch, Event, LoggedEvent, Message, MessageId, MessageKind, Position, Sender, Seq, Time,
+};
 use std::sync::Arc;
 
 /// Everything that a decided command changes and publishes.
@@ -57,6 +59,41 @@ impl<'a> EffectsBuilder<'a> {
 
     pub fn position(&self, seq: Seq) -> Position {
         Position { epoch: self.epoch, seq }
+    }
+
+    /// A new text message, without the fields that only some messages have. It gets the next `Seq`, so its event
+    /// must be published next.
+    pub fn message(
+        &self,
+        destination: Destination,
+        sender: Sender,
+        sender_name: Box<str>,
+        text: Arc<str>,
+    ) -> Message {
+        Message {
+            id: MessageId::stored(self.new_id()),
+            seq: self.next_seq(),
+            at: self.now,
+            destination,
+            sender,
+            sender_name,
+            kind: MessageKind::Text,
+            text,
+            mentions: Vec::new(),
+            reply_to: None,
+            thread: None,
+            reactions: Vec::new(),
+            forwarded: None,
+            attachments: Vec::new(),
+            client_message_id: None,
+            command: None,
+            payload: None,
+            source: "internal".into(),
+            external_id: None,
+            edited_at: None,
+            run_output: None,
+            relayed: None,
+        }
     }
 
     pub fn change(&mut self, change: Change) {

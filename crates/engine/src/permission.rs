@@ -100,6 +100,12 @@ pub struct SeenMessage {
     pub member: Arc<Member>,
 }
 
+/// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
+/// `approve_role`.
+pub fn may_approve(room: &Room, member: &Member) -> bool {
+    member.member.user().is_some() && member.role >= room.approve_role
+}
+
 impl ReadView<'_> {
     /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any
     /// other user.

@@ -5,7 +5,7 @@ use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanDecision, RoomChanges, TaskChanges,
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
 };
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
@@ -131,7 +131,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Post(post) | Command::Chat { post, .. } => field_errors.post(post, limits)?,
+        Command::Chat { post, .. } => field_errors.post(post, limits)?,
         Command::Edit { text, .. } => {
             field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
@@ -173,19 +173,11 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
                 "is longer than 1000 characters",
             );
         }
-        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => {
-            field_errors.post(post, limits)?
-        }
-        Command::DecidePlan { verdict: PlanDecision::Edit(text), .. } => {
-            field_errors.unless(!text.trim().is_empty(), "text", "must not be empty");
-            field_errors.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
-        }
         Command::AnswerQuestions { answers, .. } => {
             field_errors.unless(answers.0.len() <= MAX_ANSWERS_BYTES, "answers", "are too long");
         }
         Command::OfferSetup { .. }
         | Command::UpdatePlan { .. }
-        | Command::DecidePlan { verdict: PlanDecision::Reject, .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
@@ -395,7 +387,7 @@ impl FieldErrors {
         }
     }
 
-    fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
         fits(&post.text, limits.message_characters)?;
         let has_content = !post.text.trim().is_empty() || !post.attachments.is_empty();
         self.unless(has_content, "content", "must not be empty");

@@ -3,10 +3,12 @@
 //! A command carries no secret in clear text: passwords arrive hashed, tokens as digests, model keys sealed.
 
 mod annotations;
+mod plans;
 
 pub use annotations::{
     AddBookmark, Bookmarked, PinMessage, Pinned, RemoveBookmark, ToggleReaction, UnpinMessage,
 };
+pub use plans::{DecidePlan, PlanDecision};
 
 use crate::run_event::PlanState;
 use crate::{
@@ -239,7 +241,6 @@ pub enum Command {
         agent: AgentId,
         post: Post,
     },
-    Post(Post),
     Edit {
         message: MessageId,
         text: Arc<str>,
@@ -374,14 +375,6 @@ pub enum Command {
         plan: Payload,
         state: PlanState,
     },
-    /// Approves, rejects or edits a plan that is not decided yet.
-    DecidePlan {
-        room: RoomId,
-        agent: AgentId,
-        /// Revision of the plan that the caller saw. A different current revision is a conflict.
-        rev: u64,
-        verdict: PlanDecision,
-    },
 
     // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
     AskApproval(NewApproval),
@@ -415,15 +408,6 @@ pub struct NewApproval {
     pub input: Payload,
     pub digest: InputDigest,
     pub timeout: Duration,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PlanDecision {
-    /// Approves the plan and posts a message to the agent, which starts a run.
-    Approve(Post),
-    Reject,
-    /// Replaces the text of the plan. The plan stays undecided.
-    Edit(Box<str>),
 }
 
 /// A user's decision on a tool approval.
@@ -646,6 +630,7 @@ pub enum RoomPreferenceChange {
     Notify(Notifications),
 }
 
+/// Posts a message to a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
     pub room: RoomId,

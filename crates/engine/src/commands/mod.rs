@@ -8,6 +8,9 @@ mod annotations;
 mod batch;
 mod job;
 mod legacy;
+pub(crate) mod messages;
+mod plans;
+pub(crate) mod runs;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 
@@ -128,7 +131,9 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    DecidePlan = parlor_model::command::DecidePlan,
     PinMessage = parlor_model::command::PinMessage,
+    Post = parlor_model::command::Post,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,

@@ -283,8 +283,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
-        Command::Post(_)
-        | Command::Edit { .. }
+        Command::Edit { .. }
         | Command::Delete { .. }
         | Command::DeleteMany { .. }
         | Command::Rewind { .. }
@@ -307,9 +306,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::FinishRun(_)
         | Command::PostLateReply { .. }
         | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
-        Command::UpdatePlan { .. } | Command::DecidePlan { .. } => {
-            agent_plans::decide(command, effects_builder)
-        }
+        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
         Command::AskApproval(_)
         | Command::DecideApproval(_)
         | Command::AnswerQuestions { .. }

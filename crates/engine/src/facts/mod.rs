@@ -17,14 +17,16 @@ mod turns;
 mod uploads;
 
 pub use lookup_cache::LookupCache;
-pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
+pub use turns::MEMBERS_IN_CONTEXT;
 
+use crate::commands::messages::attachments::load_attachable;
+use crate::commands::messages::idempotency::IdempotencyCheck;
+use crate::commands::runs::Candidate;
 use crate::digest::{digest, digest_of_forward};
-use crate::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
-use parlor_model::command::PlanDecision;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
@@ -83,7 +85,6 @@ pub struct Facts {
     pub message: Option<Arc<Message>>,
     /// Whether the id of a reply is used by another message, including deleted ones.
     pub id_taken: bool,
-    pub reply: Option<Arc<Message>>,
     /// The caller's membership in the room of a forwarded message; `membership` is that in the target room.
     pub source: Option<Arc<Member>>,
     pub batch: Vec<MessageWithMembership>,
@@ -194,16 +195,6 @@ pub struct Membership {
     pub newest: Option<Seq>,
 }
 
-/// Idempotency key of a request, the digest of its body, and the first request with this key, if any.
-#[derive(Debug, Clone)]
-pub struct IdempotencyCheck {
-    pub key: IdempotencyKey,
-    pub digest: [u8; 16],
-    pub first: Option<FirstRequest>,
-    pub first_message: Option<Arc<Message>>,
-    pub first_deliveries: Vec<Delivery>,
-}
-
 impl Facts {
     pub fn empty(now: Time, epoch: Epoch, head: Seq) -> Self {
         Self {
@@ -236,7 +227,6 @@ impl Facts {
             backup_code: false,
             message: None,
             id_taken: false,
-            reply: None,
             source: None,
             batch: Vec::new(),
             messages_from_target: Vec::new(),
@@ -469,10 +459,7 @@ impl Facts {
             }
             Command::Chat { agent, post } => {
                 self.agent = store.agent(agent)?;
-                self.about_attachments(post, store)?;
-            }
-            Command::Post(post) => {
-                self.about_post(caller, post, store, routing_index, lookup_cache, limits)?
+                self.uploads = load_attachable(&post.attachments, store)?;
             }
             Command::Edit { message, text } => {
                 let room = self.about_message(caller, message, store, lookup_cache)?;
@@ -602,17 +589,6 @@ impl Facts {
                     self.room = store.room(&run.room)?.map(Arc::new);
                     self.plan = store.plan(&run.room, &run.agent)?;
                 }
-            }
-            Command::DecidePlan { room, agent, verdict, .. } => {
-                match verdict {
-                    PlanDecision::Approve(post) => {
-                        self.about_post(caller, post, store, routing_index, lookup_cache, limits)?;
-                    }
-                    PlanDecision::Reject | PlanDecision::Edit(_) => {
-                        self.in_room(caller, room, store, lookup_cache)?
-                    }
-                }
-                self.plan = store.plan(room, agent)?;
             }
             Command::AnswerQuestions { approval, .. } => {
                 self.about_approval(caller, approval, store, lookup_cache)?;

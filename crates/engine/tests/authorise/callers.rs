@@ -175,7 +175,7 @@ pub fn lobby() -> RoomId {
     RoomId::stored("lobby")
 }
 
-fn room() -> Room {
+pub fn room() -> Room {
     Room {
         id: lobby(),
         name: "Lobby".into(),

@@ -265,10 +265,6 @@ table! { Command,
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_preferences(RoomPreferenceChange::Archive), NO_ROOM;
     }
 
-    Command::Post(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
-    }
     Command::Edit { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
         "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
@@ -458,11 +454,6 @@ table! { Command,
     }
     Command::UpdatePlan { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  update_plan(), A_RUN;
-    }
-    Command::DecidePlan { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), ADMINS_APPROVE;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  decide_plan(), NO_ROOM;
     }
     Command::AnswerQuestions { .. } => {
         "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;

@@ -371,11 +371,6 @@ pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
         Arc::make_mut(room).approve_role = RoomRole::Admin;
     }
 };
-pub const ADMINS_APPROVE: Given = |facts, _| {
-    if let Some(room) = &mut facts.room {
-        Arc::make_mut(room).approve_role = RoomRole::Admin;
-    }
-};
 /// An approval requested by the caller's own agent, which grants no additional permission.
 pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
     APPROVAL(facts, who);

@@ -1,9 +1,9 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, lobby, other_user};
+use crate::callers::{CallerKind, lobby, other_user, room};
 use crate::fixtures::message;
 use parlor_engine::decide::Change;
-use parlor_model::{Destination, Message, MessageId, Path, Pin, Sender, Seq, Time, UserId};
+use parlor_model::{Destination, Message, MessageId, Path, Pin, Room, RoomRole, Sender, Seq, Time, UserId};
 use std::sync::Arc;
 
 pub type Stored = fn(CallerKind) -> Vec<Change>;
@@ -11,6 +11,11 @@ pub type Stored = fn(CallerKind) -> Vec<Change>;
 /// The room and the caller's membership only.
 pub const READY: Stored = |_| Vec::new();
 pub const NO_ROOM: Stored = |_| vec![Change::RemoveRoom(lobby())];
+
+pub const ADMINS_APPROVE: Stored = |_| {
+    let room = Room { approve_role: RoomRole::Admin, ..room() };
+    vec![Change::PutRoom(Arc::new(room))]
+};
 
 pub const ANOTHERS_MESSAGE: Stored = |_| vec![Change::PutMessage(message(Sender::User(other_user())))];
 pub const MESSAGE_CLEARED_AWAY: Stored = |who| {

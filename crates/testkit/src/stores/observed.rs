@@ -1,5 +1,7 @@
-//! A store that counts the writer's reads and can make a commit fail.
+//! A store that counts the writer's reads, can make the writer wait, and can make a commit fail.
 
+use parking_lot::{Condvar, Mutex};
+use parlor_engine::decide::Change;
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{Head, Store, Transaction};
 use parlor_engine::{Fault, Severity, delegate_lookups};
@@ -11,7 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Default)]
 pub struct StoreWatch {
     reads: AtomicU64,
-    fail_next_commit: AtomicBool,
+    fail_next_member: AtomicBool,
+    gate: Mutex<Gate>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct Gate {
+    closed: bool,
+    writer_waits: bool,
 }
 
 impl StoreWatch {
@@ -20,9 +30,37 @@ impl StoreWatch {
         self.reads.swap(0, Ordering::SeqCst)
     }
 
-    /// Makes the next commit roll back with a transient fault.
-    pub fn fail_next_commit(&self) {
-        self.fail_next_commit.store(true, Ordering::SeqCst);
+    /// Makes the next commit that stores a membership roll back with a transient fault.
+    pub fn fail_next_commit_of_a_member(&self) {
+        self.fail_next_member.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes the writer wait before its next transaction, so that further commands gather in its queue.
+    pub fn close_gate(&self) {
+        self.gate.lock().closed = true;
+    }
+
+    /// Waits until the writer has taken a batch and waits at the closed gate.
+    pub fn wait_for_writer(&self) {
+        let mut gate = self.gate.lock();
+        while !gate.writer_waits {
+            self.moved.wait(&mut gate);
+        }
+    }
+
+    pub fn open_gate(&self) {
+        self.gate.lock().closed = false;
+        self.moved.notify_all();
+    }
+
+    fn pass_gate(&self) {
+        let mut gate = self.gate.lock();
+        while gate.closed {
+            gate.writer_waits = true;
+            self.moved.notify_all();
+            self.moved.wait(&mut gate);
+        }
+        gate.writer_waits = false;
     }
 }
 
@@ -40,7 +78,9 @@ impl Observed {
 
 impl Store for Observed {
     fn begin(&mut self) -> Result<Box<dyn Transaction + '_>, Fault> {
-        Ok(Box::new(ObservedTransaction { transaction: self.store.begin()?, watch: self.watch.clone() }))
+        self.watch.pass_gate();
+        let (transaction, watch) = (self.store.begin()?, self.watch.clone());
+        Ok(Box::new(ObservedTransaction { transaction, watch, has_member: false }))
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
@@ -67,6 +107,8 @@ impl Store for Observed {
 struct ObservedTransaction<'a> {
     transaction: Box<dyn Transaction + 'a>,
     watch: Arc<StoreWatch>,
+    /// Whether the transaction stores a membership.
+    has_member: bool,
 }
 
 impl<'a> ObservedTransaction<'a> {
@@ -80,11 +122,12 @@ delegate_lookups!(ObservedTransaction<'_>, counted, counted);
 
 impl Transaction for ObservedTransaction<'_> {
     fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
+        self.has_member |= effects.changes.iter().any(|change| matches!(change, Change::PutMember(_)));
         self.transaction.apply(effects)
     }
 
     fn commit(self: Box<Self>) -> Result<(), Fault> {
-        if self.watch.fail_next_commit.swap(false, Ordering::SeqCst) {
+        if self.has_member && self.watch.fail_next_member.swap(false, Ordering::SeqCst) {
             return Err(Fault::new("committing", Severity::Transient, "the test made this commit fail"));
         }
         self.transaction.commit()

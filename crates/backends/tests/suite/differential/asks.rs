@@ -58,7 +58,7 @@ enum AnyBuild {
 }
 
 /// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
-const KINDS: [(u32, Build); 88] = [
+const KINDS: [(u32, Build); 85] = [
     (24, turns::start),
     (12, turns::join),
     (4, turns::open),
@@ -69,11 +69,8 @@ const KINDS: [(u32, Build); 88] = [
     (16, approvals::decide),
     (12, approvals::answer),
     (12, turns::update_plan),
-    (12, turns::decide_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
-    (30, post),
-    (12, answer),
     (4, chat),
     (8, edit),
     (10, delete),
@@ -175,7 +172,10 @@ const KINDS: [(u32, Build); 88] = [
 ];
 
 /// Each kind of command that has a type of its own, with its relative frequency.
-const LISTED: [(u32, ListedBuild); 5] = [
+const LISTED: [(u32, ListedBuild); 8] = [
+    (30, |dice, world| post(dice, world).into()),
+    (12, |dice, world| answer(dice, world).into()),
+    (12, |dice, world| turns::decide_plan(dice, world).into()),
     (20, |dice, world| {
         ToggleReaction { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }.into()
     }),
@@ -437,27 +437,27 @@ fn change_room(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
 }
 
-fn post(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Post(Post {
+fn post(dice: &mut Dice, world: &mut World) -> Post {
+    Post {
         room: room(dice, world),
         text: dice.one_of(&TEXTS).into(),
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
         mentions: if dice.once_in(4) { vec![dice.one_of(&NAMES).into()] } else { Vec::new() },
         reply_to: dice.once_in(4).then(|| message(dice, world)),
         attachments: if dice.once_in(3) { some_uploads(dice, world) } else { Vec::new() },
-    })
+    }
 }
 
 fn chat(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
-    Command::Chat { agent: agents::agent(dice, world), post: Post { attachments: Vec::new(), ..post } }
+    let post = Post { attachments: Vec::new(), ..post(dice, world) };
+    Command::Chat { agent: agents::agent(dice, world), post }
 }
 
 /// A reply to a message in a room.
-fn answer(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
+fn answer(dice: &mut Dice, world: &mut World) -> Post {
+    let post = post(dice, world);
     let (room, to) = dice.known(&world.said, (post.room.clone(), MessageId::stored("never")));
-    Command::Post(Post { room, reply_to: Some(to), client_message_id: None, ..post })
+    Post { room, reply_to: Some(to), client_message_id: None, ..post }
 }
 
 /// In most cases one of the first two messages, so that several commands act on the same message.

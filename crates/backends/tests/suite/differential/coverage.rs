@@ -122,7 +122,11 @@ const NOTABLE: [Notable; 29] = [
 ];
 
 fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Posted(posted))) if is(posted))
+    match outcome {
+        Ok(AnyReceipt::Post(posted) | Legacy(Receipt::Posted(posted))) => is(posted),
+        Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
+        _ => false,
+    }
 }
 
 fn posted_message(outcome: &AnyResult, is: impl Fn(&Message) -> bool) -> bool {
@@ -195,7 +199,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
         Command::ChangeRoomPreferences { .. } => "ChangeRoomPreferences",
-        Command::Post(_) => "Post",
         Command::Chat { .. } => "Chat",
         Command::Edit { .. } => "Edit",
         Command::Delete { .. } => "Delete",
@@ -232,7 +235,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::AskApproval(_) => "AskApproval",
         Command::DecideApproval(_) => "DecideApproval",
         Command::UpdatePlan { .. } => "UpdatePlan",
-        Command::DecidePlan { .. } => "DecidePlan",
         Command::AnswerQuestions { .. } => "AnswerQuestions",
         Command::ExpireApproval { .. } => "ExpireApproval",
         Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",

@@ -6,7 +6,7 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -21,6 +21,11 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         AnyCommand::Legacy(command) => return legacy_caller(command, dice, store, world),
+        AnyCommand::Post(post) => match post.attachments.first() {
+            Some(upload) => owner_of_upload(upload, store)?,
+            None => member_of(&post.room, dice, store)?,
+        },
+        AnyCommand::DecidePlan(DecidePlan { room, .. }) => member_of(room, dice, store)?,
         AnyCommand::ToggleReaction(ToggleReaction { message, .. })
         | AnyCommand::PinMessage(PinMessage { message })
         | AnyCommand::AddBookmark(AddBookmark { message }) => match room_of(message, store)? {
@@ -110,11 +115,7 @@ fn legacy_caller(
             Some(approval) => member_of(&approval.room, dice, store)?,
             None => None,
         },
-        Command::Forward { room, .. } | Command::DecidePlan { room, .. } => member_of(room, dice, store)?,
-        Command::Post(post) => match post.attachments.first() {
-            Some(upload) => owner_of_upload(upload, store)?,
-            None => member_of(&post.room, dice, store)?,
-        },
+        Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
             sender_of(message, store)?
         }

@@ -102,11 +102,11 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
             attachments: Vec::new(),
             client_message_id: Some("k1".into()),
         };
-        run.must(owner.clone(), Command::Post(post.clone())).await?;
+        run.must(owner.clone(), post.clone()).await?;
         let message = run.world.messages.last().expect("a message was just posted").clone();
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
-        run.must(invited.clone(), Command::Post(answer)).await?;
+        run.must(invited.clone(), answer).await?;
         run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
         let agents = Vec::new();
         run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
