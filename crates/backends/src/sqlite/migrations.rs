@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn replies_from_before_threads_existed_are_put_into_threads() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(MIGRATIONS[0]).unwrap();
         // Message `e` replies to a message that was deleted.
         let messages =
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn existing_mail_stays_pending_or_settled_after_the_migration() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&MIGRATIONS[..8].concat()).unwrap();
         // One delivery per state: 0 pending, 1 delivered, 2 leased, 3 dead.
         for state in 0..4 {

@@ -2,7 +2,7 @@
 
 use super::{Facts, LookupCache};
 use crate::Fault;
-use crate::authorise::may_approve;
+use crate::permission::may_approve;
 use crate::ports::{Lookup, OpenApprovalsOf};
 use parlor_model::command::NewApproval;
 use parlor_model::{AgentId, ApprovalId, ApprovalKind, Caller, MemberId, RoomId};

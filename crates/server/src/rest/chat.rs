@@ -85,10 +85,15 @@ pub async fn chat(
     let new = room.is_none();
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
-    let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
-    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await.map_err(rename_text_field)? else {
-        return Err(Refusal::Unavailable.into());
+    let posted = match new {
+        true => match app.hub.execute(&caller, Command::Chat { agent: agent.clone(), post }).await {
+            Ok(Receipt::Posted(posted)) => Ok(posted),
+            Ok(_) => Err(Refusal::Unavailable),
+            Err(refusal) => Err(refusal),
+        },
+        false => app.hub.execute(&caller, post).await,
     };
+    let posted = posted.map_err(rename_text_field)?;
     let message = posted.message.ok_or(Refusal::Unavailable)?;
     let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
     let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?

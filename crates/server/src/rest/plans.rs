@@ -9,9 +9,9 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Items, bare_json, items};
 use axum::extract::State;
-use parlor_model::command::PlanDecision;
+use parlor_model::command::{DecidePlan, PlanDecision};
 use parlor_model::run_event::PlanState;
-use parlor_model::{Answer, Caller, Command, CurrentPlan, EntityKind, Post, Query, Refusal};
+use parlor_model::{Answer, Caller, CurrentPlan, EntityKind, Post, Query, Refusal};
 use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ async fn decide(
         let plan = pending(app, caller, of).await?;
         let verdict = verdict(&plan);
         let CurrentPlan { room, agent, rev, .. } = plan;
-        match app.hub.execute(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
+        match app.hub.execute(caller, DecidePlan { room, agent, rev, verdict }).await {
             Err(Refusal::AlreadyExists(EntityKind::Plan)) => {}
             decided => return decided.map(drop).map_err(Problem::from),
         }

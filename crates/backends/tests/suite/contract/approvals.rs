@@ -12,7 +12,7 @@ use parlor_model::{
 use std::sync::Arc;
 use std::time::Duration;
 
-fn approval(id: &str, room: &str, agent: &str) -> Approval {
+pub fn approval(id: &str, room: &str, agent: &str) -> Approval {
     Approval {
         id: ApprovalId::stored(id),
         run: RunId::stored(format!("run of {agent}")),
@@ -36,7 +36,7 @@ fn put(approval: &Approval) -> Change {
     Change::PutApproval(Arc::new(approval.clone()))
 }
 
-fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
+pub fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
     ApprovalRule {
         room: room_id(room),
         agent: agent_id(agent),
