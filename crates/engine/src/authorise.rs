@@ -827,8 +827,6 @@ impl<'a> Authoriser<'a> {
         if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
-    /// `sources` scope.
     /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.
     fn relay(&self) -> Result<(), Refusal> {
         self.role_in_room(RoomRole::Member, Scope::Write)?;
@@ -838,6 +836,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
+    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
+    /// `sources` scope.
     fn route(&self) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         let to_room = self.facts.room.as_ref();
