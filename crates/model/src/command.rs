@@ -2,9 +2,9 @@
 //!
 //! A command carries no secret in clear text: passwords arrive hashed, tokens as digests, model keys sealed.
 
-use crate::run_event::PlanState;
+use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Bookmark, Chunk,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Bookmark, Chunk,
     Delivery, Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
     InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi,
     Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
@@ -382,8 +382,7 @@ pub enum Command {
     /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
-        plan: Payload,
-        state: PlanState,
+        plan: Plan,
     },
     /// Approves, rejects or edits a plan that is not decided yet.
     DecidePlan {
@@ -403,7 +402,7 @@ pub enum Command {
     /// approval.
     AnswerQuestions {
         approval: ApprovalId,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     },
     ExpireApproval {
         approval: ApprovalId,
@@ -422,8 +421,7 @@ pub struct NewApproval {
     pub gateway: GatewayId,
     pub request: Box<str>,
     pub tool: Box<str>,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
 }

@@ -11,7 +11,7 @@ use parlor_model::command::{
     AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
 };
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalKind, Caller, Command, Device, GatewayId, InputDigest, MemberId,
+    Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Device, GatewayId, InputDigest, MemberId,
     Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
@@ -88,16 +88,14 @@ impl Scene {
         let (agent, room) = (&coder(), &self.room);
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
-        let (tool, approval_kind) = ("Bash", ApprovalKind::Tool);
         self.hub
             .request_approval(ApprovalRequest {
                 connection,
                 agent,
                 room,
                 request,
-                tool,
-                kind: approval_kind,
-                input,
+                tool: "Bash",
+                subject: ApprovalSubject::Tool(input),
                 digest,
                 timeout,
             })

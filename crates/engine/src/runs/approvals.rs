@@ -5,9 +5,10 @@ use super::scheduler::{GatewayConnectionId, RunForApproval};
 use crate::Hub;
 use crate::hub::CommandResult;
 use parlor_model::command::{ApprovalDecision, NewApproval};
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, InputDigest, Payload,
-    Refusal, RoomId,
+    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Command, Decision, EntityKind,
+    InputDigest, Refusal, RoomId,
 };
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,7 @@ pub struct ApprovalRequest<'a> {
     /// Request id chosen by the gateway.
     pub request: &'a str,
     pub tool: &'a str,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
 }
@@ -33,8 +33,8 @@ impl Hub {
     /// Submits an approval request: permission to use a tool, or a set of questions for users. A request that
     /// cannot be submitted is denied immediately, so that the agent does not wait for a decision.
     pub async fn request_approval(&self, approval_request: ApprovalRequest<'_>) -> Result<(), Refusal> {
-        let ApprovalRequest { connection, agent, room, request, tool, kind: approval_kind, .. } =
-            approval_request;
+        let ApprovalRequest { connection, agent, room, request, tool, .. } = approval_request;
+        let approval_kind = approval_request.subject.kind();
         let (host, gateway, run_for_approval) = {
             let mut scheduler = self.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
@@ -64,8 +64,7 @@ impl Hub {
                     gateway,
                     request: request.into(),
                     tool: tool.into(),
-                    kind: approval_kind,
-                    input: approval_request.input,
+                    subject: approval_request.subject,
                     digest: approval_request.digest,
                     timeout: approval_request.timeout,
                 };
@@ -103,7 +102,7 @@ impl Hub {
         &self,
         caller: &Caller,
         approval: ApprovalId,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     ) -> CommandResult {
         if self.scheduler().lock().is_overdue(&approval, Instant::now()) {
             self.expire(&approval).await?;
@@ -125,7 +124,7 @@ impl Hub {
 
 pub(super) fn send_decision(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
-        let Approval { agent, request, kind: approval_kind, .. } = approval;
-        host.send(&HostCommand::Decided { agent, request, kind: *approval_kind, decision });
+        let Approval { agent, request, subject, .. } = approval;
+        host.send(&HostCommand::Decided { agent, request, kind: subject.kind(), decision });
     }
 }

@@ -4,12 +4,13 @@ use super::agents::{GATEWAYS, mailbox_of};
 use super::people::BACKUP_CODES;
 use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
+use crate::fixtures::answer;
 use parlor_model::command::{
     AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
     ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
 };
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, Edit, File,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
     Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
     RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
@@ -151,7 +152,7 @@ async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     });
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: Payload("[1]".into()) };
+    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
@@ -166,8 +167,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
     });

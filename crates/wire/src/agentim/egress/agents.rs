@@ -3,8 +3,8 @@
 use super::{encode, encode_about, text};
 use crate::time::iso;
 use parlor_model::{
-    AgentId, AgentStatus, AnswerKind, Answerer, Approval, Chunk, Decision, InquiryAnswer, MessageId, Payload,
-    RoomId,
+    AgentId, AgentStatus, AnswerKind, Answerer, Approval, ApprovalSubject, Chunk, Decision, InquiryAnswer,
+    MessageId, Payload, RoomId,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -113,7 +113,10 @@ pub fn permission_request(approval: &Approval) -> String {
         agent_name: &approval.agent_name,
         room_id: approval.room.as_str(),
         tool_name: &approval.tool,
-        tool_input: raw(&approval.input),
+        tool_input: match &approval.subject {
+            ApprovalSubject::Tool(input) => raw(input),
+            ApprovalSubject::Questions(_) => None,
+        },
         input_digest: approval.digest.to_string(),
         expires_at: iso(approval.expires_at),
     })
@@ -280,7 +283,6 @@ fn remove_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::ApprovalKind;
     use parlor_model::{
         Activity, ApprovalId, ChunkKind, Decider, GatewayId, InputDigest, RunEvent, RunId, Signal, Time,
         UserId,
@@ -368,8 +370,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "theirs".into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload(r#"{"b":1.0, "a":null}"#.into()),
+            subject: ApprovalSubject::Tool(Payload(r#"{"b":1.0, "a":null}"#.into())),
             digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(60_000_000),

@@ -5,8 +5,9 @@ use super::super::egress::{
     agents::{kind as known_kind, without_nulls},
     encode,
 };
-use crate::events::answers::{self, QuestionAnswer};
+use crate::events::answers;
 use crate::time::iso;
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
     MessageId, Refusal, Room, RoomId, RunId, RunOutcome, RunTrigger, Sender, Spawn, StartedRun, UserId,
@@ -348,14 +349,14 @@ pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -
         "status": answers::status(decision),
     });
     if let Decision::Answered { by, answers } = decision {
-        let encode = |answer: QuestionAnswer| {
-            let mut encoded = json!({ "questionIndex": answer.question_index, "selected": answer.selected });
-            if let Some(text) = answer.custom_text {
-                encoded["customText"] = text.into();
+        let encode = |answer: &QuestionAnswer| {
+            let mut encoded = json!({ "questionIndex": answer.question, "selected": answer.selected });
+            if let Some(text) = &answer.text {
+                encoded["customText"] = (&**text).into();
             }
             encoded
         };
-        frame["answers"] = answers::answers(answers).into_iter().map(encode).collect();
+        frame["answers"] = answers.iter().map(encode).collect();
         frame["answeredBy"] = (*by.name).into();
     }
     frame.to_string()
