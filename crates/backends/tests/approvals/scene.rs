@@ -95,6 +95,7 @@ impl Scene {
                 room,
                 request,
                 tool: "Bash",
+                is_own_tool: false,
                 subject: ApprovalSubject::Tool(input),
                 digest,
                 timeout,

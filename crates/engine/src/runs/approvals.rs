@@ -12,10 +12,6 @@ use parlor_model::{
 };
 use std::time::{Duration, Instant};
 
-/// Prefix of the tools that call the hub itself. They are always allowed, because the hub authorises each
-/// call.
-const OWN_TOOLS: &str = "mcp__agentim__";
-
 /// An approval request of an agent, as received from its gateway.
 pub struct ApprovalRequest<'a> {
     pub connection: GatewayConnectionId,
@@ -24,6 +20,8 @@ pub struct ApprovalRequest<'a> {
     /// Request id chosen by the gateway.
     pub request: &'a str,
     pub tool: &'a str,
+    /// Whether the tool calls the hub itself.
+    pub is_own_tool: bool,
     pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
@@ -49,7 +47,8 @@ impl Hub {
             host.send(&HostCommand::Decided { agent, request, kind: approval_kind, decision });
             Ok(())
         };
-        if approval_kind == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
+        // The hub authorises each call of such a tool, so no user has to allow it.
+        if approval_kind == ApprovalKind::Tool && approval_request.is_own_tool {
             return answer(&Decision::AllowedByRule);
         }
         let run = match run_for_approval {
