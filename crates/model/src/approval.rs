@@ -119,17 +119,6 @@ pub enum Decision {
     Withdrawn,
 }
 
-impl Decision {
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Allowed { .. } | Self::AllowedByRule => "allow",
-            Self::Denied { .. } | Self::Withdrawn => "deny",
-            Self::Answered { .. } => "answered",
-            Self::Expired => "timeout",
-        }
-    }
-}
-
 /// The user who decided, with their name at that time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decider {

@@ -7,6 +7,7 @@
 pub mod agentim;
 pub mod broker;
 pub mod canonical;
+mod decisions;
 pub mod events;
 pub mod files;
 pub mod json;

@@ -2,7 +2,7 @@
 
 use crate::canonical;
 use parlor_model::run_event::{self, Choice, Question};
-use parlor_model::{Approval, ApprovalSubject, Decision, InputDigest, Payload};
+use parlor_model::{Approval, ApprovalSubject, InputDigest, Payload};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,15 +82,6 @@ impl From<QuestionAnswer> for run_event::QuestionAnswer {
             selected: answer.selected.into_iter().map(Into::into).collect(),
             text: answer.custom_text.map(Into::into),
         }
-    }
-}
-
-/// Returns the status of a question set.
-pub fn status(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Answered { .. } => "answered",
-        Decision::Expired => "expired",
-        _ => "withdrawn",
     }
 }
 

@@ -10,6 +10,7 @@ pub use signals::{queued, signal};
 
 use super::answers::{self, QuestionAnswer};
 use super::frames::{StreamFormat, UiMessage};
+use crate::decisions;
 use crate::relayed::RelayedFrame;
 use crate::time::iso;
 use parlor_model::mission;
@@ -372,7 +373,7 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
     if approval.subject.kind() == ApprovalKind::Questions {
-        let status = approval.decision.as_ref().map_or("withdrawn", answers::status);
+        let status = approval.decision.as_ref().map_or("withdrawn", decisions::question_set);
         let mut data = json!({
             "question_id": approval.id.as_str(), "run_id": approval.run.as_str(), "status": status,
         });
@@ -388,7 +389,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
         "request_id": approval.id.as_str(),
         "run_id": approval.run.as_str(),
         // Default deny: an approval without a decision is reported as denied.
-        "decision": approval.decision.as_ref().map_or("deny", Decision::as_str),
+        "decision": approval.decision.as_ref().map_or("deny", decisions::permission),
     });
     if let Some(Decision::Allowed { by } | Decision::Denied { by, .. }) = &approval.decision {
         data["decided_by"] = by.user.as_str().into();

@@ -1,6 +1,7 @@
 //! Encodes frames about agents for clients: reply chunks, status, approvals and relayed answers.
 
 use super::{encode, encode_about, text};
+use crate::decisions;
 use crate::time::iso;
 use parlor_model::{
     AgentId, AgentStatus, AnswerKind, Answerer, Approval, ApprovalSubject, Chunk, Decision, InquiryAnswer,
@@ -155,7 +156,7 @@ pub fn permission_resolved(approval: &Approval) -> String {
         request_id: approval.id.as_str(),
         room_id: approval.room.as_str(),
         // Default deny: an approval without a decision is reported as denied.
-        decision: approval.decision.as_ref().map_or("deny", Decision::as_str),
+        decision: approval.decision.as_ref().map_or("deny", decisions::permission),
         decided_by: decider.map(|decider| decider.user.as_str()),
         decided_by_name: decider.map(|decider| &*decider.name),
         reason,

@@ -5,7 +5,7 @@ use super::super::egress::{
     agents::{kind as known_kind, without_nulls},
     encode,
 };
-use crate::events::answers;
+use crate::decisions;
 use crate::time::iso;
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
@@ -346,7 +346,7 @@ pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -
         "type": "server:question_response",
         "questionId": question,
         "agentId": agent.as_str(),
-        "status": answers::status(decision),
+        "status": decisions::question_set(decision),
     });
     if let Decision::Answered { by, answers } = decision {
         let encode = |answer: &QuestionAnswer| {
@@ -368,7 +368,7 @@ pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) 
         "type": "server:permission_response",
         "requestId": request,
         "agentId": agent.as_str(),
-        "decision": decision.as_str(),
+        "decision": decisions::permission(decision),
     });
     if let Decision::Denied { reason: Some(reason), .. } = decision {
         frame["denyReason"] = (&**reason).into();
