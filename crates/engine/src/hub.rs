@@ -929,7 +929,7 @@ pub(crate) fn answer(
             for member in snapshot.memberships(&MemberId::User(own()))? {
                 open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
             }
-            open.retain(|approval| approval.kind == ApprovalKind::Questions);
+            open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),

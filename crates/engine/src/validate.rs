@@ -7,6 +7,7 @@ use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
 };
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
     Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
@@ -26,7 +27,7 @@ const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.mode
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum bytes of a JSON document with four free-text answers.
+/// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
 const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -174,7 +175,8 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             );
         }
         Command::AnswerQuestions { answers, .. } => {
-            field_errors.unless(answers.0.len() <= MAX_ANSWERS_BYTES, "answers", "are too long");
+            let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
+            field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
         }
         Command::OfferSetup { .. }
         | Command::UpdatePlan { .. }

@@ -10,9 +10,9 @@ pub use annotations::{
 };
 pub use plans::{DecidePlan, PlanDecision};
 
-use crate::run_event::PlanState;
+use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Chunk, Delivery,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
     Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
     KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
     Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
@@ -372,8 +372,7 @@ pub enum Command {
     /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
-        plan: Payload,
-        state: PlanState,
+        plan: Plan,
     },
 
     // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
@@ -385,7 +384,7 @@ pub enum Command {
     /// approval.
     AnswerQuestions {
         approval: ApprovalId,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     },
     ExpireApproval {
         approval: ApprovalId,
@@ -404,8 +403,7 @@ pub struct NewApproval {
     pub gateway: GatewayId,
     pub request: Box<str>,
     pub tool: Box<str>,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
 }

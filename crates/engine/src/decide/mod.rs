@@ -14,6 +14,7 @@ mod invitations;
 mod mail;
 mod messages;
 mod missions;
+mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;

@@ -23,7 +23,7 @@ impl Facts {
         self.approval = existing.into_iter().next();
         self.approvals = store.open_approvals(OpenApprovalsOf::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
-        if new.kind == ApprovalKind::Questions {
+        if new.subject.kind() == ApprovalKind::Questions {
             // Approval rules cover tools only, not question sets.
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalKind, ApprovalRule,
+    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
     InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
     MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
@@ -393,8 +393,7 @@ fn approval() -> Approval {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([1; 32]),
         asked_at: Time(5),
         expires_at: Time(6),

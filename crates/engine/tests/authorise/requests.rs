@@ -8,9 +8,9 @@ use parlor_model::command::{
     ServiceChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
-use parlor_model::run_event::PlanState;
+use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, Edit, File, GatewayId,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
     IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
     MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
     RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
@@ -614,8 +614,7 @@ pub fn ask_approval() -> Command {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([1; 32]),
         timeout: std::time::Duration::from_secs(60),
     })
@@ -627,7 +626,8 @@ pub fn decide_approval(allow: bool) -> Command {
 }
 
 pub fn update_plan() -> Command {
-    Command::UpdatePlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
+    let plan = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
+    Command::UpdatePlan { run: RunId::stored("run"), plan }
 }
 
 pub fn plans(room: Option<RoomId>) -> Query {
@@ -635,7 +635,7 @@ pub fn plans(room: Option<RoomId>) -> Query {
 }
 
 pub fn answer_questions() -> Command {
-    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Payload("[]".into()) }
+    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Vec::new() }
 }
 
 pub fn question() -> Query {

@@ -17,14 +17,14 @@ use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
 use parlor_model::query::{AgentCards, RunDetail};
 use parlor_model::{
-    AgentId, Answer, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId,
-    Post, Query, Receipt, Refusal, RoomId, Run, RunId, RunState,
+    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
+    Receipt, Refusal, RoomId, Run, RunId, RunState,
 };
+use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
     AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
     QueueRemoved, Responded, RunContext, Ticket,
 };
-use parlor_wire::events::{answers, ingress};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -353,9 +353,8 @@ pub async fn respond(
     Body(body): Body<NewAnswers>,
 ) -> Result<BareJson<Responded>, Problem> {
     let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
-    let question = open_question(&app, &caller, &id).await?;
-    let answers = answers::validate_answers(&question.input, &body.answers);
-    let answers = answers.map_err(|rule| Problem::invalid("answers", rule))?;
+    open_question(&app, &caller, &id).await?;
+    let answers = body.answers.into_iter().map(Into::into).collect();
     match app.hub.answer_questions(&caller, id.clone(), answers).await {
         Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
@@ -366,8 +365,8 @@ pub async fn respond(
     }
 }
 
-/// Returns the question set if it is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
-async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Approval, Problem> {
+/// Checks that the question set is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
+async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<(), Problem> {
     let query = Query::Question { approval: id.clone() };
     let found = match app.hub.read(caller, query).await {
         Ok(Answer::Approvals(found)) => found,
@@ -375,10 +374,10 @@ async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Ap
         Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
         Err(refusal) => return Err(refusal.into()),
     };
-    let found = found.into_iter().find(|found| found.kind == ApprovalKind::Questions);
+    let found = found.into_iter().find(|found| found.subject.kind() == ApprovalKind::Questions);
     let question = found.ok_or(QUESTION_NOT_FOUND)?;
     match &question.decision {
-        None => Ok(question),
+        None => Ok(()),
         Some(Decision::Answered { .. }) => {
             Err(Problem::Status(StatusCode::CONFLICT, "This question was answered already"))
         }

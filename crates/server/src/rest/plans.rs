@@ -49,7 +49,7 @@ async fn plans(
 async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<CurrentPlan, Problem> {
     let agent = agent_id(&of.agent_id)?;
     let mut open = plans(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
-    open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
+    open.retain(|plan| plan.agent == agent && plan.plan.state == PlanState::Planned);
     match (open.pop(), open.is_empty()) {
         (Some(plan), true) => Ok(plan),
         (Some(_), false) => {

@@ -21,8 +21,8 @@ use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
     BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
-    MissionScope, Pairing, Pattern, Payload, Position, Revision, RouterId, RunId, RunOutcome, SecretHash,
-    Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    MissionScope, Pairing, Pattern, Position, Revision, RouterId, RunId, RunOutcome, SecretHash, Seq,
+    SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -170,8 +170,7 @@ fn changes() -> Vec<Change> {
             room: room_id("lobby"),
             agent: agent_id("coder"),
             run: RunId::stored("r"),
-            plan: Payload("{}".into()),
-            state: PlanState::Planned,
+            plan: plan("Tea", PlanState::Planned),
             text: None,
             rev: 1,
             at: Time(5),

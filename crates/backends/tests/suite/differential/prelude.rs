@@ -4,6 +4,7 @@ use super::agents::GATEWAYS;
 use super::approvals::{REQUESTS, TOOLS};
 use super::people::BACKUP_CODES;
 use super::run::Run;
+use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
@@ -12,7 +13,7 @@ use parlor_model::command::{
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
+    AgentId, ApprovalSubject, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
     Mailbox, MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole,
     Scope, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
@@ -71,24 +72,23 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
         run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
-        for (request, approval_kind) in
-            REQUESTS.into_iter().zip([ApprovalKind::Tool, ApprovalKind::Tool, ApprovalKind::Questions])
+        let tool = || ApprovalSubject::Tool(Payload("{}".into()));
+        for (request, subject) in
+            REQUESTS.into_iter().zip([tool(), tool(), ApprovalSubject::Questions(questions())])
         {
             let request_approval = Command::AskApproval(NewApproval {
                 run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
                 tool: TOOLS[0].into(),
-                kind: approval_kind,
-                input: Payload("{}".into()),
+                subject,
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
             });
             run.must(Caller::OPERATOR, request_approval).await?;
         }
-        let plan = Payload("{\"n\":0}".into());
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan, state: PlanState::Planned })
-            .await?;
+        let plan = plan("0", PlanState::Planned);
+        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan }).await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
         let approval_decision =
             ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };

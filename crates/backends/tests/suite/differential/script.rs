@@ -4,6 +4,7 @@ use super::agents::{GATEWAYS, mailbox_of};
 use super::people::BACKUP_CODES;
 use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
+use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
@@ -11,7 +12,7 @@ use parlor_model::command::{
     TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, Edit, File,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
     Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
     RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
@@ -153,7 +154,7 @@ async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     });
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: Payload("[1]".into()) };
+    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
@@ -168,8 +169,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
     });

@@ -4,6 +4,7 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
+use crate::fixtures::plan;
 use parlor_model::command::{DecidePlan, PlanDecision};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -72,7 +73,7 @@ pub fn update_plan(dice: &mut Dice, world: &mut World) -> Command {
     // Mostly for the newest run, which may be running.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
-    Command::UpdatePlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
+    Command::UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
 }
 
 pub fn decide_plan(dice: &mut Dice, world: &mut World) -> DecidePlan {

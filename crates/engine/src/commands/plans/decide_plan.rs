@@ -8,7 +8,7 @@ use crate::permission::{CallerContext, InRoom, PermitError, may_approve};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::{DecidePlan, PlanDecision, Posted};
-use parlor_model::run_event::PlanState;
+use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{CurrentPlan, EntityKind, Event, Post, Refusal, RoomRole, Scope};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Command for DecidePlan {
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Option<Posted>, Refusal> {
-        let open = facts.plan.filter(|plan| plan.state == PlanState::Planned);
+        let open = facts.plan.filter(|open| open.plan.state == PlanState::Planned);
         let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
         if open.rev != self.rev {
             return Err(Refusal::AlreadyExists(EntityKind::Plan));
@@ -68,7 +68,8 @@ impl Command for DecidePlan {
             PlanDecision::Reject => (PlanState::Rejected, open.text.clone()),
             PlanDecision::Edit(text) => (PlanState::Planned, Some(text.clone())),
         };
-        let plan = Arc::new(CurrentPlan { state, text, rev: self.rev + 1, at: effects.now, ..open });
+        let plan = Plan { state, ..open.plan };
+        let plan = Arc::new(CurrentPlan { plan, text, rev: self.rev + 1, at: effects.now, ..open });
         effects.change(Change::PutPlan(plan.clone()));
         effects.publish(Event::PlanChanged(plan));
         match (self.verdict, facts.post) {
