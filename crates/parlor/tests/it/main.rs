@@ -10,6 +10,7 @@ mod broker_mail;
 mod broker_recorded;
 mod broker_rooms;
 mod broker_session;
+mod chatmd;
 mod dedupe;
 mod endings;
 mod events;
