@@ -1,5 +1,5 @@
-//! A real `parlor gateway` process with its own data directory, and a proxy to the hub that can lose
-//! connections.
+//! Real processes that are clients of a hub, such as `parlor gateway` with its own data directory, and a proxy
+//! to the hub that can lose connections.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -57,28 +57,18 @@ impl GatewayLauncher {
         self.env("PARLOR_SERVER", url)
     }
 
-    pub fn spawn(&self) -> Result<GatewayProcess> {
-        let mut command = Command::new(&self.binary);
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
-            command.env_remove(name);
-        }
-        let mut process = command
-            .args(["gateway", "--data"])
-            .arg(&self.data)
-            .args(&self.arguments)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let stdout = Capture::of(process.stdout.take().context("stdout is piped")?);
-        let stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
-        Ok(GatewayProcess { process, stdout, stderr })
+    pub fn spawn(&self) -> Result<ClientProcess> {
+        let data = self.data.to_str().context("test paths are UTF-8")?;
+        let arguments: Vec<&str> = ["gateway", "--data", data].into_iter().chain(self.arguments()).collect();
+        ClientProcess::spawn(&self.binary, &arguments, &self.environment)
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().map(String::as_str)
     }
 
     /// Starts the gateway and waits until it is connected.
-    pub async fn start(&self) -> Result<GatewayProcess> {
+    pub async fn start(&self) -> Result<ClientProcess> {
         let mut gateway = self.spawn()?;
         gateway.printed(|line| line.contains("connected").then_some(())).await?;
         Ok(gateway)
@@ -91,17 +81,43 @@ impl GatewayLauncher {
     }
 }
 
-/// A running gateway process. Dropping it kills it.
-pub struct GatewayProcess {
+/// A running process that is a client of a hub: `parlor gateway` or `parlor bridge`. Dropping it kills it.
+pub struct ClientProcess {
     process: Child,
     stdout: Capture,
     stderr: Capture,
 }
 
-impl GatewayProcess {
+impl ClientProcess {
+    /// Starts the program without the `PARLOR_…` variables of the test, except the given ones.
+    pub fn spawn(binary: &Path, arguments: &[&str], environment: &[(String, String)]) -> Result<Self> {
+        let mut command = Command::new(binary);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PARLOR_")) {
+            command.env_remove(name);
+        }
+        let mut process = command
+            .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = Capture::of(process.stdout.take().context("stdout is piped")?);
+        let stderr = Capture::of(process.stderr.take().context("stderr is piped")?);
+        Ok(Self { process, stdout, stderr })
+    }
+
+    /// Waits for a line on standard output for which `found` returns a value.
     pub async fn printed<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         let line = timeout(PROCESS_TIMEOUT, self.stdout.find(found)).await;
         line.ok().flatten().with_context(|| format!("not printed:\n{}", self.output()))
+    }
+
+    /// Waits for a line on standard error for which `found` returns a value.
+    pub async fn reported<T>(&mut self, found: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let line = timeout(PROCESS_TIMEOUT, self.stderr.find(found)).await;
+        line.ok().flatten().with_context(|| format!("not reported:\n{}", self.output()))
     }
 
     pub fn output(&self) -> String {
@@ -117,7 +133,7 @@ impl GatewayProcess {
     }
 
     pub async fn terminate(&mut self) -> Result<std::process::ExitStatus> {
-        let id = self.process.id().context("the gateway has already ended")?;
+        let id = self.process.id().context("the process has already ended")?;
         kill(Pid::from_raw(id as i32), Signal::SIGTERM)?;
         self.ended().await
     }

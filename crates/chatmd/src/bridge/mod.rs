@@ -166,7 +166,9 @@ where
             () = sleep(again) => {}
         }
     };
-    bridge.disk.finish(&mut bridge.state, &mut report).await;
+    if bridge.state.position.is_some() {
+        bridge.disk.finish(&mut bridge.state, &mut report).await;
+    }
     match rejected {
         Some(why) => Err(BridgeError::Rejected(why)),
         None => Ok(()),
@@ -201,11 +203,15 @@ impl Bridge {
             Some(cursor) => Start::Cursor(Some(cursor)),
             None => Start::End,
         };
+        // The state is not saved before the room is followed: an attempt that fails changes nothing.
+        let saved_generation = match &start {
+            Start::Cursor(Some(cursor)) => Some(cursor.generation.clone()),
+            _ => None,
+        };
         let follower = Follower::open(workplace.clone(), start)?;
         state.advance(follower.cursor());
-        state_file.save(&state::encode(&state))?;
         Ok(Self {
-            to_room: ToRoom::new(follower.cursor()),
+            to_room: ToRoom::new(follower.cursor(), saved_generation),
             to_file: ToFile::new(state.position),
             disk: Disk::new(workplace, state_file),
             options,

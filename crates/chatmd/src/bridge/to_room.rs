@@ -35,7 +35,7 @@ pub struct ToRoom {
     end: Cursor,
     /// Generation of the last saved position. Lines of another one are not sent, because a restart would read
     /// them under yet another generation and send them again.
-    saved_generation: String,
+    saved_generation: Option<String>,
 }
 
 enum Entry {
@@ -64,9 +64,8 @@ enum Progress {
 pub struct TooLarge;
 
 impl ToRoom {
-    /// `start` is the position of the follower, and has been saved.
-    pub fn new(start: Cursor) -> Self {
-        let saved_generation = start.generation.clone();
+    /// `start` is the position of the follower.
+    pub fn new(start: Cursor, saved_generation: Option<String>) -> Self {
         Self {
             queue: VecDeque::new(),
             queued_bytes: 0,
@@ -136,7 +135,7 @@ impl ToRoom {
             let bytes = message.line.text().len();
             let is_full = self.in_flight >= MAX_IN_FLIGHT
                 || self.in_flight > 0 && self.in_flight_bytes + bytes > MAX_IN_FLIGHT_BYTES;
-            if is_full || message.cursor.generation != self.saved_generation {
+            if is_full || self.saved_generation.as_ref() != Some(&message.cursor.generation) {
                 return;
             }
             let sender = members.key(&message.line.sender);
@@ -242,14 +241,16 @@ impl ToRoom {
     /// Returns whether lines wait for the current position to be saved.
     pub fn waits_for_save(&self) -> bool {
         match self.queue.front() {
-            Some(Entry::Line(line)) => line.message.cursor.generation != self.saved_generation,
+            Some(Entry::Line(line)) => {
+                self.saved_generation.as_ref() != Some(&line.message.cursor.generation)
+            }
             _ => false,
         }
     }
 
     /// Records that a position in this generation was saved.
     pub fn saved(&mut self, generation: &str) {
-        self.saved_generation = generation.into();
+        self.saved_generation = Some(generation.into());
     }
 
     /// Prepares the lines without an answer to be sent again over the next connection.

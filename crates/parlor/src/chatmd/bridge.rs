@@ -76,9 +76,15 @@ pub async fn run(arguments: &BridgeArguments) -> anyhow::Result<()> {
     };
     let terminal_style = TerminalStyle::for_stdout();
     let chat = arguments.directory.join(".workplace/chat.md");
-    print(&show::startup(&server, &chat, &arguments.room, terminal_style));
+    let startup = show::startup(&server, &chat, &arguments.room, terminal_style);
     let (notices, mut queued_notices) = mpsc::channel(NOTICE_QUEUE_CAPACITY);
     let printing = tokio::spawn(async move {
+        // A bridge that cannot start has no notice, and prints only its error.
+        let first = queued_notices.recv().await;
+        if let Some(notice) = &first {
+            print(&startup);
+            print_notice(notice, terminal_style);
+        }
         while let Some(notice) = queued_notices.recv().await {
             print_notice(&notice, terminal_style);
         }

@@ -5,6 +5,7 @@ pub mod agents;
 mod broker_crash;
 mod browser;
 mod chatmd;
+mod chatmd_bridge;
 pub mod command_line;
 mod crash;
 mod disk_faults;

@@ -49,7 +49,7 @@ impl Scene {
             member("u1", MemberKind::User, "Ada", "ada"),
             member("a1", MemberKind::Agent, "Coder", "a1"),
         ]);
-        let to_room = ToRoom::new(cursor("g1", 0));
+        let to_room = ToRoom::new(cursor("g1", 0), Some("g1".into()));
         Self { to_room, state, members, sent: Vec::new(), notices: Vec::new() }
     }
 
@@ -226,6 +226,16 @@ fn lines_of_a_new_file_wait_until_its_generation_is_saved() {
     scene.to_room.saved("g2");
     assert_eq!(scene.send(), 1);
     assert_eq!(scene.sent[1][4], "g2:0");
+}
+
+#[test]
+fn the_first_line_waits_until_the_first_position_is_saved() {
+    let mut scene = Scene::new();
+    scene.to_room = ToRoom::new(cursor("g1", 0), None);
+    scene.take(read(&["[a-to-x]: 1"]));
+    assert_eq!((scene.send(), scene.to_room.waits_for_save()), (0, true));
+    scene.to_room.saved("g1");
+    assert_eq!((scene.send(), scene.to_room.waits_for_save()), (1, false));
 }
 
 #[test]

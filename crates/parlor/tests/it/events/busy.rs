@@ -169,7 +169,7 @@ struct Bench {
     agent: String,
     /// Receives a byte whenever the agent has recorded a prompt.
     recorded: pipe::Receiver,
-    _gateway: parlor_testkit::gateway_process::GatewayProcess,
+    _gateway: parlor_testkit::gateway_process::ClientProcess,
 }
 
 impl Bench {

@@ -17,7 +17,7 @@ mod walk;
 
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD};
-use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess};
+use parlor_testkit::gateway_process::{ClientProcess, GatewayLauncher};
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl TestGateway {
     }
 
     /// Starts the gateway and adds these agents to the room.
-    pub async fn join(&self, room: &Room, agents: &[&str]) -> GatewayProcess {
+    pub async fn join(&self, room: &Room, agents: &[&str]) -> ClientProcess {
         let gateway = self.gateway_launcher.start().await.unwrap();
         for name in agents {
             let id = self.gateway_launcher.agent(name).unwrap();

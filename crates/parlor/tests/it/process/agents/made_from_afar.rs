@@ -3,7 +3,7 @@
 use super::{parlor, registered};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, next};
-use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess};
+use parlor_testkit::gateway_process::{ClientProcess, GatewayLauncher};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -60,7 +60,7 @@ impl RemoteGateway {
     }
 }
 
-async fn restart(mut gateway: GatewayProcess, gateway_launcher: &GatewayLauncher) -> GatewayProcess {
+async fn restart(mut gateway: ClientProcess, gateway_launcher: &GatewayLauncher) -> ClientProcess {
     assert!(gateway.terminate().await.unwrap().success());
     gateway_launcher.start().await.unwrap()
 }

@@ -5,7 +5,7 @@ use super::{TestGateway, outcome, parlor, parlor_in, registered, wait_for_text};
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, following, next};
 use parlor_testkit::anthropic_stub::{AnthropicStub, TOOL_COMMAND};
-use parlor_testkit::gateway_process::{GatewayLauncher, GatewayProcess, LossyProxy, gone};
+use parlor_testkit::gateway_process::{ClientProcess, GatewayLauncher, LossyProxy, gone};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ impl ClaudeMachine {
         Self { room, proxy, hosted, work, arguments, environment, _model: model }
     }
 
-    async fn join(&self) -> GatewayProcess {
+    async fn join(&self) -> ClientProcess {
         self.hosted.join(&self.room, &["coder"]).await
     }
 
@@ -77,7 +77,7 @@ impl ClaudeMachine {
         self.room.at_alice = following(&self.room.alice, &self.room.room).await;
     }
 
-    async fn ends_well(self, mut gateway: GatewayProcess) {
+    async fn ends_well(self, mut gateway: ClientProcess) {
         assert!(gateway.terminate().await.unwrap().success());
         assert!(!gateway.output().contains("panicked"), "{}", gateway.output());
         gone(&self.hosted.mark(), Duration::from_secs(5)).await.unwrap();

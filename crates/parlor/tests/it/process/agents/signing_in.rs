@@ -1,9 +1,10 @@
 //! Tests of how a gateway authenticates, and how it verifies the certificate of the hub.
 
 use super::{TestGateway, parlor, registered};
+use crate::chatmd::Project;
 use crate::gateway::scenes::Room;
 use crate::scene::{PARLOR, PASSWORD, Scene, make_key};
-use parlor_testkit::gateway_process::GatewayLauncher;
+use parlor_testkit::gateway_process::{ClientProcess, GatewayLauncher};
 use parlor_testkit::hub::{ADMIN, HubCommand, PASSWORD as ADMINS_PASSWORD};
 use parlor_testkit::rest::{RestClient, http_client};
 use parlor_testkit::socket::TEST_TIMEOUT;
@@ -123,6 +124,25 @@ async fn a_hub_with_a_private_ca_is_trusted_with_ca_file() {
     admin.post(&format!("/api/rooms/{room}/members"), member).await.unwrap().data().unwrap();
     answered(&admin, &room, "over TLS\n").await;
     assert!(gateway.terminate().await.unwrap().success());
+
+    let project = Project::new();
+    let (_, key) = make_key(&admin, &["read", "write", "agents"]).await;
+    let arguments = [
+        "bridge",
+        project.path().to_str().unwrap(),
+        "--room",
+        &room,
+        "--server",
+        hub.url(),
+        "--ca-file",
+        &ca,
+    ];
+    let environment = [("PARLOR_KEY".to_owned(), key)];
+    let mut bridge = ClientProcess::spawn(PARLOR.as_ref(), &arguments, &environment).unwrap();
+    bridge.printed(|line| line.contains("connected").then_some(())).await.unwrap();
+    admin.post_message(&room, "through a bridge").await.unwrap();
+    project.wait_for("[admin-to-all]: through a bridge\n").await;
+    assert!(bridge.terminate().await.unwrap().success());
 
     // `parlor join --ca-file` stores the certificate, so that the gateway does not need the file.
     let data = place.path().join("data");
