@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn plans_questions_and_answers_become_types_of_the_model() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&MIGRATIONS[..23].concat()).unwrap();
         let text = r#"a \"b\" \\ \n \u0000 é"#;
         let plan = format!(
