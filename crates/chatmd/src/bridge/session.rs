@@ -160,8 +160,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         let bridge = &mut *self.bridge;
         match frame {
             HubFrame::Message(message) => bridge.to_file.pushed(*message),
-            HubFrame::MembersChanged => self.members_changed = true,
-            HubFrame::RoomLost => {
+            HubFrame::MembersChanged { room } => self.members_changed |= *room == *bridge.options.room,
+            // The hub also reports rooms that this connection does not follow.
+            HubFrame::RoomLost { room } if *room != *bridge.options.room => {}
+            HubFrame::RoomLost { .. } => {
                 let why = "the account is no longer a member of the room, or the room was deleted";
                 return Err(SessionEnd::Refused(why.into()));
             }
