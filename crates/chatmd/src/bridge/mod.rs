@@ -59,7 +59,7 @@ pub struct BridgeOptions {
 /// An event for people who watch the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeNotice {
-    /// The room is followed.
+    /// The room is followed, and the positions from which it is followed are saved.
     Connected,
     /// The connection was lost or could not be opened.
     Lost { why: String, again: Duration },
