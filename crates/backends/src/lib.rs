@@ -1,5 +1,4 @@
-//! Storage backends that implement the engine's ports: SQLite and disk for production, memory for tests.
+//! Storage backends that implement the engine's ports: SQLite for the tables, the disk for blobs.
 
 pub mod disk_blobs;
-pub mod memory;
 pub mod sqlite;

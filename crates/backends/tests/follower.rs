@@ -30,8 +30,8 @@ async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_b
 
     let mut posted_seqs = Vec::new();
     for n in 0..MESSAGES {
-        let posted = hub.execute(&caller, Command::Post(post(&room, n))).await;
-        let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
+        let posted = hub.execute(&caller, post(&room, n)).await;
+        let posted = posted.unwrap();
         posted_seqs.push(posted.position.seq.0);
     }
     let mut received = Vec::new();
@@ -54,12 +54,12 @@ async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
     let (caller, room) = user_in_a_room(&hub).await;
     // Wait until the room's creation is published: its members would receive it even without joining the
     // room.
-    let posted = hub.execute(&caller, Command::Post(post(&room, 0))).await;
-    let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
+    let posted = hub.execute(&caller, post(&room, 0)).await;
+    let posted = posted.unwrap();
     hub.wait_until_published(posted.position.seq).await;
     let posting = async {
         for n in 0.. {
-            hub.execute(&caller, Command::Post(post(&room, n))).await.unwrap();
+            hub.execute(&caller, post(&room, n)).await.unwrap();
         }
     };
     let joining = async {

@@ -161,7 +161,7 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
 fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
     match change {
         // Answers to question sets grant no permission, and the room sees them, so they are not recorded.
-        Change::PutApproval(approval) if approval.kind == ApprovalKind::Tool => {
+        Change::PutApproval(approval) if approval.subject.kind() == ApprovalKind::Tool => {
             let action = match approval.decision.as_ref()? {
                 Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
                 Decision::Denied { .. } => Action::ApprovalDenied,

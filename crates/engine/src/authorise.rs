@@ -7,12 +7,13 @@
 
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
+use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, Room, RoomId, RoomRole, Router,
-    Scope, Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope,
+    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -107,7 +108,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveTask { .. } => ask.change_task(false),
         Command::ReportTask { agent, .. } => ask.report_task(agent),
 
-        Command::Post(_) | Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
+        Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
         Command::Edit { .. } => ask.edit(),
@@ -121,12 +122,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             ask.seen_message(facts.source.as_deref(), Scope::Write)?;
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
-        Command::React { .. } | Command::Pin { .. } | Command::Bookmark { .. } => {
-            ask.seen_message(facts.membership.as_deref(), Scope::Write).map(|_| ())
-        }
-        Command::Unpin { .. } => ask.unpin(),
-        // Own bookmarks and read marks stay accessible after the user has left a room.
-        Command::RemoveBookmark { .. } | Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
+        // Own read marks stay accessible after the user has left a room.
+        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
@@ -176,7 +173,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
             ask.operator()
         }
-        Command::DecidePlan { .. } => ask.decide_plan(),
         Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
         Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
@@ -185,7 +181,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::Bookmarks { .. } | Query::SearchUsers { .. } => {
+        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
         Query::Search(search) => match search.room {
@@ -207,7 +203,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Room { .. }
         | Query::Members { .. }
         | Query::History { .. }
-        | Query::Pins { .. }
         | Query::Tasks { .. }
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
@@ -261,12 +256,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
 pub fn may_receive_from_source(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
     let is_granted = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
     behind == Some(&owner.id) || owner.role == SiteRole::Admin || is_granted()
-}
-
-/// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
-/// `approve_role`.
-pub fn may_approve(room: &Room, member: &Member) -> bool {
-    member.member.user().is_some() && member.role >= room.approve_role
 }
 
 /// The room that a pattern names literally, if any.
@@ -651,14 +640,6 @@ impl<'a> Authoriser<'a> {
         if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Allowed for the user who pinned the message, and for admins of the room.
-    fn unpin(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
-        let pin = self.facts.pin.as_ref().ok_or(Refusal::NotFound(EntityKind::Pin))?;
-        if pin.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its
     /// owner.
     fn read_upload(&self) -> Result<(), Refusal> {
@@ -838,16 +819,6 @@ impl<'a> Authoriser<'a> {
         if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
     }
 
-    /// A plan is a request to use tools, so it is decided by users who may approve tool use.
-    fn decide_plan(&self) -> Result<(), Refusal> {
-        self.person()?;
-        self.role_in_room(RoomRole::Member, Scope::Write)?;
-        match (&self.facts.room, &self.facts.membership) {
-            (Some(room), Some(own)) if may_approve(room, own) => Ok(()),
-            _ => Err(Refusal::Forbidden),
-        }
-    }
-
     /// Allowed for the user who created the rule, and for admins of the room.
     fn revoke_rule(&self) -> Result<(), Refusal> {
         let standing = self.signed_in(Scope::Write)?;
@@ -856,8 +827,6 @@ impl<'a> Authoriser<'a> {
         if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
-    /// `sources` scope.
     /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.
     fn relay(&self) -> Result<(), Refusal> {
         self.role_in_room(RoomRole::Member, Scope::Write)?;
@@ -867,6 +836,8 @@ impl<'a> Authoriser<'a> {
         }
     }
 
+    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
+    /// `sources` scope.
     fn route(&self) -> Result<(), Refusal> {
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         let to_room = self.facts.room.as_ref();

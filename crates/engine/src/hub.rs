@@ -5,17 +5,21 @@
 //! the answers to queries. Permissions are in `authorise.rs`, rules in `decide/`, live delivery in `fanout/`.
 
 use crate::authorise::authorise_query;
+use crate::cache::Cache;
 use crate::cards::{cards, rooms_with, runs_by};
+use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
 use crate::health::{Health, HealthCell};
 use crate::log_tailer::LogTailer;
 use crate::metrics::{HubMetrics, WriterMetrics};
-use crate::pipeline::{QueuedCommand, Writer};
+use crate::permission::{CallerContext, PermitError};
+use crate::pipeline::Writer;
 use crate::ports::{Bus, Clock, Head, IdGenerator, OpenApprovalsOf, Reader, Snapshot, Store, Triage};
+use crate::queries;
+use crate::read_view::ReadView;
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::search::{self, SearchTerms};
-use crate::validate::{validate, validate_query};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
@@ -26,12 +30,9 @@ use parlor_model::{
     Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
-use std::time::Instant;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tracing::Instrument;
 
 pub type CommandResult = Result<parlor_model::Receipt, Refusal>;
@@ -43,7 +44,7 @@ pub struct Hub {
 
 struct Inner {
     bus: Arc<dyn Bus>,
-    queue: parking_lot::Mutex<Option<mpsc::Sender<QueuedCommand>>>,
+    queue: parking_lot::Mutex<Option<mpsc::Sender<Box<dyn QueuedJob>>>>,
     reader: Arc<dyn Reader>,
     fanout: Arc<Fanout>,
     clock: Arc<dyn Clock>,
@@ -69,22 +70,6 @@ pub struct WeakHub(Weak<Inner>);
 impl WeakHub {
     pub fn upgrade(&self) -> Option<Hub> {
         self.0.upgrade().map(|inner| Hub { inner })
-    }
-}
-
-/// Future of a submitted command's receipt. Dropping it does not undo the command.
-pub struct PendingReceipt(Result<oneshot::Receiver<CommandResult>, Option<Refusal>>);
-
-impl Future for PendingReceipt {
-    type Output = CommandResult;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CommandResult> {
-        match &mut self.0 {
-            Ok(receiver) => {
-                Pin::new(receiver).poll(context).map(|answer| answer.unwrap_or(Err(Refusal::Unavailable)))
-            }
-            Err(refusal) => Poll::Ready(Err(refusal.take().unwrap_or(Refusal::Unavailable))),
-        }
     }
 }
 
@@ -212,36 +197,50 @@ impl Hub {
     /// Validates a command and queues it for the writer. Commands that one caller submits one after the other
     /// are decided in that order. Waits only for space in the queue; the result is the value of the returned
     /// future.
-    pub async fn submit(&self, caller: &Caller, command: Command) -> PendingReceipt {
-        if let Err(refusal) = validate(&command, &self.inner.limits) {
-            return PendingReceipt(Err(Some(refusal)));
+    pub async fn submit<C: commands::Command>(
+        &self,
+        caller: &Caller,
+        command: C,
+    ) -> PendingReceipt<C::Receipt> {
+        if let Err(refusal) = command.validate(&self.inner.limits) {
+            return PendingReceipt::refused(refusal);
         }
-        let queue = self.inner.queue.lock().clone();
-        let Some(queue) = queue else { return PendingReceipt(Err(None)) };
-        let (reply, receiver) = oneshot::channel();
-        let at = Instant::now();
-        match queue.send(QueuedCommand { caller: caller.clone(), command, reply, at }).await {
-            Ok(()) => PendingReceipt(Ok(receiver)),
-            Err(_) => PendingReceipt(Err(None)),
+        let (job, receipt) = Job::new(caller.clone(), command);
+        if self.enqueue(Box::new(job)).await {
+            receipt
+        } else {
+            PendingReceipt::refused(Refusal::Unavailable)
         }
     }
 
-    pub async fn execute(&self, caller: &Caller, command: Command) -> CommandResult {
+    /// Waits for space in the queue. Returns whether the job was queued.
+    async fn enqueue(&self, job: Box<dyn QueuedJob>) -> bool {
+        let queue = self.inner.queue.lock().clone();
+        match queue {
+            Some(queue) => queue.send(job).await.is_ok(),
+            None => false,
+        }
+    }
+
+    pub async fn execute<C: commands::Command>(
+        &self,
+        caller: &Caller,
+        command: C,
+    ) -> Result<C::Receipt, Refusal> {
         async { self.submit(caller, command).await.await }.instrument(tracing::debug_span!("command")).await
     }
 
-    pub async fn read(&self, caller: &Caller, query: Query) -> Result<Answer, Refusal> {
-        validate_query(&query)?;
-        let search_permit = match query {
-            Query::Search(_) => Some(self.inner.searches.clone().acquire_owned().await),
-            _ => None,
+    pub async fn read<Q: queries::Query>(&self, caller: &Caller, query: Q) -> Result<Q::Answer, Refusal> {
+        query.validate(&self.inner.limits)?;
+        let search_permit = match query.is_search() {
+            true => Some(self.inner.searches.clone().acquire_owned().await),
+            false => None,
         };
         let caller = caller.clone();
         self.read_snapshot(move |hub, snapshot| {
             let _held = &search_permit;
-            let facts = hub.facts(&caller, &query, snapshot)?;
-            match authorise_query(&caller, &query, &facts) {
-                Ok(()) => answer(&query, &facts, &hub.inner.limits, snapshot).map(Ok),
+            match hub.permitted(&caller, &query, snapshot)? {
+                Ok(facts) => query.answer(facts, snapshot, &hub.inner.limits).map(Ok),
                 Err(refusal) => Ok(Err(refusal)),
             }
         })
@@ -249,13 +248,34 @@ impl Hub {
     }
 
     /// Whether the caller may run this query, without computing the answer.
-    pub async fn may(&self, caller: &Caller, query: Query) -> Result<(), Refusal> {
+    pub async fn may<Q: queries::Query>(&self, caller: &Caller, query: Q) -> Result<(), Refusal> {
         let caller = caller.clone();
-        self.read_snapshot(move |hub, snapshot| {
-            let facts = hub.facts(&caller, &query, snapshot)?;
-            Ok(authorise_query(&caller, &query, &facts))
-        })
-        .await?
+        self.read_snapshot(move |hub, snapshot| Ok(hub.permitted(&caller, &query, snapshot)?.map(drop)))
+            .await?
+    }
+
+    /// Loads the facts of a query, or refuses it.
+    fn permitted<Q: queries::Query>(
+        &self,
+        caller: &Caller,
+        query: &Q,
+        snapshot: &mut dyn Snapshot,
+    ) -> Result<Result<Q::Facts, Refusal>, Fault> {
+        self.with_view(caller, snapshot, |caller, view| PermitError::split(query.permit(caller, view)))
+    }
+
+    /// Reads through a view of the snapshot, with a cache that lives as long as this read.
+    fn with_view<T>(
+        &self,
+        caller: &Caller,
+        snapshot: &mut dyn Snapshot,
+        read: impl FnOnce(&CallerContext, &mut ReadView<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let (head, limits) = (Position { epoch: self.inner.epoch, seq: Seq(0) }, &self.inner.limits);
+        let mut cache = Cache::new(limits.cache_entries);
+        let mut view = ReadView::new(self.now(), head, limits, snapshot, &mut cache);
+        let caller = view.caller_context(caller)?;
+        read(&caller, &mut view)
     }
 
     /// Account with this username, including its password hash: for checking credentials only.
@@ -607,15 +627,8 @@ impl Hub {
         caller: &Caller,
         query: &Query,
         snapshot: &mut dyn Snapshot,
-    ) -> Result<Facts, Fault> {
-        let mut facts = Facts::empty(self.now(), self.inner.epoch, Seq(0));
-        facts.load_for_query(caller, query, snapshot)?;
-        let root = match query {
-            Query::RoomsAt { root, .. } => Some(&**root),
-            _ => facts.room.as_ref().and_then(|room| room.project_root.as_deref()),
-        };
-        facts.root_allowed = root.is_some_and(|root| self.inner.limits.allows_root(root));
-        Ok(facts)
+    ) -> Result<Box<Facts>, Fault> {
+        self.with_view(caller, snapshot, |caller, view| queries::facts(query, caller, view))
     }
 
     fn admitted(&self, caller: &Caller, query: &Query) -> Result<bool, Fault> {
@@ -686,12 +699,7 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
 
 /// Runs commands as the operator before the hub accepts commands from other callers.
 fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
-    let queued = |command| QueuedCommand {
-        caller: Caller::OPERATOR,
-        command,
-        reply: oneshot::channel().0,
-        at: Instant::now(),
-    };
+    let queued = |command| Box::new(Job::new(Caller::OPERATOR, command).0) as Box<dyn QueuedJob>;
     if !commands.is_empty() {
         writer.process_batch(commands.into_iter().map(queued).collect());
     }
@@ -763,13 +771,13 @@ fn truncate_preview(recent: Recent) -> Recent {
     }
 }
 
-fn answer(
+pub(crate) fn answer(
     query: &Query,
     facts: &Facts,
     limits: &Limits,
     snapshot: &mut dyn Snapshot,
 ) -> Result<Answer, Fault> {
-    let me = facts.standing.as_ref().map(|standing| &standing.user);
+    let me = facts.standing.as_ref().map(|standing| &*standing.user);
     let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
     Ok(match query {
         Query::Me => Answer::User(Arc::new(me.expect("authorised: the caller is signed in").clone())),
@@ -855,19 +863,6 @@ fn answer(
             let to = facts.message.as_deref().expect("authorised: the message exists");
             Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
         }
-        Query::Pins { room } => {
-            let mut pins = snapshot.pins(room, cleared_through(facts))?;
-            pins.truncate(count_within_budget(pins.iter().map(|(_, message)| message.length())));
-            Answer::Pins(pins)
-        }
-        Query::Bookmarks { before, limit } => {
-            let mut bookmarks = snapshot.bookmarks(&own(), *before, limit + 1)?;
-            let count =
-                count_within_budget(bookmarks.iter().map(|(_, message)| message.length())).min(*limit);
-            let more = bookmarks.len() > count;
-            bookmarks.truncate(count);
-            Answer::Bookmarks { bookmarks, more }
-        }
         Query::Agents => {
             let mut agents = snapshot.agents_of(&own())?;
             agents.extend(snapshot.agents_near(&own())?);
@@ -934,7 +929,7 @@ fn answer(
             for member in snapshot.memberships(&MemberId::User(own()))? {
                 open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
             }
-            open.retain(|approval| approval.kind == ApprovalKind::Questions);
+            open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),

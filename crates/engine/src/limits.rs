@@ -71,6 +71,10 @@ pub struct Limits {
     /// Maximum number of batches of events queued for the fan-out; beyond that, it reads the events from the
     /// store.
     pub max_queued_batches: usize,
+    /// Maximum number of entries of each kind in the writer's cache; with 0, nothing is cached.
+    pub cache_entries: usize,
+    /// Whether the writer compares its cache with the store before each commit. On in debug builds.
+    pub verify_cache: bool,
 }
 
 impl Limits {
@@ -115,6 +119,8 @@ impl Default for Limits {
             gateway_grace: Duration::from_secs(60),
             project_roots: Vec::new(),
             max_queued_batches: 64,
+            cache_entries: 20_000,
+            verify_cache: cfg!(debug_assertions),
         }
     }
 }

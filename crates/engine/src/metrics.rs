@@ -2,7 +2,6 @@
 //! decision.
 
 use crate::Health;
-use crate::hub::CommandResult;
 use parlor_model::{Refusal, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,12 +46,12 @@ pub struct WriterMetrics {
 }
 
 impl WriterMetrics {
-    pub(crate) fn answered(&self, outcome: &CommandResult, after: Duration) {
+    pub(crate) fn answered(&self, refusal: Option<&Refusal>, after: Duration) {
         self.answers.observe(after);
-        let counter = match outcome {
-            Ok(_) => &self.done,
-            Err(Refusal::Unavailable) => &self.failed,
-            Err(_) => &self.refused,
+        let counter = match refusal {
+            None => &self.done,
+            Some(Refusal::Unavailable) => &self.failed,
+            Some(_) => &self.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

@@ -4,32 +4,21 @@
 //! Owns: the order of these steps, store maintenance and search indexing between batches, and the hub's
 //! health after a store fault. All writes go through this one thread.
 
-use crate::audit;
-use crate::authorise::authorise;
-use crate::decide::{Change, DecideContext, decide};
-use crate::facts::{Facts, LookupCache};
+use crate::cache::Cache;
+use crate::commands::{Batch, QueuedJob};
 use crate::fault::Severity;
 use crate::health::{Health, HealthCell};
-use crate::hub::CommandResult;
 use crate::metrics::WriterMetrics;
 use crate::ports::{Bus, Clock, Head, IdGenerator, Store};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{Caller, Command, LoggedEvent, Refusal, Seq};
+use parlor_model::{LoggedEvent, Seq};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
-/// A command in the queue, with the channel for its result.
-pub struct QueuedCommand {
-    pub caller: Caller,
-    pub command: Command,
-    pub reply: oneshot::Sender<CommandResult>,
-    pub at: Instant,
-}
-
-/// The single writer: owns the write side of the store and the routing index.
+/// The single writer: owns the write side of the store, the cache and the routing index.
 pub struct Writer {
     store: Box<dyn Store>,
     bus: Arc<dyn Bus>,
@@ -42,6 +31,7 @@ pub struct Writer {
     limits: Limits,
     tally: Arc<WriterMetrics>,
     routing_index: RoutingIndex,
+    cache: Cache,
     head: Head,
     /// `Seq` up to which the search index is complete.
     indexed: Seq,
@@ -78,6 +68,7 @@ impl Writer {
             health,
             released,
             services,
+            cache: Cache::new(limits.cache_entries),
             limits,
             tally: writer_metrics,
             routing_index,
@@ -106,7 +97,11 @@ impl Writer {
     ///
     /// `timer_runtime` is separate from the hub's runtime, which may be shut down before the writer has
     /// finished.
-    pub fn run(mut self, mut queue: mpsc::Receiver<QueuedCommand>, timer_runtime: &tokio::runtime::Runtime) {
+    pub fn run(
+        mut self,
+        mut queue: mpsc::Receiver<Box<dyn QueuedJob>>,
+        timer_runtime: &tokio::runtime::Runtime,
+    ) {
         let mut batch = Vec::with_capacity(self.limits.max_commit_batch);
         let (mut last_maintenance, mut more, mut quiet_from) = (Instant::now(), false, Instant::now());
         loop {
@@ -151,99 +146,67 @@ impl Writer {
     }
 
     /// Runs one batch of commands through the pipeline and answers each of them.
-    pub fn process_batch(&mut self, batch: Vec<QueuedCommand>) {
+    pub fn process_batch(&mut self, mut jobs: Vec<Box<dyn QueuedJob>>) {
         if self.health.get() == Health::Broken {
-            return self.answer(batch, || Err(Refusal::Unavailable));
+            return self.answer(jobs, false);
         }
-        let _traced = tracing::debug_span!("commit", commands = batch.len()).entered();
+        let _traced = tracing::debug_span!("commit", commands = jobs.len()).entered();
         let began = Instant::now();
-        match self.decide_and_commit(&batch) {
-            Ok((outcomes, events)) => {
+        match self.decide_and_commit(&mut jobs) {
+            Ok(events) => {
                 self.tally.commits.observe(began.elapsed());
                 self.tally.head.store(self.head.seq.0, Ordering::Relaxed);
                 self.health.recovered();
                 if !events.is_empty() {
                     self.bus.publish(events.into());
                 }
-                let mut outcomes = outcomes.into_iter();
-                self.answer(batch, || outcomes.next().expect("each command of a batch has one outcome"));
+                self.answer(jobs, true);
             }
             Err(fault) => {
                 self.after(fault);
-                self.answer(batch, || Err(Refusal::Unavailable));
+                self.answer(jobs, false);
             }
         }
     }
 
-    fn decide_and_commit(
-        &mut self,
-        batch: &[QueuedCommand],
-    ) -> Result<(Vec<CommandResult>, Vec<LoggedEvent>), Fault> {
-        let decide_context = DecideContext { ids: &*self.ids, limits: &self.limits };
-        let mut head = self.head;
-        let mut events = Vec::with_capacity(batch.len());
-        let mut outcomes = Vec::with_capacity(batch.len());
-        let mut lookup_cache = LookupCache::default();
-        let (mut released, mut services) = (false, false);
-        let mut transaction = self.store.begin()?;
-        for QueuedCommand { caller, command, .. } in batch {
-            let now = head.at.next_after(self.clock.now());
-            let mut facts = Facts::empty(now, head.epoch, head.seq);
-            facts.load_for_command(
-                caller,
-                command,
-                &mut *transaction,
-                &self.routing_index,
-                &mut lookup_cache,
-                &self.limits,
-            )?;
-            let decision =
-                authorise(caller, command, &facts).and_then(|()| decide(command, &facts, &decide_context));
-            outcomes.push(match decision {
-                Ok(mut plan) => {
-                    plan.changes.extend(audit::changes(caller, command, &facts, &plan));
-                    transaction.apply(&plan)?;
-                    if !plan.changes.iter().all(Change::is_about_a_message) {
-                        lookup_cache = LookupCache::default();
-                    }
-                    if plan.changes.iter().any(|change| matches!(change, Change::RemoveRoom(_))) {
-                        // Removing a room may make the store restart its search index from the beginning.
-                        self.indexed = Seq(0);
-                    }
-                    released |= plan.changes.iter().any(Change::may_release_files);
-                    services |= plan.changes.iter().any(|change| matches!(change, Change::PutService(_)));
-                    for change in &plan.routes {
-                        self.routing_index.apply(change);
-                    }
-                    if let Some(last) = plan.events.last() {
-                        head.seq = last.seq;
-                        head.at = last.at;
-                    }
-                    events.extend(plan.events);
-                    Ok(plan.receipt)
-                }
-                Err(refusal) => Err(refusal),
-            });
+    fn decide_and_commit(&mut self, jobs: &mut [Box<dyn QueuedJob>]) -> Result<Vec<LoggedEvent>, Fault> {
+        let mut batch = Batch {
+            transaction: self.store.begin()?,
+            cache: &mut self.cache,
+            routes: &mut self.routing_index,
+            clock: &*self.clock,
+            ids: &*self.ids,
+            limits: &self.limits,
+            head: self.head,
+            lookup_cache: Default::default(),
+            committed: Default::default(),
+        };
+        for job in jobs {
+            job.decide(&mut batch)?;
         }
-        transaction.commit()?;
-        if released {
+        let (head, committed) = batch.commit()?;
+        if committed.released {
             self.released.notify_one();
         }
-        if services {
+        if committed.services {
             self.services.notify_one();
         }
+        if committed.room_removed {
+            self.indexed = Seq(0);
+        }
         self.head = head;
-        Ok((outcomes, events))
+        Ok(committed.events)
     }
 
-    /// Handles a fault of the store: the whole batch was rolled back. Sets the health and rebuilds the
-    /// routing index from the store, if that can still be read.
+    /// Handles a fault of the store: the whole batch was rolled back. Sets the health, clears the cache, and
+    /// rebuilds the routing index from the store, if that can still be read.
     fn after(&mut self, fault: Fault) {
         tracing::error!(%fault, severity = ?fault.severity, "the store could not commit; nothing was acknowledged");
         self.health.set(match fault.severity {
             Severity::Transient => Health::Full,
             Severity::Permanent => Health::Broken,
         });
+        self.cache.clear();
         if let Ok((agents, subscriptions)) = self.store.subscriptions() {
             self.routing_index = RoutingIndex::build(agents, subscriptions);
         }
@@ -266,6 +229,8 @@ impl Writer {
         if self.health.get() == Health::Broken {
             return false;
         }
+        // Maintenance deletes old rows without changes that the cache would see.
+        self.cache.clear();
         match self.store.run_maintenance(self.clock.now()) {
             Ok(more) => {
                 self.health.recovered();
@@ -279,13 +244,8 @@ impl Writer {
         }
     }
 
-    fn answer(&self, batch: Vec<QueuedCommand>, mut next_outcome: impl FnMut() -> CommandResult) {
+    fn answer(&self, jobs: Vec<Box<dyn QueuedJob>>, committed: bool) {
         let now = Instant::now();
-        for QueuedCommand { reply, at, .. } in batch {
-            let outcome = next_outcome();
-            self.tally.answered(&outcome, now - at);
-            // The caller may have stopped waiting; the commit stays valid.
-            let _ = reply.send(outcome);
-        }
+        jobs.into_iter().for_each(|job| job.answer(committed, now, &self.tally));
     }
 }

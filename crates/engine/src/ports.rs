@@ -4,7 +4,7 @@
 
 use crate::metrics::StoreSize;
 use crate::search::SearchScope;
-use crate::{Fault, decide::Effects};
+use crate::{Fault, effects::Effects};
 use parlor_model::audit::{AuditFilter, AuditRecord};
 use parlor_model::query::{MailPage, Page, Recent};
 use parlor_model::{
@@ -145,7 +145,7 @@ pub trait Lookup {
 /// The writer's open transaction. Changes become visible to readers and durable when `commit` returns `Ok`;
 /// dropping the transaction undoes everything.
 pub trait Transaction: Lookup {
-    fn apply(&mut self, plan: &Effects) -> Result<(), Fault>;
+    fn apply(&mut self, effects: &Effects) -> Result<(), Fault>;
     fn commit(self: Box<Self>) -> Result<(), Fault>;
 }
 

@@ -5,14 +5,14 @@ use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, PlanDecision, RoomChanges, TaskChanges,
+    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
 };
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
     Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
-use unicode_segmentation::UnicodeSegmentation;
 
 /// Names of the request fields for a model's URL, name and key, used in error messages.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.mode
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum bytes of a JSON document with four free-text answers.
+/// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
 const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
@@ -132,7 +132,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Post(post) | Command::Chat { post, .. } => field_errors.post(post, limits)?,
+        Command::Chat { post, .. } => field_errors.post(post, limits)?,
         Command::Edit { text, .. } => {
             field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
             fits(text, limits.message_characters)?;
@@ -143,7 +143,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Forward { client_message_id, .. } => {
             field_errors.client_message_id(client_message_id.as_deref())
         }
-        Command::React { emoji, .. } => field_errors.emoji(emoji),
         Command::CreateAgent { profile, subscriptions, .. } => {
             field_errors.profile(profile);
             field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -175,19 +174,12 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
                 "is longer than 1000 characters",
             );
         }
-        Command::DecidePlan { verdict: PlanDecision::Approve(post), .. } => {
-            field_errors.post(post, limits)?
-        }
-        Command::DecidePlan { verdict: PlanDecision::Edit(text), .. } => {
-            field_errors.unless(!text.trim().is_empty(), "text", "must not be empty");
-            field_errors.unless(text.chars().count() <= 12_000, "text", "is longer than 12000 characters");
-        }
         Command::AnswerQuestions { answers, .. } => {
-            field_errors.unless(answers.0.len() <= MAX_ANSWERS_BYTES, "answers", "are too long");
+            let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
+            field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
         }
         Command::OfferSetup { .. }
         | Command::UpdatePlan { .. }
-        | Command::DecidePlan { verdict: PlanDecision::Reject, .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
@@ -222,10 +214,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ChangeRoomPreferences { .. }
         | Command::Delete { .. }
         | Command::Rewind { .. }
-        | Command::Pin { .. }
-        | Command::Unpin { .. }
-        | Command::Bookmark { .. }
-        | Command::RemoveBookmark { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead
         | Command::RemoveAgent { .. }
@@ -295,7 +283,7 @@ fn is_plain_folder(path: &str) -> bool {
 }
 
 #[derive(Default)]
-struct FieldErrors(Vec<FieldError>);
+pub(crate) struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
     fn add(&mut self, field: &'static str, rule: &'static str) {
@@ -319,7 +307,7 @@ impl FieldErrors {
         self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
     }
 
-    fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
+    pub(crate) fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
         if !good {
             self.add(field, rule);
         }
@@ -401,7 +389,7 @@ impl FieldErrors {
         }
     }
 
-    fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
         fits(&post.text, limits.message_characters)?;
         let has_content = !post.text.trim().is_empty() || !post.attachments.is_empty();
         self.unless(has_content, "content", "must not be empty");
@@ -428,14 +416,6 @@ impl FieldErrors {
     fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
-    }
-
-    /// Counts grapheme clusters, so that an emoji composed of several code points counts as one character.
-    fn emoji(&mut self, emoji: &str) {
-        let short = emoji.len() <= 64 && (1..=8).contains(&emoji.graphemes(true).count());
-        self.unless(short, "emoji", "must have 1 to 8 characters");
-        let blank = emoji.chars().any(|c| is_deceptive(c) || c.is_whitespace());
-        self.unless(!blank, "emoji", "must not contain spaces or control characters");
     }
 
     fn file(&mut self, file: &File) {
@@ -526,7 +506,7 @@ impl FieldErrors {
         self.unless(fits, "externalId", "must have 1 to 500 characters");
     }
 
-    fn into_result(self) -> Result<(), Refusal> {
+    pub(crate) fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }
 }
@@ -544,7 +524,7 @@ fn is_upload(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{AgentId, MessageId};
+    use parlor_model::AgentId;
 
     #[test]
     fn a_name_is_visible_and_has_no_direction_marks() {
@@ -560,23 +540,6 @@ mod tests {
             ["", " ", "\u{200b}\u{200b}", "\u{3164}", "\u{2800}", "A\u{200f}da", "A\u{202e}da", "A\u{2028}da"]
         {
             assert!(!is_valid(bad), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn an_emoji_is_short_in_graphemes_and_in_bytes() {
-        let is_valid = |emoji: &str| {
-            let command = Command::React { message: MessageId::stored("m"), emoji: emoji.into() };
-            validate(&command, &Limits::default()).is_ok()
-        };
-        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}\u{200d}\u{1f466}";
-        for good in ["\u{1f44d}\u{1f3fd}", family, "\u{2764}\u{fe0f}", "thumbsup", "+1", "ß"] {
-            assert!(is_valid(good), "{good:?}");
-        }
-        let tower = format!("a{}", "\u{301}".repeat(40));
-        for bad in ["", " ", "a b", "thumbsup!", "\n", "a\u{202e}b", "\u{2003}", &tower, &"x".repeat(100_000)]
-        {
-            assert!(!is_valid(bad), "{bad:.20?}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns: the transition from open to decided, expired or withdrawn, which happens exactly once.
 
+use crate::run_event::{Question, QuestionAnswer};
 use crate::{AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, Time, UserId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// Maximum time that an approval stays open before it expires.
 pub const MAX_APPROVAL_WAIT: Duration = Duration::from_secs(300);
 
-/// SHA-256 of the tool input of an approval. It ties a decision to the input that the user saw.
+/// SHA-256 of the tool input or the questions of an approval. It ties a decision to the input that the user saw.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputDigest(pub [u8; 32]);
 
@@ -54,14 +55,38 @@ pub struct Approval {
     pub request: Box<str>,
     /// Tool to be permitted or, for [`ApprovalKind::Questions`], the tool that asks the questions.
     pub tool: Box<str>,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub asked_at: Time,
     /// Expiry shown to users. The hub expires the approval by a monotonic clock.
     pub expires_at: Time,
     pub decision: Option<Decision>,
     pub decided_at: Option<Time>,
+}
+
+/// Tool input or questions that an approval is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ApprovalSubject {
+    /// Input of the tool, as sent by the agent.
+    Tool(Payload),
+    Questions(Vec<Question>),
+}
+
+impl ApprovalSubject {
+    pub fn kind(&self) -> ApprovalKind {
+        match self {
+            Self::Tool(_) => ApprovalKind::Tool,
+            Self::Questions(_) => ApprovalKind::Questions,
+        }
+    }
+
+    /// Returns the bytes of the tool input, or of all texts of the questions.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Tool(input) => input.0.len(),
+            Self::Questions(questions) => questions.iter().map(Question::length).sum(),
+        }
+    }
 }
 
 /// Kind of decision that an approval requires.
@@ -84,26 +109,14 @@ pub enum Decision {
         by: Decider,
         reason: Option<Box<str>>,
     },
-    /// Answers of a user, in the JSON format of the tool that asked.
     Answered {
         by: Decider,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     },
     /// The timeout passed without a decision. Default deny: the tool is not run.
     Expired,
     /// The run ended before a decision.
     Withdrawn,
-}
-
-impl Decision {
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Allowed { .. } | Self::AllowedByRule => "allow",
-            Self::Denied { .. } | Self::Withdrawn => "deny",
-            Self::Answered { .. } => "answered",
-            Self::Expired => "timeout",
-        }
-    }
 }
 
 /// The user who decided, with their name at that time.
@@ -124,6 +137,15 @@ pub struct ApprovalRule {
 }
 
 impl Approval {
+    /// Returns the bytes of the tool input or the questions, and of the answers.
+    pub fn length(&self) -> usize {
+        let answers = match &self.decision {
+            Some(Decision::Answered { answers, .. }) => answers.iter().map(QuestionAnswer::length).sum(),
+            _ => 0,
+        };
+        self.subject.length() + answers
+    }
+
     /// Returns the time from request to expiry. Both times come from one reading of the clock, so a clock
     /// change does not affect the result.
     pub fn open_for(&self) -> Duration {
@@ -164,8 +186,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload("{}".into()),
+            subject: ApprovalSubject::Tool(Payload("{}".into())),
             digest: InputDigest([0; 32]),
             asked_at: Time(1),
             expires_at: Time(2),
@@ -177,7 +198,7 @@ mod tests {
             Decision::Allowed { by: by.clone() },
             Decision::AllowedByRule,
             Decision::Denied { by: by.clone(), reason: None },
-            Decision::Answered { by, answers: Payload("[]".into()) },
+            Decision::Answered { by, answers: Vec::new() },
             Decision::Expired,
             Decision::Withdrawn,
         ];

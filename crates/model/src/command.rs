@@ -2,20 +2,28 @@
 //!
 //! A command carries no secret in clear text: passwords arrive hashed, tokens as digests, model keys sealed.
 
-use crate::run_event::PlanState;
+mod annotations;
+mod plans;
+
+pub use annotations::{
+    AddBookmark, Bookmarked, PinMessage, Pinned, RemoveBookmark, ToggleReaction, UnpinMessage,
+};
+pub use plans::{DecidePlan, PlanDecision};
+
+use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalKind, BlobDigest, Bookmark, Chunk,
-    Delivery, Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation,
-    InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi,
-    Notifications, Path, Pattern, Payload, Pin, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
-    Run, RunId, RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn,
-    SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId,
-    Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
+    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
+    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
+    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
+    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
+    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The commands that have no type of their own yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     // First-run setup: creates the first admin.
@@ -233,7 +241,6 @@ pub enum Command {
         agent: AgentId,
         post: Post,
     },
-    Post(Post),
     Edit {
         message: MessageId,
         text: Arc<str>,
@@ -255,23 +262,6 @@ pub enum Command {
         message: MessageId,
         room: RoomId,
         client_message_id: Option<Box<str>>,
-    },
-    /// Toggles the caller's reaction with `emoji` on a message.
-    React {
-        message: MessageId,
-        emoji: Box<str>,
-    },
-    Pin {
-        message: MessageId,
-    },
-    Unpin {
-        message: MessageId,
-    },
-    Bookmark {
-        message: MessageId,
-    },
-    RemoveBookmark {
-        message: MessageId,
     },
     MarkRead {
         room: RoomId,
@@ -382,16 +372,7 @@ pub enum Command {
     /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
-        plan: Payload,
-        state: PlanState,
-    },
-    /// Approves, rejects or edits a plan that is not decided yet.
-    DecidePlan {
-        room: RoomId,
-        agent: AgentId,
-        /// Revision of the plan that the caller saw. A different current revision is a conflict.
-        rev: u64,
-        verdict: PlanDecision,
+        plan: Plan,
     },
 
     // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
@@ -403,7 +384,7 @@ pub enum Command {
     /// approval.
     AnswerQuestions {
         approval: ApprovalId,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     },
     ExpireApproval {
         approval: ApprovalId,
@@ -422,19 +403,9 @@ pub struct NewApproval {
     pub gateway: GatewayId,
     pub request: Box<str>,
     pub tool: Box<str>,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PlanDecision {
-    /// Approves the plan and posts a message to the agent, which starts a run.
-    Approve(Post),
-    Reject,
-    /// Replaces the text of the plan. The plan stays undecided.
-    Edit(Box<str>),
 }
 
 /// A user's decision on a tool approval.
@@ -657,6 +628,7 @@ pub enum RoomPreferenceChange {
     Notify(Notifications),
 }
 
+/// Posts a message to a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
     pub room: RoomId,
@@ -730,16 +702,6 @@ pub enum Receipt {
     Member(Arc<crate::Member>),
     Message(Arc<Message>),
     Posted(Posted),
-    Pinned {
-        pin: Pin,
-        message: Arc<Message>,
-    },
-    Bookmarked {
-        bookmark: Bookmark,
-        message: Arc<Message>,
-        /// Whether the caller had bookmarked the message before.
-        repeated: bool,
-    },
     Agent {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,

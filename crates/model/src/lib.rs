@@ -44,7 +44,7 @@ pub mod upload;
 
 pub use account::{ApiKey, Pairing, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
 pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibility};
-pub use approval::{Approval, ApprovalKind, ApprovalRule, Decider, Decision, InputDigest};
+pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
 pub use command::{

@@ -4,12 +4,12 @@
 //! contain spaces. A mention must not touch a word character on either side, and `@` in Markdown code is
 //! ignored.
 
-use crate::{Member, Mention};
+use crate::{Member, MemberId, Mention};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the members listed in `given` (names or ids) or mentioned in `text`, each once, in the order in which
 /// they are first named.
-pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mention> {
+pub fn resolve<M: Named>(text: &str, given: &[Box<str>], members: &[M]) -> Vec<Mention> {
     let positions = if members.is_empty() { Vec::new() } else { at_positions(text) };
     if positions.is_empty() && given.is_empty() {
         return Vec::new();
@@ -24,7 +24,7 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
     };
     for requested in given {
         let requested = requested.strip_prefix('@').unwrap_or(requested);
-        let by_id = members.iter().position(|m| m.member.as_str() == requested);
+        let by_id = members.iter().position(|m| m.member().as_str() == requested);
         if let Some(index) = by_id.into_iter().chain(names.exact(requested)).min() {
             add(index);
         }
@@ -36,7 +36,7 @@ pub fn resolve(text: &str, given: &[Box<str>], members: &[Member]) -> Vec<Mentio
     }
     let mention = |index: usize| {
         let member = &members[index];
-        Mention { member: member.member.clone(), name: member.name.clone() }
+        Mention { member: member.member().clone(), name: member.name().into() }
     };
     found.into_iter().map(mention).collect()
 }
@@ -48,15 +48,56 @@ pub fn is_named(member: &Member, name: &str) -> bool {
         || [&member.name, &member.handle].into_iter().any(|own| fold_case(own) == folded)
 }
 
+/// A member with the names that a text can mention it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mentionable {
+    pub member: MemberId,
+    pub name: Box<str>,
+    pub handle: Box<str>,
+}
+
+impl From<Member> for Mentionable {
+    fn from(member: Member) -> Self {
+        Self { member: member.member, name: member.name, handle: member.handle }
+    }
+}
+
+/// Gives [`resolve`] the names of a member.
+pub trait Named {
+    fn member(&self) -> &MemberId;
+    fn name(&self) -> &str;
+    fn handle(&self) -> &str;
+}
+
+macro_rules! named {
+    ($type:ty) => {
+        impl Named for $type {
+            fn member(&self) -> &MemberId {
+                &self.member
+            }
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn handle(&self) -> &str {
+                &self.handle
+            }
+        }
+    };
+}
+named!(Member);
+named!(Mentionable);
+
 /// Case-folded names grouped by their length in bytes, each with the index of the first member that has it.
 /// A lookup reads the text after an `@` once, regardless of the number of members and the similarity of their
 /// names.
 struct Names(HashMap<usize, HashMap<String, usize>>);
 
 impl Names {
-    fn of(members: &[Member]) -> Self {
+    fn of<M: Named>(members: &[M]) -> Self {
         let mut by_length: HashMap<usize, HashMap<String, usize>> = HashMap::new();
-        let names = members.iter().enumerate().flat_map(|(i, m)| [(&*m.name, i), (&*m.handle, i)]);
+        let names = members.iter().enumerate().flat_map(|(i, m)| [(m.name(), i), (m.handle(), i)]);
         for (name, index) in names.filter(|(name, _)| !name.is_empty()) {
             by_length.entry(name.len()).or_default().entry(fold_case(name)).or_insert(index);
         }

@@ -1,7 +1,7 @@
 //! Current plan of an agent in a room, which users approve, reject or edit.
 
-use crate::run_event::PlanState;
-use crate::{AgentId, Payload, RoomId, RunId, Time};
+use crate::run_event::Plan;
+use crate::{AgentId, RoomId, RunId, Time};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,12 +10,18 @@ pub struct CurrentPlan {
     pub agent: AgentId,
     /// Run in which the agent published the plan.
     pub run: RunId,
-    /// JSON of the plan as sent by the agent.
-    pub plan: Payload,
-    pub state: PlanState,
+    /// The plan as published by the agent, except that a decision of a user changes its state.
+    pub plan: Plan,
     /// Text of the plan after an edit by a user; `None` if it was not edited.
     pub text: Option<Box<str>>,
     /// Revision: number of updates, edits and decisions within the run.
     pub rev: u64,
     pub at: Time,
+}
+
+impl CurrentPlan {
+    /// Returns the bytes of all texts of the plan.
+    pub fn length(&self) -> usize {
+        self.plan.length() + self.text.as_ref().map_or(0, |text| text.len())
+    }
 }

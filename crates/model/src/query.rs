@@ -1,16 +1,21 @@
 //! Queries: every read that a caller can request, and the answers. Queries change nothing.
 
+mod annotations;
+
+pub use annotations::{BookmarkPage, ListBookmarks, ListPins, PinnedMessages};
+
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, Bookmark, CurrentPlan, DeadLetter, Delivery,
-    Gateway, GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Pin, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind,
-    Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
+    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
+    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
+    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The queries that have no type of their own yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
     Me,
@@ -85,15 +90,6 @@ pub enum Query {
     },
     ReplyCount {
         message: MessageId,
-    },
-    /// Pinned messages of a room, newest pin first.
-    Pins {
-        room: RoomId,
-    },
-    /// The caller's bookmarks of messages that they may see now, newest first.
-    Bookmarks {
-        before: Option<Seq>,
-        limit: usize,
     },
     /// An uploaded file that the caller may read.
     Upload {
@@ -317,11 +313,6 @@ pub enum Answer {
     Found(SearchResults),
     Revisions(Vec<Revision>),
     Count(u64),
-    Pins(Vec<(Pin, Arc<Message>)>),
-    Bookmarks {
-        bookmarks: Vec<(Bookmark, Arc<Message>)>,
-        more: bool,
-    },
     Upload(Arc<Upload>),
     Agents(Vec<Agent>),
     /// An agent of another user, with the properties that are visible to others.

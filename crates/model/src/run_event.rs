@@ -2,6 +2,9 @@
 //!
 //! Clients show them live as cards. Gateways send them as separate frames; they are never parsed from reply
 //! text.
+//!
+//! The store keeps plans, questions and answers in their serde encoding: another name of a field or a variant
+//! needs a migration.
 
 use crate::Usage;
 use serde::{Deserialize, Serialize};
@@ -129,6 +132,45 @@ pub struct Choice {
     pub label: Box<str>,
     pub description: Option<Box<str>>,
     pub preview: Option<Box<str>>,
+}
+
+/// Answer of a user to one question of a set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionAnswer {
+    /// Index of the question in its set.
+    pub question: usize,
+    /// Labels of the selected options.
+    pub selected: Vec<Box<str>>,
+    /// Free text, instead of options or in addition to them.
+    pub text: Option<Box<str>>,
+}
+
+impl Plan {
+    /// Returns the bytes of all texts of the plan.
+    pub fn length(&self) -> usize {
+        let steps = self.steps.iter().map(|step| step.title.len() + optional(&step.description));
+        self.summary.len() + optional(&self.text) + steps.sum::<usize>()
+    }
+}
+
+impl Question {
+    /// Returns the bytes of all texts of the question and its options.
+    pub fn length(&self) -> usize {
+        let option =
+            |choice: &Choice| choice.label.len() + optional(&choice.description) + optional(&choice.preview);
+        self.text.len() + self.header.len() + self.options.iter().map(option).sum::<usize>()
+    }
+}
+
+impl QuestionAnswer {
+    /// Returns the bytes of all texts of the answer.
+    pub fn length(&self) -> usize {
+        optional(&self.text) + self.selected.iter().map(|label| label.len()).sum::<usize>()
+    }
+}
+
+fn optional(text: &Option<Box<str>>) -> usize {
+    text.as_ref().map_or(0, |text| text.len())
 }
 
 /// Usage of a run so far. At least one of the two fields is set.

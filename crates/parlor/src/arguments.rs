@@ -23,6 +23,7 @@ Examples:
   parlor agent add coder acp:claude       add an agent that works in this folder
   parlor doctor                           check the installation
   parlor backup /backups/parlor.tar       back up the hub while it runs
+  parlor watch .                          print the messages of .workplace/chat.md
 
 Every setting is also an environment variable: PARLOR_LISTEN, PARLOR_DATA, …";
 

@@ -17,10 +17,10 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::command::ApprovalDecision;
+use parlor_model::command::{ApprovalDecision, Posted};
 use parlor_model::{
-    Caller, Command, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Receipt,
-    Refusal, RoomId, Signal, SignalStamp, UserId,
+    Caller, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Refusal, RoomId,
+    Signal, SignalStamp, UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
@@ -148,11 +148,11 @@ struct AuthenticatedClient {
 
 /// A post that waits for its commit, with the client's id for it.
 struct PendingPost {
-    receipt: parlor_engine::PendingReceipt,
+    receipt: parlor_engine::PendingReceipt<Posted>,
     client_message_id: Option<Box<str>>,
 }
 
-type CompletedPost = (Result<Receipt, Refusal>, Option<Box<str>>);
+type CompletedPost = (Result<Posted, Refusal>, Option<Box<str>>);
 
 impl ClientSession {
     /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
@@ -189,8 +189,8 @@ impl ClientSession {
         let mut outcome = Some(first);
         while let Some((decided, id)) = outcome.take() {
             let reply = match (decided, id) {
-                (Ok(Receipt::Posted(posted)), Some(id)) => Some(egress::acknowledged(&posted, &id)),
-                (Ok(_), _) => None,
+                (Ok(posted), Some(id)) => Some(egress::acknowledged(&posted, &id)),
+                (Ok(_), None) => None,
                 (Err(refusal), id) => Some(egress::refusal(&refusal, id.as_deref())),
             };
             reply.iter().for_each(|reply| frame::append_text(&mut replies, reply));
@@ -348,7 +348,7 @@ impl ClientSession {
         let (auth_context, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
         self.attempts = 0;
-        let username = auth_context.user.username;
+        let username = auth_context.user.username.clone();
         self.authenticated =
             Some(AuthenticatedClient { caller, subscriber, username, chat_events: None, _permit: permit });
         Ok(())
@@ -451,7 +451,7 @@ impl ClientSession {
             self.drain_pending().await;
             return refuse(&refusal);
         }
-        let receipt = self.app.hub.submit(&authenticated.caller, Command::Post(draft.into_post(room))).await;
+        let receipt = self.app.hub.submit(&authenticated.caller, draft.into_post(room)).await;
         self.pending.push_back(PendingPost { receipt, client_message_id: id });
     }
 

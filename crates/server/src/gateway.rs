@@ -20,8 +20,8 @@ use parlor_engine::runs::{
 };
 use parlor_model::command::{AgentRegistration, NewGateway};
 use parlor_model::{
-    ApprovalKind, Caller, Command, ConversationId, Delivery, Device, EntityKind, Epoch, GatewayId,
-    LoggedEvent, Message, Payload, Receipt, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus,
+    ApprovalKind, ApprovalSubject, Caller, Command, ConversationId, Delivery, Device, EntityKind, Epoch,
+    GatewayId, LoggedEvent, Message, Receipt, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus,
     UserId,
 };
 use parlor_wire::agentim::egress as common;
@@ -30,7 +30,6 @@ use parlor_wire::agentim::gateway::ingress::{self, AgentForm, Auth, GatewayMessa
 use parlor_wire::agentim::ingress::FrameError;
 use parlor_wire::canonical;
 use parlor_wire::events::answers;
-use parlor_wire::events::egress::plan_data;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -411,21 +410,19 @@ impl GatewayAgents {
             }
             GatewayMessage::Auth(_) | GatewayMessage::Ping { .. } => Ok(()),
             GatewayMessage::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
-                let payload = Payload(plan_data(&plan).to_string().into());
-                hub.update_plan(connection, &agent, room.as_ref(), payload, plan.state).await
+                hub.update_plan(connection, &agent, room.as_ref(), plan).await
             }
             GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(questions), .. } => {
                 let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
-                let input = answers::to_payload(&questions);
                 let request = ApprovalRequest {
                     connection,
                     agent: &agent,
                     room: &room,
                     request: &questions.id,
                     tool: "ask_user",
-                    kind: ApprovalKind::Questions,
-                    digest: canonical::digest(&input).ok_or(Refusal::Invalid(Vec::new()))?,
-                    input,
+                    is_own_tool: false,
+                    digest: answers::digest(&questions.questions).ok_or(Refusal::Invalid(Vec::new()))?,
+                    subject: ApprovalSubject::Questions(questions.questions),
                     timeout: Duration::MAX,
                 };
                 hub.request_approval(request).await
@@ -449,8 +446,8 @@ impl GatewayAgents {
                     room,
                     request: &form.request,
                     tool: &form.tool,
-                    kind: ApprovalKind::Tool,
-                    input: form.input,
+                    is_own_tool: form.is_own_tool(),
+                    subject: ApprovalSubject::Tool(form.input),
                     digest,
                     timeout,
                 };

@@ -17,6 +17,8 @@ pub mod program;
 pub mod rest;
 mod skip;
 pub mod socket;
+#[cfg(feature = "stores")]
+pub mod stores;
 
 /// Seeds of random tests.
 pub use parlor_seed as seed;

@@ -8,6 +8,7 @@ pub mod agentim;
 pub mod broker;
 pub mod canonical;
 pub mod chatmd;
+mod decisions;
 pub mod events;
 pub mod files;
 pub mod json;

@@ -33,6 +33,10 @@ pub fn run(options: &Options) -> Result<()> {
     // Saves a cursor at the end of the file.
     let mut first = Follower::watch(parlor, &started, &["--from-end"])?;
     first.stop()?;
+    started.append_two()?;
+    let mut second = Follower::watch(parlor, &started, &[])?;
+    ensure!((second.number()?, second.number()?) == (0, 1), "the lines behind the cursor are missing");
+    second.stop()?;
     let (mut starts, mut follows) = (Sides::default(), Sides::default());
     for round in 0..options.rounds {
         eprintln!("chatmd: round {} of {}", round + 1, options.rounds);
@@ -83,9 +87,10 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// Appends lines to a large file and measures the time from the start of a follower to the first of them.
 fn start(parlor: &Path, project: &Project, is_parlor: bool) -> Result<Sample> {
-    // Two lines: the second one shows that the first has no continuation lines.
-    let mut file = OpenOptions::new().append(true).open(project.chat())?;
-    file.write_all(b"[bench-to-reader]: 0\n[bench-to-reader]: 1\n")?;
+    // `tail` prints the last lines of the file, a watch those behind its cursor.
+    if is_parlor {
+        project.append_two()?;
+    }
     let began = Instant::now();
     let mut follower = match is_parlor {
         true => Follower::watch(parlor, project, &[])?,
@@ -161,6 +166,12 @@ impl Project {
 
     fn chat(&self) -> PathBuf {
         self.0.join(".workplace/chat.md")
+    }
+
+    /// Appends two messages. The second one shows that the first has no continuation lines.
+    fn append_two(&self) -> Result<()> {
+        let mut file = OpenOptions::new().append(true).open(self.chat())?;
+        Ok(file.write_all(b"[bench-to-reader]: 0\n[bench-to-reader]: 1\n")?)
     }
 
     /// Writes messages of ordinary length until the file has this size.

@@ -1,14 +1,15 @@
 //! Approvals and approval rules: conversion between rows and model types, and their queries.
 
 use super::SqlTables;
-use super::rows::{all, maybe_text, maybe_time, one, run, shared, text, time};
+use super::rows::{all, from_json, json, maybe_text, maybe_time, one, run, shared, text, time};
 use parlor_engine::Fault;
 use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, GatewayId, InputDigest,
+    AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Decider, Decision, GatewayId, InputDigest,
     Payload, RoomId, RunId, Time, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
+use std::borrow::Cow;
 use std::ops::Deref;
 
 const APPROVAL: &str = "id, run, room, agent, agent_name, gateway, request, tool, input, digest, asked_at, \
@@ -38,12 +39,12 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         Some(Decision::Withdrawn) => (Some(WITHDRAWN), None, None),
     };
     let answers = match &approval.decision {
-        Some(Decision::Answered { answers, .. }) => Some(&*answers.0),
+        Some(Decision::Answered { answers, .. }) => Some(json(answers)),
         _ => None,
     };
-    let kind = match approval.kind {
-        ApprovalKind::Tool => TOOL,
-        ApprovalKind::Questions => QUESTIONS,
+    let (matter, input) = match &approval.subject {
+        ApprovalSubject::Tool(input) => (TOOL, Cow::Borrowed(&*input.0)),
+        ApprovalSubject::Questions(questions) => (QUESTIONS, Cow::Owned(json(questions))),
     };
     let query = format!(
         "INSERT INTO approvals ({APPROVAL}) \
@@ -60,7 +61,7 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         &approval.gateway.as_str(),
         &&*approval.request,
         &&*approval.tool,
-        &&*approval.input.0,
+        &input,
         &approval.digest.0,
         &approval.asked_at.0,
         &approval.expires_at.0,
@@ -69,7 +70,7 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         &decider.map(|by| &*by.name),
         &reason,
         &approval.decided_at.map(|time| time.0),
-        &kind,
+        &matter,
         &answers,
     ];
     run(sql, &query, &values).map(drop)
@@ -88,7 +89,10 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         gateway: GatewayId::stored(shared(row, 5)?),
         request: text(row, 6)?,
         tool: text(row, 7)?,
-        input: Payload(row.get_ref(8)?.as_str()?.into()),
+        subject: match row.get::<_, i64>(17)? {
+            QUESTIONS => ApprovalSubject::Questions(from_json(row, 8)?),
+            _ => ApprovalSubject::Tool(Payload(row.get_ref(8)?.as_str()?.into())),
+        },
         digest: InputDigest(row.get(9)?),
         asked_at: time(row, 10)?,
         expires_at: time(row, 11)?,
@@ -97,16 +101,12 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             Some(ALLOWED) => Some(Decision::Allowed { by: by()? }),
             Some(ALLOWED_BY_RULE) => Some(Decision::AllowedByRule),
             Some(DENIED) => Some(Decision::Denied { by: by()?, reason: maybe_text(row, 15)? }),
-            Some(ANSWERED) => {
-                let answers = Payload(row.get_ref(18)?.as_str()?.into());
-                Some(Decision::Answered { by: by()?, answers })
-            }
+            Some(ANSWERED) => Some(Decision::Answered { by: by()?, answers: from_json(row, 18)? }),
             Some(EXPIRED) => Some(Decision::Expired),
             // Default deny: a decision unknown to this version, written by a later one, counts as withdrawn.
             Some(_) => Some(Decision::Withdrawn),
         },
         decided_at: maybe_time(row, 16)?,
-        kind: if row.get::<_, i64>(17)? == QUESTIONS { ApprovalKind::Questions } else { ApprovalKind::Tool },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::migrations::MIGRATIONS;
 use super::rows::SqlFaultExt;
-use super::{OpenError, SqlTables, audit};
+use super::{OpenError, SqlTables, audit, connection};
 use parlor_engine::ports::Head;
 use parlor_model::audit::NewAuditEntry;
 use rusqlite::backup::Backup;
@@ -43,7 +43,7 @@ pub fn copy(directory: &Path, to: &Path) -> Result<CopySummary, OpenError> {
     let snapshot = source.unchecked_transaction()?;
     let summary = summarize(&snapshot)?;
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-    let mut target = Connection::open(to)?;
+    let mut target = connection::open(to, OpenFlags::default())?;
     target.pragma_update(None, "synchronous", "OFF")?;
     Backup::new(&source, &mut target)?.run_to_completion(PAGES_PER_STEP, STEP_PAUSE, None)?;
     drop(snapshot);
@@ -59,7 +59,7 @@ pub fn copy(directory: &Path, to: &Path) -> Result<CopySummary, OpenError> {
 /// Prepares a copied database for a restore: checks it and gives it a new epoch, because the positions that
 /// clients of the old database remember are no longer valid.
 pub fn assign_new_epoch(file: &Path) -> Result<CopySummary, OpenError> {
-    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let database = connection::open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let summary = summarize(&database)?;
     check(&database)?;
     database.pragma_update(None, "journal_mode", "DELETE")?;
@@ -77,14 +77,14 @@ pub fn assign_new_epoch(file: &Path) -> Result<CopySummary, OpenError> {
 /// Moves the write-ahead log into the database file, so that the file is complete on its own. No other
 /// process may have it open.
 pub fn checkpoint_into_file(file: &Path) -> Result<(), OpenError> {
-    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let database = connection::open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     Ok(database.pragma_update(None, "journal_mode", "DELETE")?)
 }
 
 /// Appends an audit record to a database file that no other process has open. Does nothing if the file's
 /// schema has no audit log yet.
 pub fn note(file: &Path, note: &NewAuditEntry) -> Result<(), OpenError> {
-    let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let database = connection::open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if database.table_exists(None, "audit")? {
         audit::put(&database, note)?;
     }
@@ -100,7 +100,7 @@ pub fn inspect(directory: &Path) -> Result<CopySummary, OpenError> {
 
 fn open_read_only(file: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags)?;
+    let connection = connection::open(file, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     Ok(connection)
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 23] = [
+pub const MIGRATIONS: [&str; 24] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -29,6 +29,7 @@ pub const MIGRATIONS: [&str; 23] = [
     include_str!("migrations/0021_project_roots.sql"),
     include_str!("migrations/0022_missions.sql"),
     include_str!("migrations/0023_relayed.sql"),
+    include_str!("migrations/0024_model_json.sql"),
 ];
 
 /// Applies all missing migrations in one transaction: the file has either its old schema or the current one.
@@ -54,10 +55,11 @@ pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 
     #[test]
     fn replies_from_before_threads_existed_are_put_into_threads() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(MIGRATIONS[0]).unwrap();
         // Message `e` replies to a message that was deleted.
         let messages =
@@ -80,7 +82,7 @@ mod tests {
 
     #[test]
     fn existing_mail_stays_pending_or_settled_after_the_migration() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&MIGRATIONS[..8].concat()).unwrap();
         // One delivery per state: 0 pending, 1 delivered, 2 leased, 3 dead.
         for state in 0..4 {
@@ -97,5 +99,69 @@ mod tests {
         let found: Vec<[i64; 5]> = found.unwrap().map(Result::unwrap).collect();
         let expected = [[0, 0, 0, 0, 0], [0, 2, 2, 20, 200], [1, 1, 1, 10, 100], [1, 3, 3, 30, 300]];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn plans_questions_and_answers_become_types_of_the_model() {
+        let sql = super::super::connection::open_in_memory();
+        sql.execute_batch(&MIGRATIONS[..23].concat()).unwrap();
+        let text = r#"a \"b\" \\ \n \u0000 é"#;
+        let plan = format!(
+            r#"{{"summary":"{text}","items":[{{"title":"1","description":null,"status":"in_progress"}},{{"title":"2","description":"{text}","status":"skipped"}}],"status":"planned","plan_text":"{text}"}}"#
+        );
+        let bare = r#"{"summary":"","items":[],"status":"planned","plan_text":null}"#;
+        for (agent, plan, state) in [("a", &*plan, "rejected"), ("b", bare, "planned")] {
+            let insert = "INSERT INTO plans (room, agent, run, plan, state, rev, at) VALUES ('r', ?1, 'x', ?2, ?3, 1, 1)";
+            sql.execute(insert, (agent, plan, state)).unwrap();
+        }
+        let questions = format!(
+            r#"[{{"question":"{text}","header":"H","options":[{{"label":"{text}","description":null,"preview":"p"}},{{"label":"z","description":"d","preview":null}}],"multi_select":true}},{{"question":"2","header":"I","options":[],"multi_select":false}}]"#
+        );
+        let answers = format!(
+            r#"[{{"question_index":1,"selected":[],"custom_text":"{text}"}},{{"question_index":0,"selected":["{text}","z"]}}]"#
+        );
+        let insert = "INSERT INTO approvals (id, run, room, agent, agent_name, gateway, request, tool, input, digest, \
+                      asked_at, expires_at, matter, answers) \
+                      VALUES (?1, 'x', 'r', 'a', 'a', 'g', ?1, 't', ?2, x'', 1, 1, ?3, ?4)";
+        // The input of a tool is data of the agent, even if it looks like questions.
+        for (id, matter, answers) in [("open", 1, None), ("answered", 1, Some(&answers)), ("tool", 0, None)] {
+            sql.execute(insert, (id, &questions, matter, answers)).unwrap();
+        }
+        sql.execute_batch(MIGRATIONS[23]).unwrap();
+
+        let text: Box<str> = serde_json::from_str::<String>(&format!("\"{text}\"")).unwrap().into();
+        let read = |query: &str| sql.query_row(query, [], |row| row.get::<_, String>(0)).unwrap();
+        let plan = |agent: &str| -> Plan {
+            serde_json::from_str(&read(&format!("SELECT plan FROM plans WHERE agent = '{agent}'"))).unwrap()
+        };
+        let step = |title: &str, description, state| PlanStep { title: title.into(), description, state };
+        let steps =
+            vec![step("1", None, StepState::InProgress), step("2", Some(text.clone()), StepState::Skipped)];
+        let expected =
+            Plan { summary: text.clone(), state: PlanState::Rejected, steps, text: Some(text.clone()) };
+        assert_eq!(plan("a"), expected);
+        let expected = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
+        assert_eq!(plan("b"), expected);
+        let choice = |label: &str, description: Option<&str>, preview: Option<&str>| Choice {
+            label: label.into(),
+            description: description.map(Into::into),
+            preview: preview.map(Into::into),
+        };
+        let options = vec![choice(&text, None, Some("p")), choice("z", Some("d"), None)];
+        let expected = [
+            Question { text: text.clone(), header: "H".into(), options, several: true },
+            Question { text: "2".into(), header: "I".into(), options: Vec::new(), several: false },
+        ];
+        for id in ["open", "answered"] {
+            let found = read(&format!("SELECT input FROM approvals WHERE id = '{id}'"));
+            assert_eq!(serde_json::from_str::<Vec<Question>>(&found).unwrap(), expected);
+        }
+        assert_eq!(read("SELECT input FROM approvals WHERE id = 'tool'"), questions);
+        let found = read("SELECT answers FROM approvals WHERE id = 'answered'");
+        let expected = [
+            QuestionAnswer { question: 1, selected: Vec::new(), text: Some(text.clone()) },
+            QuestionAnswer { question: 0, selected: vec![text, "z".into()], text: None },
+        ];
+        assert_eq!(serde_json::from_str::<Vec<QuestionAnswer>>(&found).unwrap(), expected);
     }
 }

@@ -9,6 +9,7 @@ mod apply;
 mod approvals;
 mod audit;
 pub mod backup;
+mod connection;
 mod insert;
 mod log;
 mod lookup;
@@ -25,7 +26,8 @@ mod trim;
 use insert::{Inserts, PendingRows};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
-use parlor_engine::decide::{Change, Effects};
+use parlor_engine::decide::Change;
+use parlor_engine::effects::Effects;
 use parlor_engine::metrics::StoreSize;
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Seq, Subscription, Time};
@@ -123,7 +125,7 @@ pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenErro
     // Created before SQLite opens it, so that only the owner can read it; SQLite gives the WAL files the same
     // mode.
     OpenOptions::new().append(true).create(true).mode(0o600).open(&file)?;
-    let connection = Connection::open(&file)?;
+    let connection = connection::open(&file, OpenFlags::default())?;
     connection.set_prepared_statement_cache_capacity(128);
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let synchronous = match options.synchronous {
@@ -255,8 +257,8 @@ impl SqliteStore {
 }
 
 impl Transaction for WriteTransaction<'_> {
-    fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
-        for change in &plan.changes {
+    fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
+        for change in &effects.changes {
             match change {
                 Change::PutMessage(message) => {
                     self.has_room_messages |= message.destination.room().is_some();
@@ -277,7 +279,7 @@ impl Transaction for WriteTransaction<'_> {
                 }
             }
         }
-        for event in &plan.events {
+        for event in &effects.events {
             let (first, _) = self.event_range.unwrap_or((event.seq, event.seq));
             self.event_range = Some((first, event.seq));
             self.pending.log.push(event.clone());
@@ -301,6 +303,11 @@ impl<'a> WriteTransaction<'a> {
         self.inserts.write(&mut self.pending)
     }
 
+    /// The tables without the pending rows.
+    fn tables_without_flush(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
+        Ok(&mut self.tables)
+    }
+
     /// Writes all pending rows and returns the tables.
     fn flushed_tables(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
         self.write()?;
@@ -308,7 +315,7 @@ impl<'a> WriteTransaction<'a> {
     }
 }
 
-lookup::delegate_lookups!(WriteTransaction<'_>, tables, flushed_tables);
+parlor_engine::delegate_lookups!(WriteTransaction<'_>, flushed_tables, tables_without_flush);
 
 /// Pool of read-only connections. A read blocks until a connection is idle.
 struct ReaderPool {
@@ -321,7 +328,7 @@ impl ReaderPool {
     fn open(file: &Path, readers: usize) -> Result<Self, rusqlite::Error> {
         let open = |_| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(file, flags)?;
+            let connection = connection::open(file, flags)?;
             connection.set_prepared_statement_cache_capacity(64);
             connection.pragma_update(None, "cache_size", -4_000)?;
             connection.busy_timeout(Duration::from_secs(5))?;

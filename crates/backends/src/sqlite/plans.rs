@@ -1,23 +1,21 @@
 //! Plans of agents: conversion between rows and model types, and their queries.
 
 use super::SqlTables;
-use super::rows::{all, maybe_text, one, run, shared, time};
+use super::rows::{all, from_json, json, maybe_text, one, run, shared, time};
 use parlor_engine::Fault;
-use parlor_model::run_event::PlanState;
-use parlor_model::{AgentId, CurrentPlan, Payload, RoomId, RunId};
+use parlor_model::{AgentId, CurrentPlan, RoomId, RunId};
 use rusqlite::{Connection, Row, ToSql};
 use std::ops::Deref;
 
-const PLAN: &str = "room, agent, run, plan, state, text, rev, at";
+const PLAN: &str = "room, agent, run, plan, text, rev, at";
 
 pub fn put(sql: &Connection, plan: &CurrentPlan) -> Result<(), Fault> {
-    let query = format!("INSERT OR REPLACE INTO plans ({PLAN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-    let values: [&dyn ToSql; 8] = [
+    let query = format!("INSERT OR REPLACE INTO plans ({PLAN}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+    let values: [&dyn ToSql; 7] = [
         &plan.room.as_str(),
         &plan.agent.as_str(),
         &plan.run.as_str(),
-        &&*plan.plan.0,
-        &plan.state.as_str(),
+        &json(&plan.plan),
         &plan.text.as_deref(),
         &(plan.rev as i64),
         &plan.at.0,
@@ -30,13 +28,10 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
         room: RoomId::stored(shared(row, 0)?),
         agent: AgentId::stored(shared(row, 1)?),
         run: RunId::stored(shared(row, 2)?),
-        plan: Payload(row.get_ref(3)?.as_str()?.into()),
-        // A state unknown to this version, written by a later one, counts as completed: no decision is
-        // pending.
-        state: PlanState::parse(row.get_ref(4)?.as_str()?).unwrap_or(PlanState::Completed),
-        text: maybe_text(row, 5)?,
-        rev: row.get::<_, i64>(6)? as u64,
-        at: time(row, 7)?,
+        plan: from_json(row, 3)?,
+        text: maybe_text(row, 4)?,
+        rev: row.get::<_, i64>(5)? as u64,
+        at: time(row, 6)?,
     })
 }
 

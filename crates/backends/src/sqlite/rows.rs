@@ -12,7 +12,10 @@ use parlor_model::{
     Session, SessionId, SessionRef, SignIn, SignInId, SiteRole, Subscription, TaskId, Time, Upload, UploadId,
     UploadPurpose, Usage, User, UserId,
 };
+use rusqlite::types::Type;
 use rusqlite::{Connection, Row, ToSql};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -70,6 +73,16 @@ pub fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Box<str>> {
 
 pub fn maybe_text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Box<str>>> {
     Ok(row.get_ref(index)?.as_str_or_null()?.map(Into::into))
+}
+
+/// Encodes a value of the model for a column.
+pub fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("types of the model always serialise to JSON")
+}
+
+pub fn from_json<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
+    let decoded = serde_json::from_str(row.get_ref(index)?.as_str()?);
+    decoded.map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
 }
 
 pub fn shared(row: &Row<'_>, index: usize) -> rusqlite::Result<Arc<str>> {

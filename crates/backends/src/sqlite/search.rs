@@ -258,7 +258,7 @@ mod tests {
     use crate::sqlite::migrations::MIGRATIONS;
 
     fn database() -> Connection {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         prepare(&sql).unwrap();
         sql.execute_batch(&MIGRATIONS.concat()).unwrap();
         rebuild_if_stale(&sql).unwrap();
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn messages_from_before_the_prefix_index_are_indexed_again() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         prepare(&sql).unwrap();
         let prefix_index_migration = 9;
         sql.execute_batch(&MIGRATIONS[..prefix_index_migration].concat()).unwrap();

@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_page_of_mail_is_merged_without_a_sort() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let values: [&dyn ToSql; 5] = [&"coder", &"", &0, &1, &1];
         let query = format!("EXPLAIN QUERY PLAN {}", mail_query());
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_page_of_a_thread_reads_only_its_messages() {
-        let sql = Connection::open_in_memory().unwrap();
+        let sql = super::super::connection::open_in_memory();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
         let first = Message {
             id: MessageId::stored("first"),

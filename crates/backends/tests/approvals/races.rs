@@ -1,6 +1,6 @@
 //! Races on approvals: concurrent decisions, retries, expiry, leaving members and lost gateways.
 
-use crate::scene::{Scene, user};
+use crate::scene::{Scene, result, user};
 use parlor_engine::ports::Snapshot;
 use parlor_model::{
     Caller, Command, Decision, EntityKind, Event, LoggedEvent, MemberChange, MemberId, Refusal, RoomRole,
@@ -152,7 +152,7 @@ async fn check_decisions(scene: &Scene, races: usize) {
     for (request, decision) in scene.gateway.received() {
         assert_eq!(
             decision,
-            decided[&request].as_str(),
+            result(&decided[&request]),
             "the gateway received the logged decision: {request}"
         );
         assert_eq!(received.insert(request.clone(), decision), None, "{request} was sent twice");

@@ -11,8 +11,8 @@ use parlor_model::command::{
     AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
 };
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalKind, Caller, Command, Device, GatewayId, InputDigest, MemberId,
-    Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
+    Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
+    MemberId, Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -88,16 +88,15 @@ impl Scene {
         let (agent, room) = (&coder(), &self.room);
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
-        let (tool, approval_kind) = ("Bash", ApprovalKind::Tool);
         self.hub
             .request_approval(ApprovalRequest {
                 connection,
                 agent,
                 room,
                 request,
-                tool,
-                kind: approval_kind,
-                input,
+                tool: "Bash",
+                is_own_tool: false,
+                subject: ApprovalSubject::Tool(input),
                 digest,
                 timeout,
             })
@@ -201,6 +200,15 @@ impl Users<'_> {
     }
 }
 
+/// Returns the result that the gateway of these tests records for a decision on a tool.
+pub fn result(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allowed { .. } | Decision::AllowedByRule => "allow",
+        Decision::Denied { .. } | Decision::Withdrawn | Decision::Answered { .. } => "deny",
+        Decision::Expired => "timeout",
+    }
+}
+
 /// A gateway that records every decision and every started run it receives, on any of its connections.
 pub struct Gateway {
     pub connection: Mutex<GatewayConnectionId>,
@@ -213,7 +221,7 @@ struct Records(watch::Sender<Vec<(String, String)>>);
 impl Host for Records {
     fn send(&self, command: &HostCommand<'_>) {
         let record = match command {
-            HostCommand::Decided { request, decision, .. } => ((*request).into(), decision.as_str().into()),
+            HostCommand::Decided { request, decision, .. } => ((*request).into(), result(decision).into()),
             HostCommand::StartRun { started, .. } => (started.run.id.to_string(), "work".into()),
             _ => return,
         };

@@ -4,7 +4,7 @@ use crate::scene::{Scene, coder};
 use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
 use parlor_engine::{Fault, Limits, Severity};
 use parlor_model::command::{Post, RoomChanges};
-use parlor_model::{AnswerPolicy, Command, Receipt, Run, RunState};
+use parlor_model::{AnswerPolicy, Command, Run, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -50,8 +50,8 @@ async fn post(scene: &Scene, text: &str) -> Run {
         attachments: Vec::new(),
         client_message_id: None,
     };
-    let posted = scene.hub.execute(&scene.bob, Command::Post(new)).await;
-    let Ok(Receipt::Posted(posted)) = posted else { panic!("{posted:?}") };
+    let posted = scene.hub.execute(&scene.bob, new).await;
+    let posted = posted.unwrap();
     let mut found = Vec::new();
     scene
         .reader

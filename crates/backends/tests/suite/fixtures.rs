@@ -2,6 +2,7 @@
 
 use parlor_engine::decide::Change;
 use parlor_model::query::{MailPage, Search, SearchCursor};
+use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 use parlor_model::{
     Agent, AgentHost, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
     DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
@@ -328,4 +329,37 @@ pub fn subscription(mailbox: Mailbox, pattern: &str, added: i64) -> Subscription
 pub fn delivery(message: &str, mailbox: Mailbox) -> Delivery {
     let (message, state) = (message_id(message), DeliveryState::Pending);
     Delivery { message, mailbox, state, attempts: 0, handled_by: Vec::new() }
+}
+
+pub fn plan(summary: &str, state: PlanState) -> Plan {
+    let step = |title: &str, description: Option<&str>, state| PlanStep {
+        title: title.into(),
+        description: description.map(Into::into),
+        state,
+    };
+    let steps =
+        vec![step("a 'b'", None, StepState::Done), step("", Some("c \0 \"d\""), StepState::InProgress)];
+    Plan { summary: summary.into(), state, steps, text: Some("# e\n".into()) }
+}
+
+/// Two questions with the options `Tea` and `a "b"`; the second accepts several answers.
+pub fn questions() -> Vec<Question> {
+    let choice = |label: &str, description: Option<&str>| Choice {
+        label: label.into(),
+        description: description.map(Into::into),
+        preview: None,
+    };
+    [false, true]
+        .map(|several| Question {
+            text: "Which \0?".into(),
+            header: "Drink".into(),
+            options: vec![choice("Tea", None), choice("a \"b\"", Some(""))],
+            several,
+        })
+        .into()
+}
+
+pub fn answer(question: usize, selected: &[&str], text: Option<&str>) -> QuestionAnswer {
+    let selected = selected.iter().map(|label| (*label).into()).collect();
+    QuestionAnswer { question, selected, text: text.map(Into::into) }
 }

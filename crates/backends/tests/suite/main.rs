@@ -8,3 +8,4 @@ mod differential;
 mod fixtures;
 mod stores;
 mod test_hub;
+mod writer_cache;

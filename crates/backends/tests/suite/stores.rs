@@ -1,9 +1,9 @@
 //! The stores under test. Adding a store to `kinds` runs the whole suite on it.
 
-use parlor_backends::memory::{MemoryStore, Retention};
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::ports::{Reader, Store};
 use parlor_model::Epoch;
+use parlor_testkit::stores::{MemoryStore, Retention};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use crate::scene::{Project, texts};
 use parlor_chatmd::{CursorFile, Follower, Notice, Start, Workplace, append, archive};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -19,9 +19,18 @@ const SWAPS: &[(Swap, &str)] = &[
     (|at, _| symlink("/nonexistent", at).unwrap(), "symbolic link"),
     (|at, secret| fs::hard_link(secret, at).unwrap(), "hard link"),
     (|at, _| mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap(), "FIFO"),
+    (device, "FIFO, a socket or a device"),
     (|at, _| fs::create_dir(at).unwrap(), "directory"),
     (|at, _| drop(UnixListener::bind(at).unwrap()), "socket"),
 ];
+
+/// Creates a device like /dev/zero. That is reserved to root; other users get a FIFO, which has the same refusal.
+fn device(at: &Path, _: &Path) {
+    let mode = Mode::from_raw_mode(0o600);
+    mknodat(CWD, at, FileType::CharacterDevice, mode, makedev(1, 5))
+        .or_else(|_| mknodat(CWD, at, FileType::Fifo, mode, 0))
+        .unwrap();
+}
 
 struct Attack {
     project: Project,

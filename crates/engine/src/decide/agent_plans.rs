@@ -1,21 +1,19 @@
-//! Decides updates of agents' plans and users' decisions on them. A plan is decided once per revision.
+//! Decides updates of agents' plans.
 
-use super::{Change, Effects, EffectsBuilder, messages};
-use parlor_model::command::PlanDecision;
-use parlor_model::run_event::PlanState;
-use parlor_model::{Command, CurrentPlan, EntityKind, Event, Payload, Receipt, Refusal, RunState};
+use super::{Change, Effects, EffectsBuilder};
+use parlor_model::run_event::Plan;
+use parlor_model::{Command, CurrentPlan, EntityKind, Event, Receipt, Refusal, RunState};
 use std::sync::Arc;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::UpdatePlan { plan, state, .. } => update(plan, *state, effects_builder),
-        Command::DecidePlan { rev, verdict, .. } => decide_plan(*rev, verdict, effects_builder),
+        Command::UpdatePlan { plan, .. } => update(plan, effects_builder),
         _ => unreachable!("the dispatcher sends only plan commands here"),
     }
 }
 
 /// A new plan discards the decision and the edited text of the previous one.
-fn update(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+fn update(plan: &Plan, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let facts = effects_builder.facts;
     let run = facts.run.as_ref().filter(|run| run.state == RunState::Running && facts.room.is_some());
     let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
@@ -26,7 +24,6 @@ fn update(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder)
             agent: run.agent.clone(),
             run: run.id.clone(),
             plan: plan.clone(),
-            state,
             text: None,
             rev: before.map_or(1, |before| before.rev + 1),
             at: facts.now,
@@ -34,32 +31,6 @@ fn update(plan: &Payload, state: PlanState, mut effects_builder: EffectsBuilder)
         &mut effects_builder,
     );
     effects_builder.done(Receipt::Done)
-}
-
-fn decide_plan(
-    rev: u64,
-    verdict: &PlanDecision,
-    mut effects_builder: EffectsBuilder,
-) -> Result<Effects, Refusal> {
-    let facts = effects_builder.facts;
-    let open = facts.plan.as_ref().filter(|plan| plan.state == PlanState::Planned);
-    let open = open.ok_or(Refusal::NotFound(EntityKind::Plan))?;
-    if open.rev != rev {
-        return Err(Refusal::AlreadyExists(EntityKind::Plan));
-    }
-    if facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
-        return Err(Refusal::Forbidden);
-    }
-    let (state, text) = match verdict {
-        PlanDecision::Approve(_) => (PlanState::Approved, open.text.clone()),
-        PlanDecision::Reject => (PlanState::Rejected, open.text.clone()),
-        PlanDecision::Edit(text) => (PlanState::Planned, Some(text.clone())),
-    };
-    put(CurrentPlan { state, text, rev: rev + 1, at: facts.now, ..open.clone() }, &mut effects_builder);
-    match verdict {
-        PlanDecision::Approve(post) => messages::post_message(post, effects_builder),
-        PlanDecision::Reject | PlanDecision::Edit(_) => effects_builder.done(Receipt::Done),
-    }
 }
 
 fn put(plan: CurrentPlan, effects_builder: &mut EffectsBuilder) {

@@ -4,12 +4,13 @@
 //! Owns: default deny, since only an authorised user or a rule allows a tool. An approval is bound to its
 //! run, its tool and exactly its input, and is withdrawn in the transaction that ends its run.
 
-use super::{Change, Effects, EffectsBuilder};
+use super::{Change, Effects, EffectsBuilder, question_answers};
 use parlor_model::approval::MAX_APPROVAL_WAIT;
 use parlor_model::command::{ApprovalDecision, NewApproval};
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    Approval, ApprovalId, ApprovalKind, ApprovalRule, Command, Decider, Decision, EntityKind, Event, Payload,
-    Receipt, Refusal, RunState,
+    Approval, ApprovalId, ApprovalKind, ApprovalRule, ApprovalSubject, Command, Decider, Decision,
+    EntityKind, Event, Receipt, Refusal, RunState,
 };
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ fn request(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Eff
     if let Some(known) = &facts.approval {
         let same = known.run == run.id
             && known.tool == new.tool
-            && known.kind == new.kind
+            && known.subject.kind() == new.subject.kind()
             && known.digest == new.digest;
         // A different request under the same id would otherwise receive the decision of the first.
         return if same {
@@ -53,10 +54,10 @@ fn request(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Eff
     }
     let limits = effects_builder.decide_context.limits;
     let of_run = facts.approvals.iter().filter(|open| open.run == run.id).count();
-    let bytes: usize = facts.approvals.iter().map(|open| open.input.0.len()).sum();
+    let bytes: usize = facts.approvals.iter().map(|open| open.subject.length()).sum();
     let at_capacity = facts.open_approvals >= limits.approvals
         || of_run >= limits.run_approvals
-        || bytes + new.input.0.len() > limits.approval_bytes;
+        || bytes + new.subject.length() > limits.approval_bytes;
     if at_capacity && facts.rule.is_none() {
         return Err(Refusal::AtCapacity);
     }
@@ -69,8 +70,7 @@ fn request(new: &NewApproval, mut effects_builder: EffectsBuilder) -> Result<Eff
         gateway: new.gateway.clone(),
         request: new.request.clone(),
         tool: new.tool.clone(),
-        kind: new.kind,
-        input: new.input.clone(),
+        subject: new.subject.clone(),
         digest: new.digest,
         asked_at: facts.now,
         expires_at: facts.now.plus(new.timeout.min(MAX_APPROVAL_WAIT)),
@@ -122,17 +122,19 @@ fn decide_approval(
     effects_builder.done(Receipt::Approval(decided))
 }
 
-fn answer(answers: &Payload, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
+fn answer(answers: &[QuestionAnswer], mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let approval = require_approval(ApprovalKind::Questions, &effects_builder)?;
-    if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) && approval.decision.is_none()
-    {
-        return Err(Refusal::Forbidden);
+    if let (ApprovalSubject::Questions(questions), None) = (&approval.subject, &approval.decision) {
+        question_answers::check(questions, answers)?;
+        if effects_builder.facts.room.as_ref().is_none_or(|room| room.is_frozen()) {
+            return Err(Refusal::Forbidden);
+        }
     }
     let actor = effects_builder.actor()?;
     let by = Decider { user: actor.id.clone(), name: actor.display_name.clone() };
     let decided = record_decision(
         &approval,
-        Decision::Answered { by, answers: answers.clone() },
+        Decision::Answered { by, answers: answers.to_vec() },
         &mut effects_builder,
     )?;
     effects_builder.done(Receipt::Approval(decided))
@@ -161,7 +163,7 @@ fn require_approval(
     approval_kind: ApprovalKind,
     effects_builder: &EffectsBuilder,
 ) -> Result<Approval, Refusal> {
-    let found = effects_builder.facts.approval.as_ref().filter(|found| found.kind == approval_kind);
+    let found = effects_builder.facts.approval.as_ref().filter(|found| found.subject.kind() == approval_kind);
     found.cloned().ok_or(Refusal::NotFound(EntityKind::Approval))
 }
 
@@ -182,10 +184,11 @@ mod tests {
     use super::super::test_fixtures::*;
     use super::*;
     use crate::facts::Facts;
+    use parlor_model::run_event::{Choice, Question};
     use parlor_model::{
         AddressedBy, AgentId, AgentReply, AnswerPolicy, ConversationId, Frozen, GatewayId, InputDigest,
-        Lineage, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Run, RunFinish, RunId, RunOutcome, Time,
-        Usage, UserId,
+        Lineage, Member, MemberId, Payload, Room, RoomId, RoomKind, RoomRole, Run, RunFinish, RunId,
+        RunOutcome, Time, Usage, UserId,
     };
     use std::time::Duration;
 
@@ -263,8 +266,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "1".into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload(INPUT.into()),
+            subject: ApprovalSubject::Tool(Payload(INPUT.into())),
             digest: InputDigest([1; 32]),
             timeout: Duration::from_secs(timeout),
         }
@@ -295,16 +297,20 @@ mod tests {
 
     #[test]
     fn question_sets_are_answered_and_tools_are_allowed_and_never_the_other_way_round() {
-        let questions = Approval { kind: ApprovalKind::Questions, ..open() };
+        let choice = |label: &str| Choice { label: label.into(), description: None, preview: None };
+        let options = vec![choice("Tea"), choice("Water")];
+        let question = Question { text: "What?".into(), header: "Drink".into(), options, several: false };
+        let questions = Approval { subject: ApprovalSubject::Questions(vec![question]), ..open() };
         let facts = Facts { approval: Some(questions), ..running() };
         let missing = Refusal::NotFound(EntityKind::Approval);
         assert_eq!(decided_by(&facts, decision(true)).unwrap_err(), missing);
-        let answer =
-            Command::AnswerQuestions { approval: ApprovalId::stored("new"), answers: Payload("[]".into()) };
+        let tea = vec![QuestionAnswer { question: 0, selected: vec!["Tea".into()], text: None }];
+        let answer = |answers| Command::AnswerQuestions { approval: ApprovalId::stored("new"), answers };
+        let invalid = decide_with(&answer(Vec::new()), &facts).unwrap_err();
+        assert!(matches!(invalid, Refusal::Invalid(_)), "{invalid:?}");
+        let answer = answer(tea.clone());
         let answered = approval(&decide_with(&answer, &facts).unwrap());
-        assert!(
-            matches!(&answered.decision, Some(Decision::Answered { answers, .. }) if &*answers.0 == "[]")
-        );
+        assert!(matches!(&answered.decision, Some(Decision::Answered { answers, .. }) if *answers == tea));
         let known = Facts { approval: Some(answered), ..running() };
         assert_eq!(decide_with(&answer, &known).unwrap_err(), Refusal::AlreadyExists(EntityKind::Approval));
         let tool = Facts { approval: Some(open()), ..running() };
@@ -374,8 +380,11 @@ mod tests {
 
     #[test]
     fn too_many_or_too_long_requests_are_refused_unless_a_rule_allows_them() {
-        let long =
-            Approval { input: Payload("x".repeat(512 * 1024).into()), run: RunId::stored("x"), ..open() };
+        let long = Approval {
+            subject: ApprovalSubject::Tool(Payload("x".repeat(512 * 1024).into())),
+            run: RunId::stored("x"),
+            ..open()
+        };
         let cases = [
             Facts { open_approvals: 1000, ..running() },
             Facts { approvals: vec![open(); 20], ..running() },

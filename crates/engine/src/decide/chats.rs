@@ -2,7 +2,8 @@
 //! transaction.
 
 use super::{Change, Effects, EffectsBuilder, messages, rooms, runs, uploads};
-use crate::facts::{Candidate, Facts, NameAndHandle};
+use crate::commands::runs::Candidate;
+use crate::facts::{Facts, NameAndHandle};
 use crate::ports::BudgetUsage;
 use parlor_model::{
     AddressedBy, AgentId, Destination, EntityKind, Event, MemberChange, MemberId, Mention, Message,

@@ -1,17 +1,17 @@
 //! Decides commands on messages in rooms: post, edit, delete, rewind, forward, mark as read.
 
-use super::{Change, Effects, EffectsBuilder, approvals, routing, runs, uploads};
-use crate::ports::FirstRequest;
+use super::{Change, Effects, EffectsBuilder, approvals, runs, uploads};
+use crate::commands::messages::idempotency::IdempotencyCheck;
+use crate::commands::messages::recipients;
 use parlor_model::command::{Posted, RewindResult};
 use parlor_model::{
-    Agent, Command, Destination, EntityKind, Event, Forwarded, Message, MessageId, MessageKind, Post,
-    Receipt, Refusal, Revision, RoomId, RunOutcome, Sender, Seq, mention,
+    Agent, Command, Destination, EntityKind, Event, Forwarded, Message, MessageId, MessageKind, Receipt,
+    Refusal, Revision, RoomId, RunOutcome, Sender, Seq, mention,
 };
 use std::sync::Arc;
 
 pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        Command::Post(post) => post_message(post, effects_builder),
         Command::Edit { text, .. } => edit(text, effects_builder),
         Command::Delete { .. } => {
             let message =
@@ -50,71 +50,10 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
     }
 }
 
-pub fn post_message(post: &Post, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
-    if let Some(repeated) = first_receipt(&effects_builder)? {
-        return effects_builder.done(Receipt::Posted(repeated));
-    }
-    let actor = effects_builder.actor()?;
-    let attachments = uploads::attachments(post, &effects_builder)?;
-    if let Some(reply_to) = &post.reply_to {
-        let same_room = effects_builder
-            .facts
-            .reply
-            .as_ref()
-            .is_some_and(|reply| reply.destination.room() == Some(&post.room));
-        if !same_room {
-            return Err(Refusal::invalid("replyToId", "no such message in this room"));
-        }
-        debug_assert_eq!(effects_builder.facts.reply.as_ref().map(|reply| &reply.id), Some(reply_to));
-    }
-    let message = Message {
-        id: MessageId::stored(effects_builder.decide_context.ids.next()),
-        seq: effects_builder.next_seq(),
-        at: effects_builder.facts.now,
-        destination: Destination::Room(post.room.clone()),
-        sender: Sender::User(actor.id.clone()),
-        sender_name: actor.display_name.clone(),
-        kind: MessageKind::Text,
-        text: post.text.clone(),
-        mentions: mention::resolve(&post.text, &post.mentions, &effects_builder.facts.members),
-        reply_to: post.reply_to.clone(),
-        // A reply to a reply belongs to the same thread.
-        thread: effects_builder
-            .facts
-            .reply
-            .as_ref()
-            .map(|reply| reply.thread.as_ref().unwrap_or(&reply.id).clone()),
-        reactions: Vec::new(),
-        forwarded: None,
-        attachments,
-        client_message_id: post.client_message_id.clone(),
-        command: None,
-        payload: None,
-        source: "internal".into(),
-        external_id: None,
-        edited_at: None,
-        run_output: None,
-        relayed: None,
-    };
-    let posted = post_and_start_runs(message, &mut effects_builder);
-    effects_builder.done(Receipt::Posted(posted))
-}
-
 /// The receipt of the first request, if this is a retry; a refusal, if the key was used for a different
 /// request.
 pub fn first_receipt(effects_builder: &EffectsBuilder) -> Result<Option<Posted>, Refusal> {
-    let Some(once) = &effects_builder.facts.once else { return Ok(None) };
-    let Some(first) = &once.first else { return Ok(None) };
-    if first.digest != once.digest {
-        return Err(Refusal::Conflict { first: first.message.clone() });
-    }
-    Ok(Some(Posted {
-        id: first.message.clone(),
-        position: effects_builder.position(first.seq),
-        message: once.first_message.clone(),
-        deliveries: once.first_deliveries.clone().into(),
-        repeated: true,
-    }))
+    IdempotencyCheck::first_receipt(effects_builder.facts.once.as_ref(), effects_builder)
 }
 
 /// Posts a message and creates runs for the agents that it addresses.
@@ -128,33 +67,9 @@ pub fn post_and_start_runs(message: Message, effects_builder: &mut EffectsBuilde
 
 /// Posts a message, with its deliveries to mailboxes, and stores its idempotency key.
 pub fn post(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
-    let (id, seq) = (message.id.clone(), message.seq);
-    let deliveries = routing::deliveries(&message, effects_builder);
-    let message = Arc::new(message);
-    effects_builder.change(Change::PutMessage(message.clone()));
-    for attachment in &message.attachments {
-        effects_builder.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
-    }
-    for delivery in deliveries.iter() {
-        effects_builder.change(Change::PutDelivery { delivery: delivery.clone(), seq });
-    }
-    if let Some(once) = &effects_builder.facts.once {
-        let first = FirstRequest { digest: once.digest, message: id.clone(), seq };
-        effects_builder.change(Change::RememberIdempotencyKey {
-            key: once.key.clone(),
-            first,
-            at: effects_builder.facts.now,
-        });
-    }
-    effects_builder
-        .publish(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
-    Posted {
-        id,
-        position: effects_builder.position(seq),
-        message: Some(message),
-        deliveries,
-        repeated: false,
-    }
+    let facts = effects_builder.facts;
+    let deliveries = recipients::deliveries(&message, &facts.recipients, &facts.observers);
+    recipients::put_message(Arc::new(message), deliveries, facts.once.as_ref(), effects_builder)
 }
 
 fn edit(text: &Arc<str>, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {

@@ -7,7 +7,6 @@
 mod accounts;
 mod agent_plans;
 mod agents;
-mod annotations;
 mod approvals;
 mod chats;
 mod gateways;
@@ -15,6 +14,7 @@ mod invitations;
 mod mail;
 mod messages;
 mod missions;
+mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
@@ -25,7 +25,7 @@ mod second_factor;
 mod services;
 mod tasks;
 #[cfg(test)]
-mod test_fixtures;
+pub(crate) mod test_fixtures;
 mod uploads;
 mod welcome;
 
@@ -34,10 +34,11 @@ pub use messages::MAX_REWOUND_MESSAGES;
 pub use uploads::MAX_UNATTACHED_UPLOADS;
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
-use crate::Limits;
 use crate::facts::Facts;
+use crate::permission::CallerContext;
 use crate::ports::{FirstRequest, IdGenerator, IdempotencyKey};
 use crate::routing_index::RouteChange;
+use crate::{Limits, effects};
 use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Command, CurrentPlan, Delivery,
@@ -47,9 +48,10 @@ use parlor_model::{
     Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Everything that a decided command changes, publishes and returns.
+/// Everything that a decided variant of `parlor_model::Command` changes, publishes and returns.
 #[derive(Debug, Clone)]
 pub struct Effects {
     pub changes: Vec<Change>,
@@ -219,6 +221,7 @@ impl Change {
 pub struct DecideContext<'a> {
     pub ids: &'a dyn IdGenerator,
     pub limits: &'a Limits,
+    pub caller: &'a CallerContext,
 }
 
 pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) -> Result<Effects, Refusal> {
@@ -281,19 +284,13 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
-        Command::Post(_)
-        | Command::Edit { .. }
+        Command::Edit { .. }
         | Command::Delete { .. }
         | Command::DeleteMany { .. }
         | Command::Rewind { .. }
         | Command::Forward { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::decide(command, effects_builder),
-        Command::React { .. }
-        | Command::Pin { .. }
-        | Command::Unpin { .. }
-        | Command::Bookmark { .. }
-        | Command::RemoveBookmark { .. } => annotations::decide(command, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
         }
@@ -310,9 +307,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::FinishRun(_)
         | Command::PostLateReply { .. }
         | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
-        Command::UpdatePlan { .. } | Command::DecidePlan { .. } => {
-            agent_plans::decide(command, effects_builder)
-        }
+        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
         Command::AskApproval(_)
         | Command::DecideApproval(_)
         | Command::AnswerQuestions { .. }
@@ -329,43 +324,53 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
     }
 }
 
-/// Collects the effects while a command is decided.
+/// The effects of a variant of `parlor_model::Command` and its facts, while it is decided.
 struct EffectsBuilder<'a> {
     facts: &'a Facts,
     decide_context: &'a DecideContext<'a>,
-    changes: Vec<Change>,
-    events: Vec<LoggedEvent>,
-    routes: Vec<RouteChange>,
+    effects: effects::EffectsBuilder<'a>,
 }
 
 impl<'a> EffectsBuilder<'a> {
     fn new(facts: &'a Facts, decide_context: &'a DecideContext<'a>) -> Self {
-        Self { facts, decide_context, changes: Vec::new(), events: Vec::new(), routes: Vec::new() }
-    }
-
-    /// The `Seq` that the next published event will have.
-    fn next_seq(&self) -> Seq {
-        Seq(self.facts.head.0 + self.events.len() as u64 + 1)
-    }
-
-    fn position(&self, seq: Seq) -> Position {
-        Position { epoch: self.facts.epoch, seq }
+        let head = Position { epoch: facts.epoch, seq: facts.head };
+        let DecideContext { ids, limits, caller } = *decide_context;
+        Self {
+            facts,
+            decide_context,
+            effects: effects::EffectsBuilder::new(facts.now, head, caller, ids, limits),
+        }
     }
 
     fn change(&mut self, change: Change) {
-        self.changes.push(change);
+        self.effects.change(change);
     }
 
     fn publish(&mut self, event: Event) {
-        self.events.push(LoggedEvent { seq: self.next_seq(), at: self.facts.now, event });
+        self.effects.publish(event);
     }
 
     fn done(self, receipt: Receipt) -> Result<Effects, Refusal> {
-        Ok(Effects { changes: self.changes, events: self.events, routes: self.routes, receipt })
+        let effects::EffectsBuilder { changes, events, routes, .. } = self.effects;
+        Ok(Effects { changes, events, routes, receipt })
     }
 
     /// The account that the caller acts for; `authorise` has verified that there is one.
     fn actor(&self) -> Result<&'a User, Refusal> {
-        self.facts.standing.as_ref().map(|standing| &standing.user).ok_or(Refusal::NotSignedIn)
+        self.facts.standing.as_ref().map(|standing| &*standing.user).ok_or(Refusal::NotSignedIn)
+    }
+}
+
+impl<'a> Deref for EffectsBuilder<'a> {
+    type Target = effects::EffectsBuilder<'a>;
+
+    fn deref(&self) -> &effects::EffectsBuilder<'a> {
+        &self.effects
+    }
+}
+
+impl<'a> DerefMut for EffectsBuilder<'a> {
+    fn deref_mut(&mut self) -> &mut effects::EffectsBuilder<'a> {
+        &mut self.effects
     }
 }

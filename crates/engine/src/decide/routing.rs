@@ -4,8 +4,7 @@
 
 use super::{Change, Effects, EffectsBuilder, messages};
 use parlor_model::{
-    AgentId, Delivery, DeliveryState, Destination, Mailbox, Message, MessageId, MessageKind, Receipt,
-    Refusal, RoomId, Route, Sender, SessionRef, mention,
+    Destination, Message, MessageId, MessageKind, Receipt, Refusal, RoomId, Route, Sender, mention,
 };
 use std::sync::Arc;
 
@@ -68,67 +67,14 @@ pub fn decide(route: &Route, mut effects_builder: EffectsBuilder) -> Result<Effe
     effects_builder.done(Receipt::Posted(posted))
 }
 
-/// The mailboxes that a message reaches: sessions first, then each agent once; the agent's copy names the
-/// sessions that received the message. In a room, mentioned agents are included.
-pub fn deliveries(message: &Message, effects_builder: &EffectsBuilder) -> Arc<[Delivery]> {
-    let mut sessions: Vec<SessionRef> = Vec::new();
-    let mut agents: Vec<AgentId> = Vec::with_capacity(effects_builder.facts.recipients.len());
-    for recipient in &effects_builder.facts.recipients {
-        let mailbox = &recipient.mailbox;
-        agents.push(mailbox.agent.clone());
-        if let Some(session) = &mailbox.session {
-            sessions.push(SessionRef { agent: mailbox.agent.clone(), session: session.clone() });
-        }
-    }
-    if message.destination.room().is_some() {
-        agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
-        agents
-            .extend(effects_builder.facts.observers.iter().filter_map(|observer| observer.agent().cloned()));
-    }
-    exclude_sender(message, &mut sessions, &mut agents);
-    // Removes duplicates and fixes the order.
-    sessions.sort_unstable();
-    sessions.dedup();
-    agents.sort_unstable();
-    agents.dedup();
-    let delivery = |mailbox, handled_by| Delivery {
-        message: message.id.clone(),
-        mailbox,
-        state: DeliveryState::Pending,
-        attempts: 0,
-        handled_by,
-    };
-    let of_sessions = sessions.iter().map(|session| {
-        let mailbox = Mailbox { agent: session.agent.clone(), session: Some(session.session.clone()) };
-        delivery(mailbox, Vec::new())
-    });
-    let of_agents = agents.iter().map(|agent| {
-        let handled_by = sessions.iter().filter(|session| session.agent == *agent).cloned().collect();
-        delivery(Mailbox::of(agent.clone()), handled_by)
-    });
-    of_sessions.chain(of_agents).collect()
-}
-
-/// An agent does not receive its own broadcasts or room messages; it may send mail to itself.
-fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mut Vec<AgentId>) {
-    let Sender::Agent(sender) = &message.sender else { return };
-    let path = message.destination.path();
-    let excluded = match &message.destination {
-        Destination::Room(_) => true,
-        Destination::Path(_) => path.strip_domain("agent").is_some_and(|id| id != sender.as_str()),
-    };
-    if excluded {
-        agents.retain(|agent| agent != sender);
-        sessions.retain(|session| session.agent != *sender);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_fixtures::{agent, decide_with, facts, name, recipients, user};
     use super::*;
     use crate::facts::Facts;
-    use parlor_model::{Command, Member, MemberId, Path, Payload, Room, RoomKind, RoomRole, Seq, Time};
+    use parlor_model::{
+        Command, DeliveryState, Member, MemberId, Path, Payload, Room, RoomKind, RoomRole, Seq, Time,
+    };
 
     fn route(from: &str, path: &str) -> Command {
         Command::Route(Route {

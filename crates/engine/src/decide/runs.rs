@@ -4,13 +4,13 @@
 //! Owns: every agent that a message addresses gets a run or a reason for its refusal, in the transaction of
 //! the message.
 
-use super::{Change, Effects, EffectsBuilder, approvals, messages};
-use crate::facts::Candidate;
+use super::{Effects, EffectsBuilder, approvals, messages};
+use crate::commands::runs::{self, Addressed, Candidate};
+use crate::facts::Facts;
 use parlor_model::{
-    AddressedBy, Agent, AgentId, AgentReply, Command, ConversationId, Destination, EntityKind, Event,
-    Lineage, LineageLimit, MemberId, Message, MessageId, MessageKind, Receipt, Refusal, Room, RoomId, Run,
-    RunFinish, RunId, RunOutcome, RunOutput, RunState, RunTrigger, Sender, StartedRun, Task, Usage, UserId,
-    mention,
+    AddressedBy, Agent, AgentId, AgentReply, Command, ConversationId, Destination, EntityKind, Lineage,
+    MemberId, Message, MessageId, MessageKind, Receipt, Refusal, Room, RoomId, Run, RunFinish, RunId,
+    RunOutcome, RunOutput, RunState, RunTrigger, Sender, StartedRun, Task, Usage, UserId, mention,
 };
 use std::sync::Arc;
 
@@ -42,63 +42,17 @@ pub fn create_runs(
     parent: Option<&RunId>,
     effects_builder: &mut EffectsBuilder,
 ) {
-    let Some(room) = effects_builder.facts.room.clone() else { return };
-    let by_agent = match &message.sender {
-        Sender::Agent(agent) => Some(agent),
-        Sender::User(_) | Sender::Source(_) => None,
-    };
-    let conversation = || ConversationId::stored(effects_builder.decide_context.ids.next());
-    // A message that an agent posts on its own starts a new lineage with that agent.
-    let origin = match (during, by_agent) {
-        (Some(lineage), _) => Some(lineage.clone()),
-        (None, Some(agent)) => Some(Lineage::start(conversation(), agent.clone())),
-        (None, None) => None,
-    };
-    let shared_conversation = origin.is_none().then(conversation);
-    for candidate in &effects_builder.facts.addressed {
-        let agent = &candidate.agent;
-        if by_agent == Some(&agent.id) {
-            continue;
-        }
-        let max_depth = effects_builder.decide_context.limits.chain_depth;
-        let passed = match &origin {
-            Some(lineage) => lineage.extend_to(&agent.id, max_depth).map_err(|broken| (lineage, broken)),
-            None => Ok(Lineage::start(
-                shared_conversation.clone().unwrap_or_else(&conversation),
-                agent.id.clone(),
-            )),
-        };
-        let (lineage, refused) = match passed {
-            Ok(lineage) => (lineage, refusal_reason(&room, candidate, by_agent, effects_builder)),
-            Err((lineage, LineageLimit::TooDeep)) => {
-                (lineage.clone(), Some("the chain of agents is too long"))
-            }
-            Err((lineage, LineageLimit::Twice)) => {
-                (lineage.clone(), Some("the agent has spoken in this chain already"))
-            }
-        };
-        let run = Run {
-            id: RunId::stored(effects_builder.decide_context.ids.next()),
-            agent: agent.id.clone(),
-            room: room.id.clone(),
-            trigger: Some(message.id.clone()),
-            task: None,
-            asked_by: by_agent.cloned(),
-            arrival: None,
-            addressed: candidate.addressed,
-            lineage,
-            parent: parent.cloned(),
-            state: match refused {
-                None => RunState::Queued,
-                Some(reason) => RunState::Ended(RunOutcome::Refused(reason.into())),
-            },
-            reply: None,
-            usage: Usage::default(),
-            queued_at: effects_builder.facts.now,
-            started_at: None,
-            ended_at: refused.map(|_| effects_builder.facts.now),
-        };
-        put(run, effects_builder);
+    let facts = effects_builder.facts;
+    let Some(room) = &facts.room else { return };
+    runs::create_runs(message, during, parent, addressed(room, facts), effects_builder);
+}
+
+fn addressed<'a>(room: &'a Room, facts: &'a Facts) -> Addressed<'a> {
+    Addressed {
+        room,
+        sender_role: facts.membership.as_ref().map(|own| own.role),
+        candidates: &facts.addressed,
+        replies_last_minute: facts.replies_last_minute,
     }
 }
 
@@ -159,32 +113,11 @@ pub fn refusal_reason(
     by_agent: Option<&AgentId>,
     effects_builder: &EffectsBuilder,
 ) -> Option<&'static str> {
-    let limits = effects_builder.decide_context.limits;
-    let may_command = match by_agent {
-        Some(_) => true,
-        None => {
-            effects_builder.facts.membership.as_ref().is_some_and(|own| own.role >= room.agent_command_role)
-        }
-    };
-    let reasons = [
-        (room.is_frozen(), "the room is frozen"),
-        (!may_command, "only some roles may address agents in this room"),
-        (
-            by_agent.is_some() && effects_builder.facts.replies_last_minute >= limits.agent_messages,
-            "the agent that asks speaks too often",
-        ),
-        (candidate.asked >= limits.pair_turns, "these two agents talk to each other too often"),
-        (candidate.spent.turns >= limits.room_turns, "the turns of this day are used up"),
-        (candidate.spent.tokens >= limits.room_tokens, "the tokens of this day are used up"),
-    ];
-    reasons.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
+    addressed(room, effects_builder.facts).refusal_reason(candidate, by_agent, effects_builder.limits)
 }
 
 pub fn put(run: Run, effects_builder: &mut EffectsBuilder) -> Arc<Run> {
-    let run = Arc::new(run);
-    effects_builder.change(Change::PutRun(run.clone()));
-    effects_builder.publish(Event::RunChanged(run.clone()));
-    run
+    runs::put(run, effects_builder)
 }
 
 fn require_run(effects_builder: &EffectsBuilder) -> Result<Run, Refusal> {

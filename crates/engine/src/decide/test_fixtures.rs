@@ -3,17 +3,19 @@
 use super::{DecideContext, Effects, decide};
 use crate::Limits;
 use crate::facts::{AuthContext, Facts};
+use crate::permission::CallerContext;
 use crate::ports::IdGenerator;
 use crate::routing_index::Recipient;
 use parlor_model::{
-    Agent, AgentId, Command, Delivery, DeliveryState, Destination, Epoch, Mailbox, Message, MessageId,
-    MessageKind, Path, Pattern, Refusal, Sender, Seq, SessionId, SiteRole, Subscription, Time, User, UserId,
+    Agent, AgentId, Caller, Command, Delivery, DeliveryState, Destination, Epoch, Mailbox, Message,
+    MessageId, MessageKind, Path, Pattern, Refusal, Sender, Seq, SessionId, SiteRole, Subscription, Time,
+    User, UserId,
 };
 use std::sync::Arc;
 
 pub const NOW: Time = Time(1_000_000);
 
-struct FixedId;
+pub struct FixedId;
 
 impl IdGenerator for FixedId {
     fn next(&self) -> String {
@@ -22,13 +24,14 @@ impl IdGenerator for FixedId {
 }
 
 pub fn decide_with(command: &Command, facts: &Facts) -> Result<Effects, Refusal> {
-    decide(command, facts, &DecideContext { ids: &FixedId, limits: &Limits::default() })
+    let caller = CallerContext { caller: Caller::ANONYMOUS, auth: facts.standing.clone() };
+    decide(command, facts, &DecideContext { ids: &FixedId, limits: &Limits::default(), caller: &caller })
 }
 
 /// Facts in which the user `ann` is the caller, and nothing else is loaded.
 pub fn facts() -> Facts {
     let mut facts = Facts::empty(NOW, Epoch(1), Seq(10));
-    facts.standing = Some(Arc::new(AuthContext { user: user("ann"), scopes: None }));
+    facts.standing = Some(Arc::new(AuthContext { user: user("ann").into(), scopes: None }));
     facts
 }
 

@@ -1,11 +1,11 @@
 //! Decides uploads: stores them, attaches them to messages, and removes avatars and unreferenced blobs.
 
 use super::{Change, Effects, EffectsBuilder};
+use crate::commands::messages::attachments::require_attachable;
 use parlor_model::command::NewUpload;
 use parlor_model::{
     Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, UploadPurpose, UserId,
 };
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Maximum number of a user's uploads that are not attached to a message, so that invisible files cannot fill
@@ -98,22 +98,10 @@ pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, R
     Ok(copied.collect())
 }
 
-/// The attachments of a message: unattached uploads of its sender. Uploads of other users, attached ones and
-/// missing ones yield the same refusal.
+/// The attachments of a message: unattached uploads of its sender.
 pub fn attachments(post: &Post, effects_builder: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let actor = effects_builder.actor()?;
-    let mut named = HashSet::new();
-    let attached = post.attachments.iter().map(|requested| {
-        if !named.insert(requested) {
-            return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
-        }
-        let found = effects_builder.facts.uploads.iter().find(|upload| upload.id.as_str() == &**requested);
-        let own =
-            found.filter(|upload| upload.owner == actor.id && upload.purpose == UploadPurpose::Unattached);
-        own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
-            .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
-    });
-    attached.collect()
+    let sender = &effects_builder.actor()?.id;
+    require_attachable(&post.attachments, &effects_builder.facts.uploads, sender)
 }
 
 #[cfg(test)]
@@ -122,7 +110,7 @@ mod tests {
     use super::*;
     use crate::facts::AuthContext;
     use parlor_model::command::ProfileChanges;
-    use parlor_model::{MediaType, RoomId, Time};
+    use parlor_model::{MediaType, Time};
 
     fn file(media: MediaType) -> File {
         File { name: "cat".into(), media, size: 3 }
@@ -160,7 +148,7 @@ mod tests {
         facts.avatars = ["a", "b", "c"].map(|id| upload(id, "ann", UploadPurpose::Avatar)).into();
         let mut ann = user("ann");
         ann.avatar_url = Some("/uploads/b".into());
-        facts.standing = Some(Arc::new(AuthContext { user: ann, scopes: None }));
+        facts.standing = Some(Arc::new(AuthContext { user: ann.into(), scopes: None }));
         let removed = |command: &Command| {
             let removed = |change: &Change| match change {
                 Change::RemoveUpload(id) => Some(id.to_string()),
@@ -186,42 +174,5 @@ mod tests {
             decide_with(&show(Some(Some("/uploads/b"))), &facts).is_ok(),
             "the current avatar stays valid"
         );
-    }
-
-    #[track_caller]
-    fn check(requested: &[&str], expected: Result<usize, &'static str>) {
-        let mut facts = facts();
-        facts.uploads = vec![
-            upload("mine", "ann", UploadPurpose::Unattached),
-            upload("other", "ann", UploadPurpose::Unattached),
-            upload("bound", "ann", UploadPurpose::Message(parlor_model::MessageId::stored("m"))),
-            upload("face", "ann", UploadPurpose::Avatar),
-            upload("bobs", "bob", UploadPurpose::Unattached),
-        ];
-        let post = Post {
-            room: RoomId::stored("lobby"),
-            text: "look".into(),
-            mentions: Vec::new(),
-            reply_to: None,
-            attachments: requested.iter().map(|id| (*id).into()).collect(),
-            client_message_id: None,
-        };
-        let attached = decide_with(&Command::Post(post), &facts)
-            .map(|plan| plan.changes.iter().filter(|change| matches!(change, Change::Attach { .. })).count());
-        assert_eq!(
-            attached,
-            expected.map_err(|rule| Refusal::invalid("attachmentIds", rule)),
-            "{requested:?}"
-        );
-    }
-
-    #[test]
-    fn only_own_unattached_uploads_can_be_attached() {
-        check(&[], Ok(0));
-        check(&["mine", "other"], Ok(2));
-        for foreign in ["bound", "face", "bobs", "none", "../mine", ""] {
-            check(&["mine", foreign], Err("no such upload"));
-        }
-        check(&["mine", "mine"], Err("names an upload twice"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Facts, LookupCache};
 use crate::Fault;
-use crate::authorise::may_approve;
+use crate::permission::may_approve;
 use crate::ports::{Lookup, OpenApprovalsOf};
 use parlor_model::command::NewApproval;
 use parlor_model::{AgentId, ApprovalId, ApprovalKind, Caller, MemberId, RoomId};
@@ -23,7 +23,7 @@ impl Facts {
         self.approval = existing.into_iter().next();
         self.approvals = store.open_approvals(OpenApprovalsOf::Room(&run.room))?;
         self.open_approvals = store.open_approval_count()?;
-        if new.kind == ApprovalKind::Questions {
+        if new.subject.kind() == ApprovalKind::Questions {
             // Approval rules cover tools only, not question sets.
             return Ok(());
         }

@@ -1,10 +1,9 @@
 //! Cache of the lookups of one batch of commands.
 
-use super::AuthContext;
 use crate::Fault;
 use crate::ports::Lookup;
 use foldhash::HashMap;
-use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Room, RoomId, User, UserId};
+use parlor_model::{Agent, AgentId, Member, MemberId, Room, RoomId, User, UserId};
 use std::sync::Arc;
 
 /// Lookup results of one open transaction. There is only one writer, so entries stay valid until the
@@ -12,7 +11,6 @@ use std::sync::Arc;
 /// batch looks up, so an attacker gains little from collisions in its fast hash function.
 #[derive(Default)]
 pub struct LookupCache {
-    pub(super) auth_contexts: HashMap<Caller, Option<Arc<AuthContext>>>,
     pub(super) rooms: HashMap<RoomId, Option<Arc<Room>>>,
     pub(super) memberships: HashMap<(RoomId, UserId), Option<Arc<Member>>>,
     pub(super) members: HashMap<RoomId, Arc<[Member]>>,

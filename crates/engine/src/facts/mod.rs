@@ -17,22 +17,23 @@ mod turns;
 mod uploads;
 
 pub use lookup_cache::LookupCache;
-pub use turns::{Candidate, MEMBERS_IN_CONTEXT};
+pub use turns::MEMBERS_IN_CONTEXT;
 
+use crate::commands::messages::attachments::load_attachable;
+use crate::commands::messages::idempotency::IdempotencyCheck;
+use crate::commands::runs::Candidate;
 use crate::digest::{digest, digest_of_forward};
-use crate::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
-use parlor_model::command::PlanDecision;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, Command, CurrentPlan, Delivery,
-    Edit, Epoch, Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission,
-    MissionScope, Pairing, Path, Pin, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor,
-    SecondProof, SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User,
-    UserId,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
+    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
+    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
+    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -84,7 +85,6 @@ pub struct Facts {
     pub message: Option<Arc<Message>>,
     /// Whether the id of a reply is used by another message, including deleted ones.
     pub id_taken: bool,
-    pub reply: Option<Arc<Message>>,
     /// The caller's membership in the room of a forwarded message; `membership` is that in the target room.
     pub source: Option<Arc<Member>>,
     pub batch: Vec<MessageWithMembership>,
@@ -93,12 +93,6 @@ pub struct Facts {
     pub messages_from_target: Vec<Arc<Message>>,
     /// Queued and active runs in the room.
     pub open_runs: Vec<Run>,
-    pub pin: Option<Pin>,
-    /// Number of pins in the room.
-    pub pins: usize,
-    pub bookmark: Option<Bookmark>,
-    /// Number of bookmarks of the caller.
-    pub bookmarks: usize,
     pub newest: Option<Seq>,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
@@ -168,7 +162,7 @@ pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
 /// Auth context: account and scopes of the caller, as stored now.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
-    pub user: User,
+    pub user: Arc<User>,
     /// `None` for a user session, which has all scopes of the account.
     pub scopes: Option<Vec<Scope>>,
 }
@@ -199,16 +193,6 @@ pub struct Membership {
     /// All members of the room; loaded only for commands that may remove members.
     pub everyone: Arc<[Member]>,
     pub newest: Option<Seq>,
-}
-
-/// Idempotency key of a request, the digest of its body, and the first request with this key, if any.
-#[derive(Debug, Clone)]
-pub struct IdempotencyCheck {
-    pub key: IdempotencyKey,
-    pub digest: [u8; 16],
-    pub first: Option<FirstRequest>,
-    pub first_message: Option<Arc<Message>>,
-    pub first_deliveries: Vec<Delivery>,
 }
 
 impl Facts {
@@ -243,15 +227,10 @@ impl Facts {
             backup_code: false,
             message: None,
             id_taken: false,
-            reply: None,
             source: None,
             batch: Vec::new(),
             messages_from_target: Vec::new(),
             open_runs: Vec::new(),
-            pin: None,
-            pins: 0,
-            bookmark: None,
-            bookmarks: 0,
             newest: None,
             agent: None,
             rooms: Vec::new(),
@@ -292,7 +271,7 @@ impl Facts {
         }
     }
 
-    /// Loads the facts for authorising and deciding `command`.
+    /// Loads the facts for authorising and deciding `command`, except the auth context.
     pub fn load_for_command(
         &mut self,
         caller: &Caller,
@@ -302,7 +281,6 @@ impl Facts {
         lookup_cache: &mut LookupCache,
         limits: &Limits,
     ) -> Result<(), Fault> {
-        self.load_auth_context(caller, store, lookup_cache)?;
         match command {
             Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
@@ -481,10 +459,7 @@ impl Facts {
             }
             Command::Chat { agent, post } => {
                 self.agent = store.agent(agent)?;
-                self.about_attachments(post, store)?;
-            }
-            Command::Post(post) => {
-                self.about_post(caller, post, store, routing_index, lookup_cache, limits)?
+                self.uploads = load_attachable(&post.attachments, store)?;
             }
             Command::Edit { message, text } => {
                 let room = self.about_message(caller, message, store, lookup_cache)?;
@@ -492,7 +467,7 @@ impl Facts {
                     self.everyone(&room, store, lookup_cache)?;
                 }
             }
-            Command::Delete { message } | Command::React { message, .. } => {
+            Command::Delete { message } => {
                 self.about_message(caller, message, store, lookup_cache)?;
             }
             Command::Rewind { message, .. } => self.about_rewind(caller, message, store, lookup_cache)?,
@@ -501,18 +476,6 @@ impl Facts {
                 self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
                 let digest = || digest_of_forward(message, room);
                 self.check_client_message_id(caller, client_message_id.as_deref(), digest, store)?;
-            }
-            Command::Pin { message } | Command::Unpin { message } => {
-                let room = self.about_message(caller, message, store, lookup_cache)?;
-                self.pin = store.pin(message)?;
-                self.pins = room.map(|room| store.pin_count(&room)).transpose()?.unwrap_or_default();
-            }
-            Command::Bookmark { message } | Command::RemoveBookmark { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-                if let Some(user) = caller.user() {
-                    self.bookmark = store.bookmark(user, message)?;
-                    self.bookmarks = store.bookmark_count(user)?;
-                }
             }
             Command::MarkRead { room } => {
                 self.in_room(caller, room, store, lookup_cache)?;
@@ -627,17 +590,6 @@ impl Facts {
                     self.plan = store.plan(&run.room, &run.agent)?;
                 }
             }
-            Command::DecidePlan { room, agent, verdict, .. } => {
-                match verdict {
-                    PlanDecision::Approve(post) => {
-                        self.about_post(caller, post, store, routing_index, lookup_cache, limits)?;
-                    }
-                    PlanDecision::Reject | PlanDecision::Edit(_) => {
-                        self.in_room(caller, room, store, lookup_cache)?
-                    }
-                }
-                self.plan = store.plan(room, agent)?;
-            }
             Command::AnswerQuestions { approval, .. } => {
                 self.about_approval(caller, approval, store, lookup_cache)?;
             }
@@ -656,7 +608,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Loads the facts for authorising and answering `query`.
+    /// Loads the facts for authorising and answering `query`, except the auth context.
     pub fn load_for_query(
         &mut self,
         caller: &Caller,
@@ -664,12 +616,10 @@ impl Facts {
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
         let lookup_cache = &mut LookupCache::default();
-        self.load_auth_context(caller, store, lookup_cache)?;
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
-            | Query::Pins { room }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
@@ -742,7 +692,6 @@ impl Facts {
             | Query::Rooms
             | Query::ProjectRoots
             | Query::Recent
-            | Query::Bookmarks { .. }
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits

@@ -1,48 +1,12 @@
 //! Facts about the caller and about the members of rooms.
 
-use super::{AuthContext, Facts, LookupCache, Membership, NameAndHandle};
+use super::{Facts, LookupCache, Membership, NameAndHandle};
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Caller, MemberId, Principal, RoomId, Scope, SecretHash};
+use parlor_model::{Caller, MemberId, RoomId, SecretHash};
 use std::sync::Arc;
 
 impl Facts {
-    /// Loads the auth context of the caller. The account and the sign-in or API key must still exist: a valid
-    /// token only proves that they once did.
-    pub(super) fn load_auth_context(
-        &mut self,
-        caller: &Caller,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        if let Some(cached) = lookup_cache.auth_contexts.get(caller) {
-            self.standing = cached.clone();
-            return Ok(());
-        }
-        let standing = match &caller.principal {
-            Principal::Anonymous | Principal::Operator => None,
-            Principal::Person { user, sign_in } => match store.sign_in(sign_in)? {
-                Some(found) if found.user == *user && found.expires_at > self.now => {
-                    store.user(user)?.map(|user| AuthContext { user, scopes: None })
-                }
-                _ => None,
-            },
-            Principal::Program { user, key } => match store.key(key)? {
-                Some(found) if found.owner == *user => {
-                    store.user(user)?.map(|user| AuthContext { user, scopes: Some(found.scopes) })
-                }
-                _ => None,
-            },
-            Principal::Connector { user } => store.user(user)?.map(|user| AuthContext {
-                user,
-                scopes: Some(vec![Scope::Read, Scope::Write, Scope::Agents]),
-            }),
-        };
-        self.standing = standing.map(Arc::new);
-        lookup_cache.auth_contexts.insert(caller.clone(), self.standing.clone());
-        Ok(())
-    }
-
     /// Loads the invitation with this token and the user who created it.
     pub(super) fn about_invitation(
         &mut self,

@@ -1,43 +1,17 @@
 //! Facts for messages that are posted to a room or routed to a path.
 
-use super::{Facts, IdempotencyCheck, LookupCache};
+use super::{Facts, LookupCache};
 use crate::authorise::may_receive_from_source;
-use crate::digest::{digest, digest_of_post, digest_of_route, hex};
+use crate::commands::messages::idempotency::IdempotencyCheck;
+use crate::digest::{digest, digest_of_route, hex};
 use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, Post, RoomId, Route};
+use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, RoomId, Route};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Facts {
-    pub(super) fn about_post(
-        &mut self,
-        caller: &Caller,
-        post: &Post,
-        store: &mut (impl Lookup + ?Sized),
-        routing_index: &RoutingIndex,
-        lookup_cache: &mut LookupCache,
-        limits: &Limits,
-    ) -> Result<(), Fault> {
-        self.in_room(caller, &post.room, store, lookup_cache)?;
-        if let Some(reply) = &post.reply_to {
-            self.reply = store.message(reply)?;
-        }
-        self.about_attachments(post, store)?;
-        if !post.mentions.is_empty() || post.text.contains('@') {
-            self.everyone(&post.room, store, lookup_cache)?;
-        }
-        self.room_recipients(&post.room, None, store, routing_index, lookup_cache)?;
-        self.about_addressed(&post.text, &post.mentions, None, store, lookup_cache, limits)?;
-        self.check_client_message_id(
-            caller,
-            post.client_message_id.as_deref(),
-            || digest_of_post(post),
-            store,
-        )
-    }
-
     /// Checks the idempotency key of a message: the id that its client chose, if any.
     pub(super) fn check_client_message_id(
         &mut self,
@@ -46,13 +20,10 @@ impl Facts {
         digest: impl FnOnce() -> [u8; 16],
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let (Some(id), Some(user)) = (id, caller.user()) else { return Ok(()) };
-        let key = IdempotencyKey {
-            kind: IdempotencyKind::ClientMessage,
-            owner: user.as_str().into(),
-            key: id.into(),
-        };
-        self.check_idempotency(key, digest(), store)
+        if let Some(user) = caller.user() {
+            self.once = IdempotencyCheck::of_client_message(user, id, digest, store)?;
+        }
+        Ok(())
     }
 
     /// Checks the idempotency key of a message from outside: the id that it has in its source, if any.
@@ -237,13 +208,7 @@ impl Facts {
         digest: [u8; 16],
         store: &mut (impl Lookup + ?Sized),
     ) -> Result<(), Fault> {
-        let first = store.first_use(&key)?;
-        let (mut first_message, mut first_deliveries) = (None, Vec::new());
-        if let Some(first) = &first {
-            first_message = store.message(&first.message)?;
-            first_deliveries = store.deliveries(&first.message)?;
-        }
-        self.once = Some(IdempotencyCheck { key, digest, first, first_message, first_deliveries });
+        self.once = Some(IdempotencyCheck::load(key, digest, store)?);
         Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! Facts for runs of agents: addressed agents, run starts, replies and rewinds.
 
 use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
+use crate::commands::runs::Candidate;
 use crate::decide::{GUIDE, MAX_REWOUND_MESSAGES, WELCOME_ROOM};
-use crate::ports::{BudgetUsage, Lookup, OpenApprovalsOf};
+use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{
@@ -14,17 +15,6 @@ use std::time::Duration;
 
 /// Maximum number of members sent to an agent in a room context.
 pub const MEMBERS_IN_CONTEXT: usize = 500;
-
-/// An agent that a message addresses, with the usage that its limits are checked against.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    pub agent: Agent,
-    pub addressed: AddressedBy,
-    pub spent: BudgetUsage,
-    /// Number of runs that the sending agent triggered for this agent within `pair_window`; 0 if the sender
-    /// is not an agent.
-    pub asked: u64,
-}
 
 impl Facts {
     /// Adds the agents in the room that a text addresses: those it mentions or, if a user's text mentions no

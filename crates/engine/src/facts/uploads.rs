@@ -4,7 +4,7 @@ use super::{Facts, LookupCache};
 use crate::Fault;
 use crate::ports::Lookup;
 use parlor_model::command::NewUpload;
-use parlor_model::{Caller, Post, UploadId, UploadPurpose};
+use parlor_model::{Caller, UploadId, UploadPurpose};
 
 impl Facts {
     pub(super) fn about_upload(
@@ -18,19 +18,6 @@ impl Facts {
             self.avatars = store.avatars(user)?;
         } else {
             self.uploads_waiting = store.uploads_waiting(user)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn about_attachments(
-        &mut self,
-        post: &Post,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        for id in &post.attachments {
-            if let Ok(id) = UploadId::parse(id) {
-                self.uploads.extend(store.upload(&id)?);
-            }
         }
         Ok(())
     }

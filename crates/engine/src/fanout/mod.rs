@@ -693,8 +693,8 @@ fn length(event: &Event) -> usize {
     match event {
         Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
-        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.input.0.len(),
-        Event::PlanChanged(plan) => plan.plan.0.len(),
+        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.length(),
+        Event::PlanChanged(plan) => plan.length(),
         // Counted twice: the changed agent contains the user ids of its audience again.
         event => event.audience().map_or(0, |audience| 2 * audience.length()),
     }

@@ -5,15 +5,12 @@ use super::scheduler::{GatewayConnectionId, RunForApproval};
 use crate::Hub;
 use crate::hub::CommandResult;
 use parlor_model::command::{ApprovalDecision, NewApproval};
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, InputDigest, Payload,
-    Refusal, RoomId,
+    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Command, Decision, EntityKind,
+    InputDigest, Refusal, RoomId,
 };
 use std::time::{Duration, Instant};
-
-/// Prefix of the tools that call the hub itself. They are always allowed, because the hub authorises each
-/// call.
-const OWN_TOOLS: &str = "mcp__agentim__";
 
 /// An approval request of an agent, as received from its gateway.
 pub struct ApprovalRequest<'a> {
@@ -23,8 +20,9 @@ pub struct ApprovalRequest<'a> {
     /// Request id chosen by the gateway.
     pub request: &'a str,
     pub tool: &'a str,
-    pub kind: ApprovalKind,
-    pub input: Payload,
+    /// Whether the tool calls the hub itself.
+    pub is_own_tool: bool,
+    pub subject: ApprovalSubject,
     pub digest: InputDigest,
     pub timeout: Duration,
 }
@@ -33,8 +31,8 @@ impl Hub {
     /// Submits an approval request: permission to use a tool, or a set of questions for users. A request that
     /// cannot be submitted is denied immediately, so that the agent does not wait for a decision.
     pub async fn request_approval(&self, approval_request: ApprovalRequest<'_>) -> Result<(), Refusal> {
-        let ApprovalRequest { connection, agent, room, request, tool, kind: approval_kind, .. } =
-            approval_request;
+        let ApprovalRequest { connection, agent, room, request, tool, .. } = approval_request;
+        let approval_kind = approval_request.subject.kind();
         let (host, gateway, run_for_approval) = {
             let mut scheduler = self.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
@@ -49,7 +47,8 @@ impl Hub {
             host.send(&HostCommand::Decided { agent, request, kind: approval_kind, decision });
             Ok(())
         };
-        if approval_kind == ApprovalKind::Tool && tool.starts_with(OWN_TOOLS) {
+        // The hub authorises each call of such a tool, so no user has to allow it.
+        if approval_kind == ApprovalKind::Tool && approval_request.is_own_tool {
             return answer(&Decision::AllowedByRule);
         }
         let run = match run_for_approval {
@@ -64,8 +63,7 @@ impl Hub {
                     gateway,
                     request: request.into(),
                     tool: tool.into(),
-                    kind: approval_kind,
-                    input: approval_request.input,
+                    subject: approval_request.subject,
                     digest: approval_request.digest,
                     timeout: approval_request.timeout,
                 };
@@ -103,7 +101,7 @@ impl Hub {
         &self,
         caller: &Caller,
         approval: ApprovalId,
-        answers: Payload,
+        answers: Vec<QuestionAnswer>,
     ) -> CommandResult {
         if self.scheduler().lock().is_overdue(&approval, Instant::now()) {
             self.expire(&approval).await?;
@@ -125,7 +123,7 @@ impl Hub {
 
 pub(super) fn send_decision(host: &dyn super::Host, approval: &Approval) {
     if let Some(decision) = &approval.decision {
-        let Approval { agent, request, kind: approval_kind, .. } = approval;
-        host.send(&HostCommand::Decided { agent, request, kind: *approval_kind, decision });
+        let Approval { agent, request, subject, .. } = approval;
+        host.send(&HostCommand::Decided { agent, request, kind: subject.kind(), decision });
     }
 }

@@ -9,12 +9,11 @@ use crate::Hub;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::NewTask;
-use parlor_model::run_event::PlanState;
+use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
-    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Payload, Query, Receipt, Refusal, Room,
-    RoomId, Run, RunEvent, RunId, RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId,
-    mention,
+    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Query, Receipt, Refusal, Room, RoomId, Run,
+    RunEvent, RunId, RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -473,8 +472,7 @@ impl Hub {
         connection: GatewayConnectionId,
         agent: &AgentId,
         room: Option<&RoomId>,
-        plan: Payload,
-        state: PlanState,
+        plan: Plan,
     ) -> Result<(), Refusal> {
         let run = {
             let mut scheduler = self.scheduler().lock();
@@ -483,7 +481,7 @@ impl Hub {
             let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
-        match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan, state }).await {
+        match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan }).await {
             // The run has just ended.
             Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
             result => result.map(drop),

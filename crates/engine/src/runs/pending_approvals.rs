@@ -101,7 +101,7 @@ impl OpenApproval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::ApprovalKind;
+    use parlor_model::ApprovalSubject;
     use parlor_model::{Decision, GatewayId, InputDigest, Payload, Time};
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -116,8 +116,7 @@ mod tests {
             gateway: GatewayId::stored("laptop"),
             request: id.into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload("{}".into()),
+            subject: ApprovalSubject::Tool(Payload("{}".into())),
             digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(0).plus(MINUTE),

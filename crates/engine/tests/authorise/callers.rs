@@ -1,9 +1,10 @@
 //! The columns of the permission table: every kind of caller, with its facts as loaded from the store.
 
+use parlor_engine::decide::Change;
 use parlor_engine::facts::{AuthContext, Facts};
 use parlor_model::{
-    AgentId, Caller, Epoch, KeyId, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Scope, Seq, SignInId,
-    SiteRole, Time, User, UserId,
+    AgentId, ApiKey, Caller, Epoch, KeyId, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Scope,
+    SecretHash, Seq, SignIn, SignInId, SiteRole, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -80,10 +81,48 @@ impl CallerKind {
         let mut facts = Facts::empty(Time(1_000), Epoch(1), Seq(10));
         facts.room = Some(Arc::new(room()));
         facts.standing = self.standing(needed).map(Arc::new);
-        let role = self.role();
-        let own = self.user().zip(role).map(|(user, role)| member(MemberId::User(user), role));
-        facts.membership = own.map(Arc::new);
+        facts.membership = self.own_member().map(Arc::new);
         facts
+    }
+
+    /// Rows of the store about this caller, before the row adds the entities that its command names.
+    pub fn changes(self, needed: Option<Scope>) -> Vec<Change> {
+        let mut changes = vec![put_user(&other_user(), SiteRole::User), Change::PutRoom(Arc::new(room()))];
+        let Some(id) = self.user() else { return changes };
+        changes.push(put_user(&id, self.site_role()));
+        match self.standing(needed).map(|standing| standing.scopes) {
+            Some(Some(scopes)) => {
+                let (key, owner, created_at) = (KeyId::stored("key"), id.clone(), Time(1));
+                let key = ApiKey { id: key, owner, name: "script".into(), scopes, created_at };
+                changes.push(Change::PutKey(Arc::new(key), SecretHash([1; 32])));
+            }
+            Some(None) => {
+                let sign_in = SignIn {
+                    id: SignInId::stored("device"),
+                    user: id.clone(),
+                    device: "phone".into(),
+                    address: "127.0.0.1".into(),
+                    created_at: Time(1),
+                    used_at: Time(1),
+                    expires_at: Time(9_000),
+                    generation: 1,
+                };
+                changes.push(Change::PutSignIn(Arc::new(sign_in), SecretHash([2; 32])));
+            }
+            None => {}
+        }
+        changes.extend(self.own_member().map(|own| Change::PutMember(Arc::new(own))));
+        changes
+    }
+
+    /// The caller's membership in the room.
+    pub fn own_member(self) -> Option<Member> {
+        self.user().zip(self.role()).map(|(user, role)| member(MemberId::User(user), role))
+    }
+
+    fn site_role(self) -> SiteRole {
+        let site_admin = matches!(self, Self::SiteAdmin | Self::KeyWithout | Self::KeyWith);
+        if site_admin { SiteRole::Admin } else { SiteRole::User }
     }
 
     fn standing(self, needed: Option<Scope>) -> Option<AuthContext> {
@@ -97,9 +136,7 @@ impl CallerKind {
             (Self::KeyWith, None) => Some(Scope::ALL.to_vec()),
             _ => None,
         };
-        let site_admin = matches!(self, Self::SiteAdmin | Self::KeyWithout | Self::KeyWith);
-        let role = if site_admin { SiteRole::Admin } else { SiteRole::User };
-        Some(AuthContext { user: user(&self.user()?, role), scopes })
+        Some(AuthContext { user: user(&self.user()?, self.site_role()).into(), scopes })
     }
 
     fn role(self) -> Option<RoomRole> {
@@ -110,6 +147,10 @@ impl CallerKind {
             _ => None,
         }
     }
+}
+
+fn put_user(id: &UserId, role: SiteRole) -> Change {
+    Change::PutUser(Arc::new(user(id, role)))
 }
 
 pub fn user(id: &UserId, role: SiteRole) -> User {
@@ -134,7 +175,7 @@ pub fn lobby() -> RoomId {
     RoomId::stored("lobby")
 }
 
-fn room() -> Room {
+pub fn room() -> Room {
     Room {
         id: lobby(),
         name: "Lobby".into(),

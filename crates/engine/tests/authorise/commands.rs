@@ -265,10 +265,6 @@ table! { Command,
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_preferences(RoomPreferenceChange::Archive), NO_ROOM;
     }
 
-    Command::Post(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
-    }
     Command::Edit { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
         "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
@@ -309,33 +305,6 @@ table! { Command,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), ANOTHERS_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_CLEARED_THERE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), READY;
-    }
-    Command::React { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   react(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   react(), NO_ROOM;
-    }
-    Command::Pin { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   pin(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   pin(), NO_ROOM;
-    }
-    Command::Unpin { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), OWN_PIN;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   unpin(), ANOTHERS_PIN;
-        "who   who   ?msg  ?pin  ?pin  ?pin  ?msg  ?msg  ?msg  no    ?pin  who  ", WRITE,   unpin(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   unpin(), READY;
-    }
-    Command::Bookmark { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   bookmark(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   bookmark(), NO_ROOM;
-    }
-    Command::RemoveBookmark { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_bookmark(), READY;
     }
     Command::MarkRead { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;
@@ -485,11 +454,6 @@ table! { Command,
     }
     Command::UpdatePlan { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  update_plan(), A_RUN;
-    }
-    Command::DecidePlan { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), ADMINS_APPROVE;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  decide_plan(), NO_ROOM;
     }
     Command::AnswerQuestions { .. } => {
         "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;

@@ -3,11 +3,11 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalKind, ApprovalRule,
+    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
     InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, Pin,
-    RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
+    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
+    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
     SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
@@ -235,7 +235,7 @@ pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
     let standing = facts.standing.as_deref().cloned().filter(|standing| standing.scopes.is_some());
     if let Some(standing) = standing {
         let user = user(&standing.user.id, SiteRole::User);
-        facts.standing = Some(Arc::new(AuthContext { user, ..standing }));
+        facts.standing = Some(Arc::new(AuthContext { user: user.into(), ..standing }));
     }
 };
 pub const VISIBLE_AGENT: Given = |facts, who| {
@@ -336,15 +336,6 @@ pub const FOREIGN_MESSAGE_AMONG_OWN: Given = |facts, who| {
     facts.batch[1].1 = None;
 };
 
-pub const OWN_PIN: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(who.user().unwrap_or_else(other_user)));
-};
-pub const ANOTHERS_PIN: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.pin = Some(pin(other_user()));
-};
-
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
 pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
     A_RUN(facts, who);
@@ -380,11 +371,6 @@ pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
         Arc::make_mut(room).approve_role = RoomRole::Admin;
     }
 };
-pub const ADMINS_APPROVE: Given = |facts, _| {
-    if let Some(room) = &mut facts.room {
-        Arc::make_mut(room).approve_role = RoomRole::Admin;
-    }
-};
 /// An approval requested by the caller's own agent, which grants no additional permission.
 pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
     APPROVAL(facts, who);
@@ -407,8 +393,7 @@ fn approval() -> Approval {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([1; 32]),
         asked_at: Time(5),
         expires_at: Time(6),
@@ -425,10 +410,6 @@ fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {
         Arc::make_mut(own).room_preferences.cleared_through = Seq(5);
     }
-}
-
-fn pin(by: UserId) -> Pin {
-    Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) }
 }
 
 /// An upload of the caller on a message; its ownership does not matter there.
@@ -548,7 +529,7 @@ fn gateway(owner: UserId) -> Gateway {
     }
 }
 
-fn message(sender: Sender) -> Arc<Message> {
+pub fn message(sender: Sender) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId::stored("message"),
         seq: Seq(5),

@@ -139,13 +139,6 @@ table! { Query,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
     }
-    Query::Pins { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    pins(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    pins(), NO_ROOM;
-    }
-    Query::Bookmarks { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    bookmarks(), READY;
-    }
     Query::Upload { .. } => {
         "who   who   ?file yes   yes   yes   ?file ?file ?file no    yes   who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE;
         "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_CLEARED_AWAY;

@@ -4,13 +4,13 @@ use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, PlanDecision, ProfileChanges, RoomChanges,
-    RouterChanges, ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
+    ServiceChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
-use parlor_model::run_event::PlanState;
+use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Command, Device, Edit, File, GatewayId,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
     IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
     MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
     RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
@@ -341,19 +341,18 @@ pub fn runs(room: Option<RoomId>) -> Query {
 }
 
 pub fn chat() -> Command {
-    let Command::Post(post) = post() else { unreachable!("a post is a post") };
-    Command::Chat { agent: coder(), post }
+    Command::Chat { agent: coder(), post: post() }
 }
 
-pub fn post() -> Command {
-    Command::Post(Post {
+pub fn post() -> Post {
+    Post {
         room: lobby(),
         text: "hello".into(),
         mentions: Vec::new(),
         reply_to: None,
         attachments: Vec::new(),
         client_message_id: None,
-    })
+    }
 }
 
 pub fn edit() -> Command {
@@ -378,26 +377,6 @@ pub fn delete_many() -> Command {
 
 pub fn forward() -> Command {
     Command::Forward { message: message(), room: lobby(), client_message_id: None }
-}
-
-pub fn react() -> Command {
-    Command::React { message: message(), emoji: "+1".into() }
-}
-
-pub fn pin() -> Command {
-    Command::Pin { message: message() }
-}
-
-pub fn unpin() -> Command {
-    Command::Unpin { message: message() }
-}
-
-pub fn bookmark() -> Command {
-    Command::Bookmark { message: message() }
-}
-
-pub fn remove_bookmark() -> Command {
-    Command::RemoveBookmark { message: message() }
 }
 
 pub fn mark_read() -> Command {
@@ -557,14 +536,6 @@ pub fn reply_count() -> Query {
     Query::ReplyCount { message: message() }
 }
 
-pub fn pins() -> Query {
-    Query::Pins { room: lobby() }
-}
-
-pub fn bookmarks() -> Query {
-    Query::Bookmarks { before: None, limit: 10 }
-}
-
 pub fn read_upload() -> Query {
     Query::Upload { id: UploadId::stored("upload") }
 }
@@ -643,8 +614,7 @@ pub fn ask_approval() -> Command {
         gateway: GatewayId::stored("gateway"),
         request: "1".into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([1; 32]),
         timeout: std::time::Duration::from_secs(60),
     })
@@ -656,11 +626,8 @@ pub fn decide_approval(allow: bool) -> Command {
 }
 
 pub fn update_plan() -> Command {
-    Command::UpdatePlan { run: RunId::stored("run"), plan: Payload("{}".into()), state: PlanState::Planned }
-}
-
-pub fn decide_plan() -> Command {
-    Command::DecidePlan { room: lobby(), agent: coder(), rev: 1, verdict: PlanDecision::Reject }
+    let plan = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
+    Command::UpdatePlan { run: RunId::stored("run"), plan }
 }
 
 pub fn plans(room: Option<RoomId>) -> Query {
@@ -668,7 +635,7 @@ pub fn plans(room: Option<RoomId>) -> Query {
 }
 
 pub fn answer_questions() -> Command {
-    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Payload("[]".into()) }
+    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Vec::new() }
 }
 
 pub fn question() -> Query {

@@ -2,16 +2,20 @@
 
 use crate::callers::{COLUMNS, lobby};
 use crate::fixtures::Given;
+use crate::stored::Stored;
+use parlor_engine::effects::Effects;
 use parlor_engine::facts::Facts;
-use parlor_model::{Caller, EntityKind, Refusal, Scope};
+use parlor_engine::ports::{Reader, Store};
+use parlor_model::{Caller, EntityKind, Epoch, Refusal, Scope};
+use parlor_testkit::stores::MemoryStore;
 
-/// A command or query under given facts, with the expected verdict for each kind of caller.
-pub struct Row<Request> {
+/// A command or query under given facts, or with given rows in the store, with the expected verdict for each kind of caller.
+pub struct Row<Request, G = Given> {
     pub request: Request,
     /// The scope that an API key needs; `None` if keys are not allowed at all.
     pub scope: Option<Scope>,
-    /// Adds the entities that the command names to the facts about the caller.
-    pub given: Given,
+    /// Adds the entities that the command names to the facts about the caller or to the store.
+    pub given: G,
     pub given_name: &'static str,
     /// One verdict per column, in the order of `COLUMNS`.
     pub verdicts: &'static str,
@@ -32,6 +36,34 @@ pub fn check<Request: std::fmt::Debug>(
             if decided != meaning(verdict) {
                 wrong.push(format!(
                     "{who:?}: {:?} ({}): the table says {verdict}, decided was {decided:?}",
+                    row.request, row.given_name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Checks commands or queries that read the store themselves.
+pub fn check_stored<Request: std::fmt::Debug>(
+    rows: &[Row<Request, Stored>],
+    permit: impl Fn(&Caller, &Request, &mut dyn Store, &dyn Reader) -> Result<(), Refusal>,
+) {
+    let mut wrong = Vec::new();
+    for row in rows {
+        let verdicts: Vec<&str> = row.verdicts.split_whitespace().collect();
+        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", row.request);
+        for (who, verdict) in COLUMNS.into_iter().zip(verdicts) {
+            let (mut store, reader) = MemoryStore::open(Epoch(1));
+            let mut changes = who.changes(row.scope);
+            changes.extend((row.given)(who));
+            let mut transaction = store.begin().unwrap();
+            transaction.apply(&Effects { changes, ..Effects::default() }).unwrap();
+            transaction.commit().unwrap();
+            let permitted = permit(&who.caller(), &row.request, &mut *store, &*reader);
+            if permitted != meaning(verdict) {
+                wrong.push(format!(
+                    "{who:?}: {:?} ({}): the table says {verdict}, decided was {permitted:?}",
                     row.request, row.given_name
                 ));
             }
@@ -78,23 +110,26 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
 /// Defines `rows()` from groups of rows, one group per command or query. The match has an arm for each group,
 /// so a new command or query without rows makes it incomplete; a row in the wrong group fails an assertion.
 macro_rules! table {
-    ($request:ty, $($group:pat => {
-        $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)+
+    ($request:ty, $($groups:tt)+) => {
+        $crate::table::table! { $request; $crate::fixtures::Given, $($groups)+ }
+    };
+    ($request:ty; $kind:ty, $($group:pat => {
+        $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)*
     })+) => {
-        pub fn rows() -> Vec<$crate::table::Row<$request>> {
+        pub fn rows() -> Vec<$crate::table::Row<$request, $kind>> {
             let _complete = |request: &$request| match request { $($group => {})+ };
             let mut rows = Vec::new();
             $($({
-                let request = $value;
+                let request = <$request>::from($value);
                 assert!(matches!(&request, $group), "a row in the wrong group: {request:?}");
                 rows.push($crate::table::Row {
                     request,
                     scope: $scope,
-                    given: $given,
+                    given: $given as $kind,
                     given_name: stringify!($given),
                     verdicts: $verdicts,
                 });
-            })+)+
+            })*)+
             rows
         }
     };

@@ -148,7 +148,7 @@ async fn connect(url: &str, key: &str) -> Result<WebSocketStream<TcpStream>, Con
 }
 
 /// A hub with the users Ada and Eve in a room, and a bridge of Ada's account to that room.
-pub struct Workshop {
+pub struct BridgeScene {
     pub scene: Scene,
     pub ada: RestClient,
     pub eve: RestClient,
@@ -157,7 +157,7 @@ pub struct Workshop {
     pub key: String,
 }
 
-impl Workshop {
+impl BridgeScene {
     pub async fn new() -> Self {
         Self::on(Scene::start().await).await
     }

@@ -19,6 +19,7 @@ pub mod gateway;
 mod limits;
 mod malformed;
 mod models;
+mod old_database;
 mod openapi;
 mod operating;
 mod page;

@@ -9,7 +9,11 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, Either, List, created, data, list};
 use axum::extract::State;
-use parlor_model::{Answer, Command, MessageId, Query, Receipt, Refusal};
+use parlor_model::MessageId;
+use parlor_model::command::{
+    AddBookmark, Bookmarked, PinMessage, Pinned, RemoveBookmark, ToggleReaction, UnpinMessage,
+};
+use parlor_model::query::{BookmarkPage, ListBookmarks, ListPins};
 use parlor_wire::agentim::frames::ReactionFrame;
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
@@ -22,10 +26,8 @@ pub async fn react(
     Path(id): Path<String>,
     Body(body): Body<rest::NewReaction>,
 ) -> Result<List<ReactionFrame<'static>>, Problem> {
-    let command = Command::React { message: message_id(&id)?, emoji: body.emoji };
-    let Receipt::Message(message) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = ToggleReaction { message: message_id(&id)?, emoji: body.emoji };
+    let message = app.hub.execute(&caller, command).await?;
     Ok(list(message.reactions.iter().map(ReactionFrame::from)))
 }
 
@@ -34,9 +36,7 @@ pub async fn pins(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::PinnedMessage<'static>>, Problem> {
-    let Answer::Pins(pins) = app.hub.read(&caller, Query::Pins { room: room_id(&id)? }).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let pins = app.hub.read(&caller, ListPins { room: room_id(&id)? }).await?;
     Ok(list(pins.iter().map(|(pin, message)| rest::PinnedMessage::new(pin, message))))
 }
 
@@ -45,10 +45,8 @@ pub async fn pin(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::PinnedMessage<'static>>, Problem> {
-    let command = Command::Pin { message: message_id(&id)? };
-    let Receipt::Pinned { pin, message } = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = PinMessage { message: message_id(&id)? };
+    let Pinned { pin, message } = app.hub.execute(&caller, command).await?;
     Ok(data(rest::PinnedMessage::new(&pin, &message)))
 }
 
@@ -57,7 +55,7 @@ pub async fn unpin(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::Unpin { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, UnpinMessage { message: message_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -84,10 +82,8 @@ pub async fn bookmarks(
     Authenticated(caller): Authenticated,
     Parameters(paging): Parameters<Paging>,
 ) -> Result<Data<rest::Bookmarks<'static>>, Problem> {
-    let query = Query::Bookmarks { before: paging.cursor(&app)?, limit: paging.limit() };
-    let Answer::Bookmarks { bookmarks, more } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListBookmarks { before: paging.cursor(&app)?, limit: paging.limit() };
+    let BookmarkPage { bookmarks, more } = app.hub.read(&caller, query).await?;
     Ok(data(rest::Bookmarks::new(&bookmarks, more, app.hub.epoch())))
 }
 
@@ -98,10 +94,8 @@ pub async fn bookmark(
 ) -> Result<Either<Created<rest::Bookmark<'static>>, Data<rest::Bookmark<'static>>>, Problem> {
     let message =
         MessageId::parse(&body.message_id).map_err(|_| Problem::invalid("messageId", "is not an id"))?;
-    let command = Command::Bookmark { message };
-    let Receipt::Bookmarked { bookmark, message, repeated } = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let Bookmarked { bookmark, message, repeated } =
+        app.hub.execute(&caller, AddBookmark { message }).await?;
     let bookmark = rest::Bookmark::new(&bookmark, &message);
     Ok(if repeated { Either::That(data(bookmark)) } else { Either::This(created(bookmark)) })
 }
@@ -111,6 +105,6 @@ pub async fn remove_bookmark(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::RemoveBookmark { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, RemoveBookmark { message: message_id(&id)? }).await?;
     Ok(Done)
 }

@@ -24,7 +24,7 @@ pub async fn open(
     let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
         return Err(Refusal::Unavailable.into());
     };
-    let tools = approvals.iter().filter(|approval| approval.kind == ApprovalKind::Tool);
+    let tools = approvals.iter().filter(|approval| approval.subject.kind() == ApprovalKind::Tool);
     Ok(list(tools.map(rest::Approval::from)))
 }
 

@@ -17,14 +17,14 @@ use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
 use parlor_model::query::{AgentCards, RunDetail};
 use parlor_model::{
-    AgentId, Answer, Approval, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId,
-    Post, Query, Receipt, Refusal, RoomId, Run, RunId, RunState,
+    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
+    Receipt, Refusal, RoomId, Run, RunId, RunState,
 };
+use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
     AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
     QueueRemoved, Responded, RunContext, Ticket,
 };
-use parlor_wire::events::{answers, ingress};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -85,10 +85,15 @@ pub async fn chat(
     let new = room.is_none();
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
-    let command = if new { Command::Chat { agent: agent.clone(), post } } else { Command::Post(post) };
-    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await.map_err(rename_text_field)? else {
-        return Err(Refusal::Unavailable.into());
+    let posted = match new {
+        true => match app.hub.execute(&caller, Command::Chat { agent: agent.clone(), post }).await {
+            Ok(Receipt::Posted(posted)) => Ok(posted),
+            Ok(_) => Err(Refusal::Unavailable),
+            Err(refusal) => Err(refusal),
+        },
+        false => app.hub.execute(&caller, post).await,
     };
+    let posted = posted.map_err(rename_text_field)?;
     let message = posted.message.ok_or(Refusal::Unavailable)?;
     let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
     let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?
@@ -348,9 +353,8 @@ pub async fn respond(
     Body(body): Body<NewAnswers>,
 ) -> Result<BareJson<Responded>, Problem> {
     let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
-    let question = open_question(&app, &caller, &id).await?;
-    let answers = answers::validate_answers(&question.input, &body.answers);
-    let answers = answers.map_err(|rule| Problem::invalid("answers", rule))?;
+    open_question(&app, &caller, &id).await?;
+    let answers = body.answers.into_iter().map(Into::into).collect();
     match app.hub.answer_questions(&caller, id.clone(), answers).await {
         Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
@@ -361,8 +365,8 @@ pub async fn respond(
     }
 }
 
-/// Returns the question set if it is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
-async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Approval, Problem> {
+/// Checks that the question set is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
+async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<(), Problem> {
     let query = Query::Question { approval: id.clone() };
     let found = match app.hub.read(caller, query).await {
         Ok(Answer::Approvals(found)) => found,
@@ -370,10 +374,10 @@ async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<Ap
         Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
         Err(refusal) => return Err(refusal.into()),
     };
-    let found = found.into_iter().find(|found| found.kind == ApprovalKind::Questions);
+    let found = found.into_iter().find(|found| found.subject.kind() == ApprovalKind::Questions);
     let question = found.ok_or(QUESTION_NOT_FOUND)?;
     match &question.decision {
-        None => Ok(question),
+        None => Ok(()),
         Some(Decision::Answered { .. }) => {
             Err(Problem::Status(StatusCode::CONFLICT, "This question was answered already"))
         }

@@ -9,6 +9,7 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Created, Data, Done, Either, List, bare_json, created, data, list};
 use axum::extract::State;
+use parlor_model::command::Posted;
 use parlor_model::query::Page;
 use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
@@ -29,30 +30,29 @@ pub async fn create(
         None => None,
         Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
     };
-    let command = Command::Post(Post {
+    let post = Post {
         room: room_id(&id)?,
         text: body.content.into(),
         mentions: body.mentions.unwrap_or_default(),
         reply_to,
         attachments: body.attachment_ids.unwrap_or_default(),
         client_message_id: body.client_message_id,
-    });
-    post_response(app.hub.execute(&caller, command).await?)
+    };
+    Ok(post_response(app.hub.execute(&caller, post).await?))
 }
 
 type PostResponse = Either<Created<MessageFrame<'static>>, Data<rest::Repeated<'static>>>;
 
 /// Returns 201 for a new message, and 200 for a retry with a `clientMessageId` that was used before.
-fn post_response(receipt: Receipt) -> Result<PostResponse, Problem> {
-    let Receipt::Posted(posted) = receipt else { return Err(Refusal::Unavailable.into()) };
-    Ok(match &posted.message {
+fn post_response(posted: Posted) -> PostResponse {
+    match &posted.message {
         Some(message) if !posted.repeated => Either::This(created(MessageFrame::from(&**message))),
         Some(message) => Either::That(data(rest::Repeated::Message(Box::new((&**message).into())))),
         None => {
             let deleted = rest::DeletedMessage::new(&posted.id, posted.position.seq);
             Either::That(data(rest::Repeated::Deleted(deleted)))
         }
-    })
+    }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -215,7 +215,10 @@ pub async fn forward(
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
     let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
-    post_response(app.hub.execute(&caller, command).await?)
+    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await? else {
+        return Err(Refusal::Unavailable.into());
+    };
+    Ok(post_response(posted))
 }
 
 pub async fn remove_many(

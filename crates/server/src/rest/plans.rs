@@ -9,9 +9,9 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Items, bare_json, items};
 use axum::extract::State;
-use parlor_model::command::PlanDecision;
+use parlor_model::command::{DecidePlan, PlanDecision};
 use parlor_model::run_event::PlanState;
-use parlor_model::{Answer, Caller, Command, CurrentPlan, EntityKind, Post, Query, Refusal};
+use parlor_model::{Answer, Caller, CurrentPlan, EntityKind, Post, Query, Refusal};
 use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ async fn plans(
 async fn pending(app: &App, caller: &Caller, of: &OfPlan) -> Result<CurrentPlan, Problem> {
     let agent = agent_id(&of.agent_id)?;
     let mut open = plans(app, caller, of.session_id.as_deref(), of.project_root.as_deref()).await?;
-    open.retain(|plan| plan.agent == agent && plan.state == PlanState::Planned);
+    open.retain(|plan| plan.agent == agent && plan.plan.state == PlanState::Planned);
     match (open.pop(), open.is_empty()) {
         (Some(plan), true) => Ok(plan),
         (Some(_), false) => {
@@ -71,7 +71,7 @@ async fn decide(
         let plan = pending(app, caller, of).await?;
         let verdict = verdict(&plan);
         let CurrentPlan { room, agent, rev, .. } = plan;
-        match app.hub.execute(caller, Command::DecidePlan { room, agent, rev, verdict }).await {
+        match app.hub.execute(caller, DecidePlan { room, agent, rev, verdict }).await {
             Err(Refusal::AlreadyExists(EntityKind::Plan)) => {}
             decided => return decided.map(drop).map_err(Problem::from),
         }

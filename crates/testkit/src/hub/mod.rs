@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 pub const ADMIN: &str = "admin";
 pub const PASSWORD: &str = "Correct-horse-7";
@@ -53,6 +53,13 @@ pub struct TestClock {
 impl TestClock {
     pub fn advance(&self, by: Duration) {
         self.ahead_micros.fetch_add(by.as_micros() as i64, Ordering::Relaxed);
+    }
+
+    /// Makes this time, in microseconds since 1970, the current one. A hub on old data does not delete what
+    /// has expired since.
+    pub fn set(&self, micros: i64) {
+        let system = UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_micros() as i64);
+        self.ahead_micros.store(micros - system, Ordering::Relaxed);
     }
 }
 

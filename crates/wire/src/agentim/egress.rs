@@ -122,7 +122,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
         }))),
         // Question sets are published as chat events only.
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval)
-            if approval.kind == ApprovalKind::Questions =>
+            if approval.subject.kind() == ApprovalKind::Questions =>
         {
             None
         }

@@ -1,17 +1,12 @@
-//! Question sets of agents and the answers of users. Both are stored in the JSON format of this protocol.
-//!
-//! Owns: the validation of answers before they are stored.
+//! Questions of agents and the answers of users, to and from the types of the model.
 
-use parlor_model::run_event::{Choice, Question, Questions};
-use parlor_model::{Decision, Payload};
+use crate::canonical;
+use parlor_model::run_event::{self, Choice, Question};
+use parlor_model::{Approval, ApprovalSubject, InputDigest, Payload};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 use utoipa::ToSchema;
 
-/// Maximum characters of a free-text answer.
-const MAX_FREE_TEXT_CHARS: usize = 2000;
-
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AskedQuestion {
     pub question: String,
     pub header: String,
@@ -19,7 +14,7 @@ pub struct AskedQuestion {
     pub multi_select: bool,
 }
 
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AskedOption {
     pub label: String,
     #[schema(required)]
@@ -40,117 +35,85 @@ pub struct QuestionAnswer {
     pub custom_text: Option<String>,
 }
 
-/// Encodes a question set for the store.
-pub fn to_payload(questions: &Questions) -> Payload {
-    let option = |choice: &Choice| AskedOption {
-        label: choice.label.as_ref().into(),
-        description: choice.description.as_deref().map(Into::into),
-        preview: choice.preview.as_deref().map(Into::into),
-    };
-    let question = |question: &Question| AskedQuestion {
-        question: question.text.as_ref().into(),
-        header: question.header.as_ref().into(),
-        options: question.options.iter().map(option).collect(),
-        multi_select: question.several,
-    };
-    let questions: Vec<AskedQuestion> = questions.questions.iter().map(question).collect();
-    Payload(serde_json::to_string(&questions).expect("consists of strings, numbers and lists").into())
-}
-
-/// Decodes a stored question set.
-pub fn asked(stored: &Payload) -> Vec<AskedQuestion> {
-    serde_json::from_str(&stored.0).unwrap_or_default()
-}
-
-/// Decodes stored answers.
-pub fn answers(stored: &Payload) -> Vec<QuestionAnswer> {
-    serde_json::from_str(&stored.0).unwrap_or_default()
-}
-
-/// Returns the status of a question set.
-pub fn status(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Answered { .. } => "answered",
-        Decision::Expired => "expired",
-        _ => "withdrawn",
+/// Encodes the questions of an approval; a tool approval has none.
+pub fn asked(approval: &Approval) -> Vec<AskedQuestion> {
+    match &approval.subject {
+        ApprovalSubject::Questions(questions) => questions.iter().map(AskedQuestion::from).collect(),
+        ApprovalSubject::Tool(_) => Vec::new(),
     }
 }
 
-/// Checks answers against a stored question set and encodes them for the store. The error is a validation
-/// rule.
-pub fn validate_answers(stored: &Payload, given: &[QuestionAnswer]) -> Result<Payload, &'static str> {
-    let questions = asked(stored);
-    if given.is_empty() {
-        return Err("must contain at least one answer");
-    }
-    let mut seen = HashSet::new();
-    for answer in given {
-        let Some(question) = questions.get(answer.question_index) else {
-            return Err("refer to a question that does not exist");
+/// Returns the digest by which the hub recognises a question set that an agent sends again.
+pub fn digest(questions: &[Question]) -> Option<InputDigest> {
+    let questions: Vec<_> = questions.iter().map(AskedQuestion::from).collect();
+    canonical::digest(&Payload(serde_json::to_string(&questions).ok()?.into()))
+}
+
+impl From<&Question> for AskedQuestion {
+    fn from(question: &Question) -> Self {
+        let option = |choice: &Choice| AskedOption {
+            label: choice.label.as_ref().into(),
+            description: choice.description.as_deref().map(Into::into),
+            preview: choice.preview.as_deref().map(Into::into),
         };
-        if !seen.insert(answer.question_index) {
-            return Err("must not contain two answers to one question");
-        }
-        let labels: HashSet<&str> = answer.selected.iter().map(String::as_str).collect();
-        let known = |label: &&str| question.options.iter().any(|option| option.label == *label);
-        if labels.len() != answer.selected.len() || !labels.iter().all(known) {
-            return Err("select an unknown option or one option twice");
-        }
-        let text = answer.custom_text.as_deref().unwrap_or_default();
-        if text.chars().count() > MAX_FREE_TEXT_CHARS {
-            return Err("have more than 2000 characters");
-        }
-        let chosen = labels.len() + usize::from(!text.is_empty());
-        if chosen == 0 || (chosen > 1 && !question.multi_select) {
-            return Err("must select one option, or several if the question allows it");
+        Self {
+            question: question.text.as_ref().into(),
+            header: question.header.as_ref().into(),
+            options: question.options.iter().map(option).collect(),
+            multi_select: question.several,
         }
     }
-    Ok(Payload(serde_json::to_string(given).expect("consists of strings, numbers and lists").into()))
+}
+
+impl From<&run_event::QuestionAnswer> for QuestionAnswer {
+    fn from(answer: &run_event::QuestionAnswer) -> Self {
+        Self {
+            question_index: answer.question,
+            selected: answer.selected.iter().map(|label| label.as_ref().into()).collect(),
+            custom_text: answer.text.as_deref().map(Into::into),
+        }
+    }
+}
+
+impl From<QuestionAnswer> for run_event::QuestionAnswer {
+    fn from(answer: QuestionAnswer) -> Self {
+        Self {
+            question: answer.question_index,
+            selected: answer.selected.into_iter().map(Into::into).collect(),
+            text: answer.custom_text.map(Into::into),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn question(several: bool) -> Question {
-        let choice = |label: &str| Choice { label: label.into(), description: None, preview: None };
-        let options = vec![choice("Tea"), choice("Water")];
-        Question { text: "What?".into(), header: "Drink".into(), options, several }
-    }
-
-    fn answer(question_index: usize, selected: &[&str], text: Option<&str>) -> QuestionAnswer {
-        let selected = selected.iter().map(|label| (*label).into()).collect();
-        QuestionAnswer { question_index, selected, custom_text: text.map(Into::into) }
+    #[test]
+    fn a_question_and_an_answer_have_the_keys_of_the_protocol() {
+        let choice = Choice { label: "Tea".into(), description: None, preview: Some("hot".into()) };
+        let question =
+            Question { text: "What?".into(), header: "Drink".into(), options: vec![choice], several: true };
+        assert_eq!(
+            serde_json::to_string(&AskedQuestion::from(&question)).unwrap(),
+            r#"{"question":"What?","header":"Drink","options":[{"label":"Tea","description":null,"preview":"hot"}],"multi_select":true}"#
+        );
+        for text in [
+            r#"{"question_index":1,"selected":["Tea"]}"#,
+            r#"{"question_index":0,"selected":[],"custom_text":""}"#,
+        ] {
+            let answer: QuestionAnswer = serde_json::from_str(text).unwrap();
+            let answer = run_event::QuestionAnswer::from(answer);
+            assert_eq!(serde_json::to_string(&QuestionAnswer::from(&answer)).unwrap(), text);
+        }
     }
 
     #[test]
-    fn an_answer_is_an_option_or_free_text_and_several_only_if_allowed() {
-        let stored =
-            to_payload(&Questions { id: "q".into(), questions: vec![question(false), question(true)] });
-        assert_eq!(asked(&stored).len(), 2);
-        let good = [
-            vec![answer(0, &["Tea"], None)],
-            vec![answer(0, &[], Some("Milk")), answer(1, &["Tea", "Water"], Some("both"))],
-        ];
-        for given in good {
-            assert_eq!(answers(&validate_answers(&stored, &given).unwrap()), given);
-        }
-        let long = "x".repeat(MAX_FREE_TEXT_CHARS + 1);
-        let bad = [
-            vec![],
-            vec![answer(2, &["Tea"], None)],
-            vec![answer(usize::MAX, &["Tea"], None)],
-            vec![answer(0, &["Beer"], None)],
-            vec![answer(0, &["Tea", "Water"], None)],
-            vec![answer(0, &["Tea"], Some("and milk"))],
-            vec![answer(1, &["Tea", "Tea"], None)],
-            vec![answer(0, &[], None)],
-            vec![answer(0, &[], Some(""))],
-            vec![answer(1, &[], Some(&long))],
-            vec![answer(0, &["Tea"], None), answer(0, &["Tea"], None)],
-        ];
-        for given in bad {
-            assert!(validate_answers(&stored, &given).is_err(), "{given:?}");
-        }
+    fn equal_questions_have_equal_digests() {
+        let question =
+            |several| Question { text: "What?".into(), header: "H".into(), options: Vec::new(), several };
+        assert_eq!(digest(&[question(true)]), digest(&[question(true)]));
+        assert_ne!(digest(&[question(true)]), digest(&[question(false)]));
+        assert!(digest(&[]).is_some());
     }
 }

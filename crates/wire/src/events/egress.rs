@@ -5,17 +5,19 @@
 
 mod signals;
 
-pub use signals::{plan_data, queued, signal};
+use signals::plan_data;
+pub use signals::{queued, signal};
 
-use super::answers;
+use super::answers::{self, QuestionAnswer};
 use super::frames::{StreamFormat, UiMessage};
+use crate::decisions;
 use crate::relayed::RelayedFrame;
 use crate::time::iso;
 use parlor_model::mission;
 use parlor_model::{
-    AgentId, Approval, ApprovalKind, CurrentPlan, Decision, Epoch, Event, LoggedEvent, Member, MemberChange,
-    MemberId, Message, MessageId, Ordinal, Position, Room, RoomId, Run, RunOutcome, RunState, Sender,
-    SignalStamp, Task,
+    AgentId, Approval, ApprovalKind, ApprovalSubject, CurrentPlan, Decision, Epoch, Event, LoggedEvent,
+    Member, MemberChange, MemberId, Message, MessageId, Ordinal, Position, Room, RoomId, Run, RunOutcome,
+    RunState, Sender, SignalStamp, Task,
 };
 use serde_json::{Value, json};
 
@@ -333,10 +335,9 @@ fn planned(plan: &CurrentPlan) -> UiMessage<'_> {
     message.text("Plan updated").in_room(&plan.room).by_agent(&plan.agent).data(data)
 }
 
-/// Encodes a current plan: the agent's JSON with the current status and the text as edited by a user.
+/// Encodes a current plan, with the text as edited by a user.
 pub fn standing(plan: &CurrentPlan) -> Value {
-    let mut encoded: Value = serde_json::from_str(&plan.plan.0).unwrap_or_default();
-    encoded["status"] = plan.state.as_str().into();
+    let mut encoded = plan_data(&plan.plan);
     if let Some(text) = &plan.text {
         encoded["plan_text"] = (&**text).into();
     }
@@ -344,19 +345,19 @@ pub fn standing(plan: &CurrentPlan) -> Value {
 }
 
 fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
-    if approval.kind == ApprovalKind::Questions {
+    let ApprovalSubject::Tool(input) = &approval.subject else {
         let data = json!({
             "question_id": approval.id.as_str(),
             "run_id": approval.run.as_str(),
             "agent_name": approval.agent_name,
-            "questions": answers::asked(&approval.input),
+            "questions": answers::asked(approval),
             "expires_at": iso(approval.expires_at),
         });
         let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
         let message = message.in_room(&approval.room).by_agent(&approval.agent).data(data);
         return approval.decision.is_none().then_some(message);
-    }
-    let input: Value = serde_json::from_str(&approval.input.0).unwrap_or_default();
+    };
+    let input: Value = serde_json::from_str(&input.0).unwrap_or_default();
     let data = json!({
         "request_id": approval.id.as_str(),
         "run_id": approval.run.as_str(),
@@ -371,13 +372,13 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
-    if approval.kind == ApprovalKind::Questions {
-        let status = approval.decision.as_ref().map_or("withdrawn", answers::status);
+    if approval.subject.kind() == ApprovalKind::Questions {
+        let status = approval.decision.as_ref().map_or("withdrawn", decisions::question_set);
         let mut data = json!({
             "question_id": approval.id.as_str(), "run_id": approval.run.as_str(), "status": status,
         });
         if let Some(Decision::Answered { by, answers }) = &approval.decision {
-            data["answers"] = json!(answers::answers(answers));
+            data["answers"] = json!(answers.iter().map(QuestionAnswer::from).collect::<Vec<_>>());
             data["answered_by"] = by.user.as_str().into();
             data["answered_by_name"] = (*by.name).into();
         }
@@ -388,7 +389,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
         "request_id": approval.id.as_str(),
         "run_id": approval.run.as_str(),
         // Default deny: an approval without a decision is reported as denied.
-        "decision": approval.decision.as_ref().map_or("deny", Decision::as_str),
+        "decision": approval.decision.as_ref().map_or("deny", decisions::permission),
     });
     if let Some(Decision::Allowed { by } | Decision::Denied { by, .. }) = &approval.decision {
         data["decided_by"] = by.user.as_str().into();

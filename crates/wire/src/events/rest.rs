@@ -280,7 +280,7 @@ impl From<&Approval> for OpenQuestion {
             agent_id: approval.agent.as_str().into(),
             agent_name: approval.agent_name.as_ref().into(),
             run_id: approval.run.as_str().into(),
-            questions: answers::asked(&approval.input),
+            questions: answers::asked(approval),
             expires_at: iso(approval.expires_at),
         }
     }

@@ -6,13 +6,13 @@ use crate::stores::WINDOWS;
 use parlor_engine::decide::Change;
 use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
-    Approval, ApprovalId, ApprovalKind, ApprovalRule, Decider, Decision, Event, GatewayId, InputDigest,
+    Approval, ApprovalId, ApprovalRule, ApprovalSubject, Decider, Decision, Event, GatewayId, InputDigest,
     Payload, RunId, Time,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
-fn approval(id: &str, room: &str, agent: &str) -> Approval {
+pub fn approval(id: &str, room: &str, agent: &str) -> Approval {
     Approval {
         id: ApprovalId::stored(id),
         run: RunId::stored(format!("run of {agent}")),
@@ -22,8 +22,7 @@ fn approval(id: &str, room: &str, agent: &str) -> Approval {
         gateway: GatewayId::stored("laptop"),
         request: "their ' 1".into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{\"b\": 1.0, \"a\":null}".into()),
+        subject: ApprovalSubject::Tool(Payload("{\"b\": 1.0, \"a\":null}".into())),
         digest: InputDigest(std::array::from_fn(|index| index as u8)),
         asked_at: Time(10),
         expires_at: Time(20),
@@ -36,7 +35,7 @@ fn put(approval: &Approval) -> Change {
     Change::PutApproval(Arc::new(approval.clone()))
 }
 
-fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
+pub fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
     ApprovalRule {
         room: room_id(room),
         agent: agent_id(agent),
@@ -60,16 +59,20 @@ fn an_approval_keeps_every_field_with_any_decision() {
             Some(Decision::AllowedByRule),
             Some(Decision::Denied { by: by.clone(), reason: None }),
             Some(Decision::Denied { by: by.clone(), reason: Some("no ' way".into()) }),
-            Some(Decision::Answered { by, answers: Payload("[{}]".into()) }),
+            Some(Decision::Answered {
+                by,
+                answers: vec![answer(1, &["Tea", "a \"b\""], Some("c \0 'd'")), answer(0, &[], Some(""))],
+            }),
             Some(Decision::Expired),
             Some(Decision::Withdrawn),
         ];
         let mut all = Vec::new();
         for (index, decision) in decisions.into_iter().enumerate() {
             let answered = matches!(decision, Some(Decision::Answered { .. }));
-            let approval_kind = if answered { ApprovalKind::Questions } else { ApprovalKind::Tool };
-            let requested =
-                Approval { kind: approval_kind, ..approval(&format!("a{index}"), "lobby", "coder") };
+            let mut requested = approval(&format!("a{index}"), "lobby", "coder");
+            if answered {
+                requested.subject = ApprovalSubject::Questions(questions());
+            }
             ports.commit(vec![put(&requested)], vec![Event::ApprovalAsked(Arc::new(requested.clone()))]);
             let decided_at = decision.as_ref().map(|_| Time(15));
             let now = Approval { decision, decided_at, ..requested };

@@ -1,9 +1,9 @@
 //! Contract of the blob stores.
 
 use parlor_backends::disk_blobs::DiskBlobs;
-use parlor_backends::memory::MemoryBlobs;
 use parlor_engine::ports::{BlobStore, StoredBlob};
 use parlor_model::BlobDigest;
+use parlor_testkit::stores::MemoryBlobs;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod blobs;
+mod cache;
 mod callers;
 mod dead_letters;
 mod invitations;
@@ -27,9 +28,10 @@ mod turns;
 mod uploads;
 
 use crate::stores::{StoreFixture, kinds};
-use parlor_engine::decide::{Change, Effects};
+use parlor_engine::decide::Change;
+use parlor_engine::effects::Effects;
 use parlor_engine::ports::{Reader, Snapshot, Store};
-use parlor_model::{Epoch, Event, LoggedEvent, Receipt, Seq, Time};
+use parlor_model::{Epoch, Event, LoggedEvent, Seq, Time};
 use std::sync::Arc;
 
 /// A store under test, with the log position that the writer would track.
@@ -76,7 +78,7 @@ impl Ports {
             self.seq = self.seq.next();
             LoggedEvent { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
         });
-        Effects { changes, events: events.collect(), routes: Vec::new(), receipt: Receipt::Done }
+        Effects { changes, events: events.collect(), route_changes: Vec::new() }
     }
 
     pub fn next_seq(&self) -> u64 {
@@ -104,7 +106,7 @@ impl Ports {
 
     pub fn restart(self: &mut Ports) {
         // The old handles must be dropped before the new ones are opened.
-        let placeholder = parlor_backends::memory::MemoryStore::open(Epoch(0));
+        let placeholder = parlor_testkit::stores::MemoryStore::open(Epoch(0));
         (self.store, self.reader) = placeholder;
         (self.store, self.reader) = self.fixture.open();
     }

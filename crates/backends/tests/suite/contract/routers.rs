@@ -6,7 +6,7 @@ use parlor_engine::decide::Change;
 use parlor_model::{ModelAccess, ModelApi, Router, RouterId, SealedKey, Time};
 use std::sync::Arc;
 
-fn router(id: &str, by: &str, shared: bool, created: i64) -> Router {
+pub fn router(id: &str, by: &str, shared: bool, created: i64) -> Router {
     Router {
         id: RouterId::stored(id),
         name: format!("Router {id}").into(),

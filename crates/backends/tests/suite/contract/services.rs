@@ -6,7 +6,7 @@ use parlor_engine::decide::Change;
 use parlor_model::{Agent, ModelAccess, ModelApi, SealedKey, Service, Time};
 use std::sync::Arc;
 
-fn service(id: &str) -> Service {
+pub fn service(id: &str) -> Service {
     Service {
         agent: agent_id(id),
         active: true,

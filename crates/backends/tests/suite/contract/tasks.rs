@@ -6,7 +6,7 @@ use parlor_engine::decide::Change;
 use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
 use std::sync::Arc;
 
-fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
+pub fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
     Task {
         id: TaskId::stored(id),
         room: room_id(room),

@@ -2,7 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::{Change, Effects};
+use parlor_engine::decide::Change;
+use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOutcome) -> Run {
+pub fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOutcome) -> Run {
     let agent = AgentId::stored(agent);
     Run {
         id: RunId::stored(id),

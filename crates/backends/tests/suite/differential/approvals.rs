@@ -4,8 +4,9 @@ use super::agents::{GATEWAYS, agent};
 use super::asks::room;
 use super::dice::Dice;
 use super::world::World;
+use crate::fixtures::{answer as answer_to, questions};
 use parlor_model::command::{ApprovalDecision, NewApproval};
-use parlor_model::{ApprovalId, ApprovalKind, Command, GatewayId, InputDigest, Payload, RunId};
+use parlor_model::{ApprovalId, ApprovalSubject, Command, GatewayId, InputDigest, Payload, RunId};
 use std::time::Duration;
 
 pub const REQUESTS: [&str; 3] = ["1", "2", "a \"b\""];
@@ -20,8 +21,10 @@ pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
         gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
         request: dice.one_of(&REQUESTS).into(),
         tool: dice.one_of(&[TOOLS[0], TOOLS[0], TOOLS[1], TOOLS[2]]).into(),
-        kind: if dice.once_in(3) { ApprovalKind::Questions } else { ApprovalKind::Tool },
-        input: Payload(format!("{{\"n\": {input}.0}}").into()),
+        subject: match dice.once_in(3) {
+            true => ApprovalSubject::Questions(questions()),
+            false => ApprovalSubject::Tool(Payload(format!("{{\"n\": {input}.0}}").into())),
+        },
         digest: InputDigest([input; 32]),
         timeout: Duration::from_secs(dice.roll(256) as u64 * 2),
     })
@@ -43,7 +46,14 @@ pub fn decide(dice: &mut Dice, world: &mut World) -> Command {
 }
 
 pub fn answer(dice: &mut Dice, world: &mut World) -> Command {
-    let answers = Payload(format!("[{}]", dice.roll(9)).into());
+    let text = dice.maybe(|_| "free \0 text");
+    let answers = match dice.roll(6) {
+        0 => Vec::new(),
+        1 => vec![answer_to(7, &["Tea"], None)],
+        2 => vec![answer_to(1, &["Tea", "a \"b\""], text)],
+        3 => vec![answer_to(1, &["a \"b\""], text), answer_to(0, &["Tea"], None)],
+        _ => vec![answer_to(0, &["Tea"], None)],
+    };
     Command::AnswerQuestions { approval: approval(dice, world), answers }
 }
 

@@ -12,8 +12,10 @@ use super::tasks;
 use super::turns;
 use super::world::{World, learn};
 use crate::test_hub::TestHub;
+use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, RoomChanges, RouterChanges, UserChanges,
+    AddBookmark, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
+    RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -39,14 +41,24 @@ pub enum Step {
 
 #[derive(Debug, Clone)]
 pub struct RandomCommand {
-    build: Build,
+    build: AnyBuild,
     bytes: Bytes,
 }
 
+/// Builds a command that is a variant of `parlor_model::Command`.
 type Build = fn(&mut Dice, &mut World) -> Command;
 
-/// Each kind of command with its relative frequency.
-const KINDS: [(u32, Build); 93] = [
+/// Builds a command that has a type of its own.
+type ListedBuild = fn(&mut Dice, &mut World) -> AnyCommand;
+
+#[derive(Debug, Clone, Copy)]
+enum AnyBuild {
+    Legacy(Build),
+    Listed(ListedBuild),
+}
+
+/// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
+const KINDS: [(u32, Build); 85] = [
     (24, turns::start),
     (12, turns::join),
     (4, turns::open),
@@ -57,11 +69,8 @@ const KINDS: [(u32, Build); 93] = [
     (16, approvals::decide),
     (12, approvals::answer),
     (12, turns::update_plan),
-    (12, turns::decide_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
-    (30, post),
-    (12, answer),
     (4, chat),
     (8, edit),
     (10, delete),
@@ -72,11 +81,6 @@ const KINDS: [(u32, Build); 93] = [
         room: room(dice, world),
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
     }),
-    (20, |dice, world| Command::React { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }),
-    (8, |dice, world| Command::Pin { message: popular(dice, world) }),
-    (6, |dice, world| Command::Unpin { message: popular(dice, world) }),
-    (12, |dice, world| Command::Bookmark { message: popular(dice, world) }),
-    (6, |dice, world| Command::RemoveBookmark { message: popular(dice, world) }),
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
     (16, upload),
@@ -167,19 +171,36 @@ const KINDS: [(u32, Build); 93] = [
     }),
 ];
 
+/// Each kind of command that has a type of its own, with its relative frequency.
+const LISTED: [(u32, ListedBuild); 8] = [
+    (30, |dice, world| post(dice, world).into()),
+    (12, |dice, world| answer(dice, world).into()),
+    (12, |dice, world| turns::decide_plan(dice, world).into()),
+    (20, |dice, world| {
+        ToggleReaction { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }.into()
+    }),
+    (8, |dice, world| PinMessage { message: popular(dice, world) }.into()),
+    (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
+    (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
+    (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+];
+
+/// All kinds of command with their relative frequencies.
+fn kinds() -> impl Iterator<Item = (u32, AnyBuild)> {
+    let legacy = KINDS.into_iter().map(|(weight, build)| (weight, AnyBuild::Legacy(build)));
+    legacy.chain(LISTED.into_iter().map(|(weight, build)| (weight, AnyBuild::Listed(build))))
+}
+
 /// One command of each kind. Its content depends on the bytes and on the entities that exist when it runs.
 pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = RandomCommand> {
-    KINDS
-        .into_iter()
-        .enumerate()
-        .map(move |(number, (_, build))| RandomCommand { build, bytes: bytes(number) })
+    kinds().enumerate().map(move |(number, (_, build))| RandomCommand { build, bytes: bytes(number) })
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let build = Union::new_weighted(KINDS.map(|(weight, build)| (weight, Just(build))).into());
+    let build = Union::new_weighted(kinds().map(|(weight, build)| (weight, Just(build))).collect());
     let command = (build, any::<Bytes>()).prop_map(|(build, bytes)| RandomCommand { build, bytes });
-    let neglected =
-        any::<Bytes>().prop_map(|bytes| RandomCommand { build: agents::receive_on_short_lease, bytes });
+    let neglected = any::<Bytes>()
+        .prop_map(|bytes| RandomCommand { build: AnyBuild::Legacy(agents::receive_on_short_lease), bytes });
     let hours: i64 = 60 * 60;
     let step = prop_oneof![
         30 => prop::collection::vec(command.clone(), 1).prop_map(Step::Commands),
@@ -196,13 +217,16 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 impl RandomCommand {
     /// Builds the command and picks its caller: in two of three cases one with permission, otherwise any
     /// caller.
-    pub fn resolve(&self, world: &mut World, test_hub: &TestHub) -> (Caller, Command) {
+    pub fn resolve(&self, world: &mut World, test_hub: &TestHub) -> (Caller, AnyCommand) {
         let mut dice = Dice::new(self.bytes);
         let (any_caller, use_any) = (dice.one_of(&world.callers), dice.once_in(3));
         for run in test_hub.read(|store| store.open_runs()) {
             learn(&mut world.runs, &run.id);
         }
-        let command = (self.build)(&mut dice, world);
+        let command: AnyCommand = match self.build {
+            AnyBuild::Legacy(build) => build(&mut dice, world).into(),
+            AnyBuild::Listed(build) => build(&mut dice, world),
+        };
         let permitted = test_hub.read(|store| fitting::caller(&command, &mut dice, store, world));
         (permitted.filter(|_| !use_any).unwrap_or(any_caller), command)
     }
@@ -413,27 +437,27 @@ fn change_room(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
 }
 
-fn post(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Post(Post {
+fn post(dice: &mut Dice, world: &mut World) -> Post {
+    Post {
         room: room(dice, world),
         text: dice.one_of(&TEXTS).into(),
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
         mentions: if dice.once_in(4) { vec![dice.one_of(&NAMES).into()] } else { Vec::new() },
         reply_to: dice.once_in(4).then(|| message(dice, world)),
         attachments: if dice.once_in(3) { some_uploads(dice, world) } else { Vec::new() },
-    })
+    }
 }
 
 fn chat(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
-    Command::Chat { agent: agents::agent(dice, world), post: Post { attachments: Vec::new(), ..post } }
+    let post = Post { attachments: Vec::new(), ..post(dice, world) };
+    Command::Chat { agent: agents::agent(dice, world), post }
 }
 
 /// A reply to a message in a room.
-fn answer(dice: &mut Dice, world: &mut World) -> Command {
-    let Command::Post(post) = post(dice, world) else { unreachable!("`post` returns a post command") };
+fn answer(dice: &mut Dice, world: &mut World) -> Post {
+    let post = post(dice, world);
     let (room, to) = dice.known(&world.said, (post.room.clone(), MessageId::stored("never")));
-    Command::Post(Post { room, reply_to: Some(to), client_message_id: None, ..post })
+    Post { room, reply_to: Some(to), client_message_id: None, ..post }
 }
 
 /// In most cases one of the first two messages, so that several commands act on the same message.

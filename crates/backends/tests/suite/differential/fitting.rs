@@ -3,14 +3,51 @@
 use super::dice::Dice;
 use super::world::World;
 use parlor_engine::Fault;
+use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
-use parlor_model::command::ApprovalDecision;
+use parlor_model::command::{
+    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+};
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
 };
 
 /// A caller that, according to the store, may execute the command, with the user's latest sign-in.
 pub fn caller(
+    command: &AnyCommand,
+    dice: &mut Dice,
+    store: &mut dyn Snapshot,
+    world: &World,
+) -> Result<Option<Caller>, Fault> {
+    let user = match command {
+        AnyCommand::Legacy(command) => return legacy_caller(command, dice, store, world),
+        AnyCommand::Post(post) => match post.attachments.first() {
+            Some(upload) => owner_of_upload(upload, store)?,
+            None => member_of(&post.room, dice, store)?,
+        },
+        AnyCommand::DecidePlan(DecidePlan { room, .. }) => member_of(room, dice, store)?,
+        AnyCommand::ToggleReaction(ToggleReaction { message, .. })
+        | AnyCommand::PinMessage(PinMessage { message })
+        | AnyCommand::AddBookmark(AddBookmark { message }) => match room_of(message, store)? {
+            Some(room) => member_of(&room, dice, store)?,
+            None => None,
+        },
+        AnyCommand::UnpinMessage(UnpinMessage { message }) => match room_of(message, store)? {
+            Some(room) => owner_of(&room, store)?,
+            None => None,
+        },
+        AnyCommand::RemoveBookmark(RemoveBookmark { message }) => {
+            let mut owners = Vec::new();
+            for user in &world.users {
+                owners.extend(store.bookmark(user, message)?.map(|bookmark| bookmark.user));
+            }
+            (!owners.is_empty()).then(|| dice.one_of(&owners))
+        }
+    };
+    Ok(user.and_then(|user| latest_sign_in(&user, world)))
+}
+
+fn legacy_caller(
     command: &Command,
     dice: &mut Dice,
     store: &mut dyn Snapshot,
@@ -78,11 +115,7 @@ pub fn caller(
             Some(approval) => member_of(&approval.room, dice, store)?,
             None => None,
         },
-        Command::Forward { room, .. } | Command::DecidePlan { room, .. } => member_of(room, dice, store)?,
-        Command::Post(post) => match post.attachments.first() {
-            Some(upload) => owner_of_upload(upload, store)?,
-            None => member_of(&post.room, dice, store)?,
-        },
+        Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
             sender_of(message, store)?
         }
@@ -90,23 +123,6 @@ pub fn caller(
             Some(message) => sender_of(message, store)?,
             None => None,
         },
-        Command::React { message, .. } | Command::Pin { message } | Command::Bookmark { message } => {
-            match room_of(message, store)? {
-                Some(room) => member_of(&room, dice, store)?,
-                None => None,
-            }
-        }
-        Command::Unpin { message } => match room_of(message, store)? {
-            Some(room) => owner_of(&room, store)?,
-            None => None,
-        },
-        Command::RemoveBookmark { message } => {
-            let mut owners = Vec::new();
-            for user in &world.users {
-                owners.extend(store.bookmark(user, message)?.map(|bookmark| bookmark.user));
-            }
-            (!owners.is_empty()).then(|| dice.one_of(&owners))
-        }
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             // The first user is the site admin, who may send as an external source.
@@ -149,9 +165,14 @@ pub fn caller(
         | Command::Upload(_)
         | Command::CreateAgent { .. } => None,
     };
+    Ok(user.and_then(|user| latest_sign_in(&user, world)))
+}
+
+/// The user's latest sign-in as a caller.
+fn latest_sign_in(user: &UserId, world: &World) -> Option<Caller> {
     let is_person = |caller: &&Caller| matches!(caller.principal, Principal::Person { .. });
     let mut latest = world.callers.iter().rev().filter(is_person);
-    Ok(user.and_then(|user| latest.find(|caller| caller.user() == Some(&user)).cloned()))
+    latest.find(|caller| caller.user() == Some(user)).cloned()
 }
 
 fn owner_of(room: &RoomId, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {

@@ -116,6 +116,6 @@ async fn random_history(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseE
         run.take(step).await?;
     }
     let take = Command::TakeUnreferencedBlobs { limit: 1000 };
-    run.act(vec![(Caller::OPERATOR, take)]).await?;
+    run.act(vec![(Caller::OPERATOR, take.into())]).await?;
     run.compare().await
 }

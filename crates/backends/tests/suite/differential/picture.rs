@@ -9,14 +9,15 @@ use crate::fixtures::{ALL_MAIL, search};
 use crate::test_hub::TestHub;
 use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
+use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, MailPage, Page, Recent, Search};
+use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
 use parlor_model::{
-    Agent, AgentId, Answer, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan,
-    DeadLetter, Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId,
-    Message, MessageId, Mission, MissionScope, Pairing, Pin, Query, RefreshToken, Refusal, Revision, Room,
-    RoomId, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time,
-    Upload, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
+    Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
+    MessageId, Mission, MissionScope, Pairing, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
+    Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, User,
+    UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -63,7 +64,7 @@ pub struct Picture {
     pub dead_letters: Vec<DeadLetter>,
     pub together: Vec<bool>,
     pub first_uses: Vec<(IdempotencyKey, Option<FirstRequest>)>,
-    pub answers: Vec<(Caller, Query, Result<Answer, Refusal>)>,
+    pub answers: Vec<(Caller, AnyQuery, Result<AnyAnswer, Refusal>)>,
 }
 
 /// Approvals, approval rules and plans.
@@ -149,7 +150,7 @@ impl Picture {
         let mut picture = test_hub.read(|store| Self::in_store(store, world));
         for caller in &world.callers {
             for query in queries(world) {
-                let answer = test_hub.hub().read(caller, query.clone()).await;
+                let answer = query.clone().read(test_hub.hub(), caller).await;
                 picture.answers.push((caller.clone(), query, answer));
             }
         }
@@ -423,7 +424,14 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
     })
 }
 
-fn queries(world: &World) -> Vec<Query> {
+fn queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
+    queries.push(ListBookmarks { before: None, limit: 2 }.into());
+    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries
+}
+
+fn legacy_queries(world: &World) -> Vec<Query> {
     let mut queries = vec![
         Query::Me,
         Query::Users { limit: 3, offset: 1 },
@@ -453,7 +461,6 @@ fn queries(world: &World) -> Vec<Query> {
         Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
-        Query::Bookmarks { before: None, limit: 2 },
     ];
     for text in ["hello -again", "ann* bob"] {
         queries.push(Query::Search(Box::new(search(text))));
@@ -470,7 +477,6 @@ fn queries(world: &World) -> Vec<Query> {
             history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
-            Query::Pins { room: room.clone() },
             Query::Tasks { room: room.clone() },
             Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },

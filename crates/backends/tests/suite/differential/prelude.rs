@@ -4,13 +4,16 @@ use super::agents::GATEWAYS;
 use super::approvals::{REQUESTS, TOOLS};
 use super::people::BACKUP_CODES;
 use super::run::Run;
+use crate::fixtures::{plan, questions};
+use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, RoomChanges, UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
+    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
+    UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalKind, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
+    AgentId, ApprovalSubject, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
     Mailbox, MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole,
     Scope, SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
@@ -69,24 +72,23 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
         run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
-        for (request, approval_kind) in
-            REQUESTS.into_iter().zip([ApprovalKind::Tool, ApprovalKind::Tool, ApprovalKind::Questions])
+        let tool = || ApprovalSubject::Tool(Payload("{}".into()));
+        for (request, subject) in
+            REQUESTS.into_iter().zip([tool(), tool(), ApprovalSubject::Questions(questions())])
         {
             let request_approval = Command::AskApproval(NewApproval {
                 run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
                 tool: TOOLS[0].into(),
-                kind: approval_kind,
-                input: Payload("{}".into()),
+                subject,
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
             });
             run.must(Caller::OPERATOR, request_approval).await?;
         }
-        let plan = Payload("{\"n\":0}".into());
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan, state: PlanState::Planned })
-            .await?;
+        let plan = plan("0", PlanState::Planned);
+        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan }).await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
         let approval_decision =
             ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
@@ -100,17 +102,17 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
             attachments: Vec::new(),
             client_message_id: Some("k1".into()),
         };
-        run.must(owner.clone(), Command::Post(post.clone())).await?;
+        run.must(owner.clone(), post.clone()).await?;
         let message = run.world.messages.last().expect("a message was just posted").clone();
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
-        run.must(invited.clone(), Command::Post(answer)).await?;
+        run.must(invited.clone(), answer).await?;
         run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
         let agents = Vec::new();
         run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
-        run.must(invited.clone(), Command::React { message: message.clone(), emoji: "+1".into() }).await?;
-        run.must(owner.clone(), Command::Pin { message: message.clone() }).await?;
-        run.must(owner.clone(), Command::Bookmark { message }).await?;
+        run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
+        run.must(owner.clone(), PinMessage { message: message.clone() }).await?;
+        run.must(owner.clone(), AddBookmark { message }).await?;
         other_entities(run, owner).await?;
     }
     quiet_room(run, &ann).await?;
@@ -225,7 +227,12 @@ pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
 impl Run {
     /// Executes a command that must be accepted. With `anonymous_tries_first`, checks before that an
     /// anonymous caller is refused.
-    pub async fn must(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
+    pub async fn must(
+        &mut self,
+        caller: Caller,
+        command: impl Into<AnyCommand>,
+    ) -> Result<(), TestCaseError> {
+        let command = command.into();
         if self.anonymous_tries_first && !is_open_to_all(&command) {
             self.refused(Caller::ANONYMOUS, command.clone()).await?;
         }
@@ -235,15 +242,20 @@ impl Run {
         Ok(())
     }
 
-    pub async fn refused(&mut self, caller: Caller, command: Command) -> Result<(), TestCaseError> {
-        let outcomes = self.act(vec![(caller, command)]).await?;
+    pub async fn refused(
+        &mut self,
+        caller: Caller,
+        command: impl Into<AnyCommand>,
+    ) -> Result<(), TestCaseError> {
+        let outcomes = self.act(vec![(caller, command.into())]).await?;
         prop_assert!(outcomes.iter().all(Result::is_err), "this must be refused: {}", self.latest());
         Ok(())
     }
 }
 
 /// Whether an anonymous caller may execute the command, because the command itself contains the credential.
-fn is_open_to_all(command: &Command) -> bool {
+fn is_open_to_all(command: &AnyCommand) -> bool {
+    let AnyCommand::Legacy(command) = command else { return false };
     matches!(
         command,
         Command::SetUp { .. }

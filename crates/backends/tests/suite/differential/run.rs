@@ -8,14 +8,17 @@ use super::world::World;
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
 use parlor_engine::Limits;
-use parlor_engine::hub::CommandResult;
-use parlor_model::{Approval, Caller, Command, Epoch, Event, LoggedEvent, MemberChange, Seq, Time};
+use parlor_engine::commands::{AnyCommand, AnyReceipt};
+use parlor_model::{Approval, Caller, Epoch, Event, LoggedEvent, MemberChange, Refusal, Seq, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::time::Duration;
+
+/// Receipt or refusal of a command.
+pub type AnyResult = Result<AnyReceipt, Refusal>;
 
 const MORNING: Time = Time(1_700_000_000_000_000);
 
@@ -39,12 +42,15 @@ impl Run {
         for (index, kind) in kinds().iter().enumerate().rev() {
             let fixture = (kind.make)(epoch);
             epoch = fixture.open().0.head().unwrap().epoch;
-            // The oracle commits each command alone: sharing a commit must not change any result.
+            // The oracle commits each command alone and caches nothing: sharing a commit or reading through the
+            // cache must not change any result.
             let max_commit_batch = if index == 0 { 1 } else { Limits::default().max_commit_batch };
+            let cache_entries = if index == 0 { 0 } else { Limits::default().cache_entries };
             // Small limits, so that the commands reach them; `unindexed` leaves the search index partly
             // filled.
             let limits = Limits {
                 max_commit_batch,
+                cache_entries,
                 reactions: 2,
                 pins: 2,
                 bookmarks: 2,
@@ -91,7 +97,7 @@ impl Run {
     }
 
     /// Builds the command and picks its caller from the oracle's current state.
-    pub fn resolve(&mut self, command: &RandomCommand) -> (Caller, Command) {
+    pub fn resolve(&mut self, command: &RandomCommand) -> (Caller, AnyCommand) {
         let (_, oracle) = &self.hubs[0];
         command.resolve(&mut self.world, oracle)
     }
@@ -116,15 +122,15 @@ impl Run {
     /// oracle's.
     pub async fn act(
         &mut self,
-        commands: Vec<(Caller, Command)>,
-    ) -> Result<Vec<CommandResult>, TestCaseError> {
+        commands: Vec<(Caller, AnyCommand)>,
+    ) -> Result<Vec<AnyResult>, TestCaseError> {
         self.trace
             .extend(commands.iter().map(|(caller, command)| format!("{:?}: {command:?}", caller.principal)));
-        let mut expected: Option<(Vec<CommandResult>, Vec<LoggedEvent>)> = None;
+        let mut expected: Option<(Vec<AnyResult>, Vec<LoggedEvent>)> = None;
         for (name, test_hub) in &self.hubs {
             let mut receipts = Vec::new();
             for (caller, command) in &commands {
-                receipts.push(test_hub.hub().submit(caller, command.clone()).await);
+                receipts.push(command.clone().submit(test_hub.hub(), caller).await);
             }
             let mut outcomes = Vec::new();
             for receipt in receipts {

@@ -4,12 +4,15 @@ use super::agents::{GATEWAYS, mailbox_of};
 use super::people::BACKUP_CODES;
 use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
+use crate::fixtures::answer;
+use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AgentProfile, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
-    ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
+    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
+    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
+    TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalKind, BlobDigest, Caller, Command, Device, Edit, File,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
     Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
     RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
@@ -82,10 +85,10 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     // Ann's first message again with the same idempotency key: first with the same text, then with another.
     let (sender, command) = run.world.posted[0].clone();
     run.must(sender.clone(), command.clone()).await?;
-    let Command::Post(first_post) = command else { unreachable!("the first posted command is a post") };
-    run.refused(sender, Command::Post(Post { text: "other words".into(), ..first_post })).await?;
+    let AnyCommand::Post(first_post) = command else { unreachable!("the first posted command is a post") };
+    run.refused(sender, Post { text: "other words".into(), ..first_post }).await?;
 
-    let deleted = Command::Post(Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") });
+    let deleted = Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") };
     run.must(ann.clone(), deleted.clone()).await?;
     let message = newest(run);
     run.must(ann.clone(), Command::Delete { message }).await?;
@@ -93,14 +96,14 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 
     // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());
-    run.must(ann.clone(), Command::Post(Post { reply_to, ..post(first.clone(), "indeed") })).await?;
+    run.must(ann.clone(), Post { reply_to, ..post(first.clone(), "indeed") }).await?;
     let message = newest(run);
     run.must(ann.clone(), Command::Edit { message: message.clone(), text: "in truth".into() }).await?;
     let forward = Command::Forward { message, room: quiet_room(run), client_message_id: None };
     run.must(ann.clone(), forward).await?;
     run.must(ann.clone(), Command::DeleteMany { messages: vec![newest(run)] }).await?;
 
-    run.must(ann.clone(), Command::Post(post(quiet_room(run), "never mind"))).await?;
+    run.must(ann.clone(), post(quiet_room(run), "never mind")).await?;
     let rewind = Command::Rewind { room: quiet_room(run), message: newest(run) };
     run.must(ann.clone(), rewind).await?;
     let chat = Command::Chat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
@@ -111,19 +114,19 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 
 async fn annotations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, message) = (&users.ann, run.world.said[0].1.clone());
-    let react = |emoji: &str| Command::React { message: message.clone(), emoji: emoji.into() };
+    let react = |emoji: &str| ToggleReaction { message: message.clone(), emoji: emoji.into() };
     run.must(ann.clone(), react("+1")).await?;
     run.must(ann.clone(), react("'\"")).await?;
     run.refused(ann.clone(), react("\u{1f980}")).await?;
-    run.must(ann.clone(), Command::Unpin { message: message.clone() }).await?;
-    run.must(ann.clone(), Command::Bookmark { message: message.clone() }).await?;
-    run.must(ann.clone(), Command::RemoveBookmark { message }).await
+    run.must(ann.clone(), UnpinMessage { message: message.clone() }).await?;
+    run.must(ann.clone(), AddBookmark { message: message.clone() }).await?;
+    run.must(ann.clone(), RemoveBookmark { message }).await
 }
 
 async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let ann = &users.ann;
     let attachments = vec![run.world.uploads[0].as_str().into()];
-    run.must(ann.clone(), Command::Post(Post { attachments, ..post(first_room(run), "a cat") })).await?;
+    run.must(ann.clone(), Post { attachments, ..post(first_room(run), "a cat") }).await?;
     // Of two avatar uploads, the one that the profile does not show is released.
     for digest in [2, 3] {
         let file = File { name: "me.png".into(), media: MediaType::Png, size: 3 };
@@ -151,7 +154,7 @@ async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     });
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: Payload("[1]".into()) };
+    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
@@ -166,8 +169,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
         tool: "Bash".into(),
-        kind: ApprovalKind::Tool,
-        input: Payload("{}".into()),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
     });
@@ -179,8 +181,7 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (first, running) = (first_room(run), run.world.runs[0].clone());
     let carry_out = Post { mentions: vec!["coder".into()], ..post(first.clone(), "carry it out") };
     let verdict = PlanDecision::Approve(carry_out);
-    run.must(users.ann.clone(), Command::DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict })
-        .await?;
+    run.must(users.ann.clone(), DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict }).await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
     run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
     let reply = |text: &str| AgentReply {

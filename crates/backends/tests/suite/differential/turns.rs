@@ -4,7 +4,8 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::PlanDecision;
+use crate::fixtures::plan;
+use parlor_model::command::{DecidePlan, PlanDecision};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
     AgentReply, Chunk, ChunkKind, Command, MessageId, Payload, Post, RunFinish, RunId, RunOutcome, Usage,
@@ -72,10 +73,10 @@ pub fn update_plan(dice: &mut Dice, world: &mut World) -> Command {
     // Mostly for the newest run, which may be running.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
-    Command::UpdatePlan { run, plan: Payload(format!("{{\"n\":{}}}", dice.roll(9)).into()), state }
+    Command::UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
 }
 
-pub fn decide_plan(dice: &mut Dice, world: &mut World) -> Command {
+pub fn decide_plan(dice: &mut Dice, world: &mut World) -> DecidePlan {
     let any = (room(dice, world), agent(dice, world));
     let members = world.memberships.iter();
     let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();
@@ -93,5 +94,5 @@ pub fn decide_plan(dice: &mut Dice, world: &mut World) -> Command {
         1 => PlanDecision::Edit("other words".into()),
         _ => PlanDecision::Approve(post),
     };
-    Command::DecidePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
+    DecidePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
 }

@@ -1,5 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
+use parlor_engine::commands::{AnyCommand, AnyReceipt};
+use parlor_model::command::Posted;
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
     Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
@@ -26,7 +28,7 @@ pub struct World {
     pub said: Vec<(RoomId, MessageId)>,
     pub uploads: Vec<UploadId>,
     /// Caller and command of each posted message, for retries.
-    pub posted: Vec<(Caller, Command)>,
+    pub posted: Vec<(Caller, AnyCommand)>,
     pub agents: Vec<AgentId>,
     pub tasks: Vec<TaskId>,
     pub subscribed: Vec<(Mailbox, Pattern)>,
@@ -86,7 +88,37 @@ impl World {
         SecretHash(bytes)
     }
 
-    pub fn learn(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
+    pub fn learn(&mut self, caller: &Caller, command: &AnyCommand, receipt: &AnyReceipt) {
+        match (command, receipt) {
+            (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
+                self.learn_legacy(caller, command, receipt);
+            }
+            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
+                self.learn_post(caller, command, posted);
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
+        learn(&mut self.messages, &posted.id);
+        let room = posted.message.as_ref().and_then(|message| message.destination.room());
+        if let (Some(room), AnyCommand::Legacy(Command::Chat { agent, .. })) = (room, command) {
+            learn(&mut self.rooms, room);
+            learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
+        }
+        if let Some(room) = room {
+            learn(&mut self.said, &(room.clone(), posted.id.clone()));
+        }
+        for attachment in posted.message.iter().flat_map(|message| &message.attachments) {
+            learn(&mut self.uploads, &attachment.id);
+        }
+        if !posted.repeated {
+            self.posted.push((caller.clone(), command.clone()));
+        }
+    }
+
+    fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
         match receipt {
             Receipt::User(user) => {
                 learn(&mut self.users, &user.id);
@@ -127,23 +159,7 @@ impl World {
             Receipt::Member(new) => {
                 learn(&mut self.memberships, &(new.room.clone(), new.member.clone()));
             }
-            Receipt::Posted(posted) => {
-                learn(&mut self.messages, &posted.id);
-                let room = posted.message.as_ref().and_then(|message| message.destination.room());
-                if let (Some(room), Command::Chat { agent, .. }) = (room, command) {
-                    learn(&mut self.rooms, room);
-                    learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
-                }
-                if let Some(room) = room {
-                    learn(&mut self.said, &(room.clone(), posted.id.clone()));
-                }
-                for attachment in posted.message.iter().flat_map(|message| &message.attachments) {
-                    learn(&mut self.uploads, &attachment.id);
-                }
-                if !posted.repeated {
-                    self.posted.push((caller.clone(), command.clone()));
-                }
-            }
+            Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
             Receipt::Mission(mission) => {
                 let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
@@ -186,8 +202,6 @@ impl World {
             | Receipt::Message(_)
             | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
-            | Receipt::Pinned { .. }
-            | Receipt::Bookmarked { .. }
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}
         }

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 const MESSAGES: [&str; 3] =
     ["[ada-to-coder]: one\n  and more\n", "[bob-to-all] @ [x]: zwö\n", "[ada-to-x]: three\n"];
 
-struct Place {
+struct TestFile {
     directory: tempfile::TempDir,
     workplace: Workplace,
 }
 
-impl Place {
+impl TestFile {
     fn new(content: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(".workplace")).unwrap();
@@ -71,7 +71,7 @@ impl Place {
 #[test]
 fn the_text_is_appended_once() {
     for before in ["", "# Chat\n\n", "[x-to-y]: without a line feed"] {
-        let place = Place::new(before);
+        let place = TestFile::new(before);
         let pending = place.pending();
         let first = append_once(&place.workplace, &pending).unwrap();
         place.check(&first);
@@ -83,7 +83,7 @@ fn the_text_is_appended_once() {
 
 #[test]
 fn the_same_text_before_the_append_is_not_mistaken_for_it() {
-    let place = Place::new(&MESSAGES.concat());
+    let place = TestFile::new(&MESSAGES.concat());
     let appended = append_once(&place.workplace, &place.pending()).unwrap();
     assert_eq!(appended.offsets[0], MESSAGES.concat().len() as u64);
     assert_eq!(place.content(), MESSAGES.concat().repeat(2));
@@ -92,7 +92,7 @@ fn the_same_text_before_the_append_is_not_mistaken_for_it() {
 #[test]
 fn text_behind_lines_of_other_programs_is_found() {
     let filler = "[x-to-y]: filler\n".repeat(SEARCH_BYTES / 10);
-    let place = Place::new("");
+    let place = TestFile::new("");
     let pending = place.pending();
     place.add((filler.clone() + &MESSAGES.concat() + &filler).as_bytes());
     let content = place.content();
@@ -105,7 +105,7 @@ fn text_behind_lines_of_other_programs_is_found() {
 fn an_append_that_was_cut_anywhere_is_completed() {
     let text = MESSAGES.concat();
     for cut in 0..=text.len() {
-        let place = Place::new("# Chat\n");
+        let place = TestFile::new("# Chat\n");
         let pending = place.pending();
         place.add(&text.as_bytes()[..cut]);
         let appended = append_once(&place.workplace, &pending).unwrap();
@@ -125,7 +125,7 @@ fn a_cut_message_before_other_lines_is_written_again_and_its_rest_is_marked() {
     let text = MESSAGES.concat();
     let other = "\n[x-to-y]: other\n";
     for cut in 1..text.len() {
-        let place = Place::new("");
+        let place = TestFile::new("");
         let pending = place.pending();
         place.add(&[&text.as_bytes()[..cut], other.as_bytes()].concat());
         let appended = append_once(&place.workplace, &pending).unwrap();
@@ -152,12 +152,12 @@ fn a_cut_message_before_other_lines_is_written_again_and_its_rest_is_marked() {
 
 #[test]
 fn a_replaced_or_truncated_file_gets_the_text() {
-    let place = Place::new("[x-to-y]: a long first file\n");
+    let place = TestFile::new("[x-to-y]: a long first file\n");
     let pending = place.pending();
     fs::rename(place.chat(), place.directory.path().join("old.md")).unwrap();
     place.check(&append_once(&place.workplace, &pending).unwrap());
 
-    let place = Place::new("[x-to-y]: a long first file\n");
+    let place = TestFile::new("[x-to-y]: a long first file\n");
     let pending = place.pending();
     fs::write(place.chat(), "short\n").unwrap();
     place.check(&append_once(&place.workplace, &pending).unwrap());

@@ -81,7 +81,7 @@ impl Scheduler {
 mod tests {
     use super::super::tests::{agent, connection, over, room, scheduler_with};
     use super::*;
-    use parlor_model::ApprovalKind;
+    use parlor_model::ApprovalSubject;
     use parlor_model::{Decision, Event, GatewayId, InputDigest, Payload, RunState, Time};
 
     fn answered(request: &str) -> Event {
@@ -94,8 +94,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: request.into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload("{}".into()),
+            subject: ApprovalSubject::Tool(Payload("{}".into())),
             digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(1),

@@ -1,14 +1,14 @@
 //! Names that the grammar of the file forbids.
 
-use super::Workshop;
+use super::BridgeScene;
 use crate::scene::{following, heard};
 use parlor_testkit::gateway::Gateway;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_with_spaces_slashes_and_other_characters_pass_in_both_directions() {
-    let workshop = Workshop::new().await;
-    let mut gateway = Gateway::connect(&workshop.ada, "laptop").await.unwrap();
+    let scene = BridgeScene::new().await;
+    let mut gateway = Gateway::connect(&scene.ada, "laptop").await.unwrap();
     let agents = [
         ("a1", "Code Reviewer", "Code_u20_Reviewer"),
         ("a2", "research/analyst", "research__analyst"),
@@ -18,43 +18,43 @@ async fn names_with_spaces_slashes_and_other_characters_pass_in_both_directions(
     ];
     for (id, name, _) in agents {
         gateway.register(id, name).await.unwrap();
-        workshop.add_agent(id).await;
+        scene.add_agent(id).await;
     }
-    let mut browser = following(&workshop.eve, &workshop.room).await;
-    let bridge = workshop.bridge().await;
+    let mut browser = following(&scene.eve, &scene.room).await;
+    let bridge = scene.bridge().await;
     for (id, name, alias) in agents {
-        workshop.project.write(&format!("[script-to-{alias}]: are you there, {id}?\n"));
+        scene.project.write(&format!("[script-to-{alias}]: are you there, {id}?\n"));
         assert_eq!(heard(&mut browser).await["mentions"], json!([name]));
         let turn = gateway.turn().await.unwrap();
         assert_eq!(turn["agentId"], id);
         gateway.complete(&turn, &format!("reply-{id}"), &format!("I am {id}")).await.unwrap();
-        workshop.project.wait_for(&format!("[{alias}-to-all]: I am {id}\n")).await;
-        workshop.project.write(&format!("[{alias}-to-eve]: through the file, {id}\n"));
+        scene.project.wait_for(&format!("[{alias}-to-all]: I am {id}\n")).await;
+        scene.project.write(&format!("[{alias}-to-eve]: through the file, {id}\n"));
         // The reply of the run is a `server:message_complete`, so this is the line.
         let posted = heard(&mut browser).await;
         assert_eq!((&posted["senderId"], &posted["senderName"]), (&json!(id), &json!(name)));
-        workshop.eve.post_message(&workshop.room, &format!("@{name} thanks, {id}")).await.unwrap();
-        workshop.project.wait_for(&format!("[eve-to-{alias}]: @{name} thanks, {id}\n")).await;
+        scene.eve.post_message(&scene.room, &format!("@{name} thanks, {id}")).await.unwrap();
+        scene.project.wait_for(&format!("[eve-to-{alias}]: @{name} thanks, {id}\n")).await;
         let turn = gateway.turn().await.unwrap();
         gateway.complete(&turn, &format!("end-{id}"), &format!("end of {id}")).await.unwrap();
-        workshop.project.wait_for(&format!("end of {id}\n")).await;
+        scene.project.wait_for(&format!("end of {id}\n")).await;
         heard(&mut browser).await;
     }
     bridge.stop().await;
-    workshop.scene.ends_well().await;
+    scene.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn known_names_decide_where_a_line_is_split() {
-    let workshop = Workshop::new().await;
-    let mut gateway = Gateway::connect(&workshop.ada, "laptop").await.unwrap();
+    let scene = BridgeScene::new().await;
+    let mut gateway = Gateway::connect(&scene.ada, "laptop").await.unwrap();
     gateway.register("a1", "ops").await.unwrap();
-    workshop.add_agent("a1").await;
-    std::fs::create_dir(workshop.project.path().join(".workplace/agents")).unwrap();
-    std::fs::write(workshop.project.path().join(".workplace/agents/back-to-back.md"), "").unwrap();
-    let mut browser = following(&workshop.eve, &workshop.room).await;
-    let bridge = workshop.bridge().await;
-    workshop.project.write("[ops-to-back-to-back]: hello\n[back-to-back-to-ops]: hi\n");
+    scene.add_agent("a1").await;
+    std::fs::create_dir(scene.project.path().join(".workplace/agents")).unwrap();
+    std::fs::write(scene.project.path().join(".workplace/agents/back-to-back.md"), "").unwrap();
+    let mut browser = following(&scene.eve, &scene.room).await;
+    let bridge = scene.bridge().await;
+    scene.project.write("[ops-to-back-to-back]: hello\n[back-to-back-to-ops]: hi\n");
     let first = heard(&mut browser).await;
     assert_eq!(
         (&first["senderName"], &first["metadata"]["relayed"]["recipient"]),
@@ -69,5 +69,5 @@ async fn known_names_decide_where_a_line_is_split() {
     gateway.register("a2", "x-to-x").await.unwrap();
     gateway.settled().await.unwrap();
     bridge.stop().await;
-    workshop.scene.ends_well().await;
+    scene.scene.ends_well().await;
 }

@@ -1,6 +1,6 @@
 //! `parlor bridge` as a process: kills at random times, its command line, and the documented example.
 
-use crate::chatmd::{Project, Workshop};
+use crate::chatmd::{BridgeScene, Project};
 use crate::process::command_line::{parlor, refused};
 use crate::scene::{PARLOR, following, heard, make_key};
 use parlor_testkit::agentim::Client;
@@ -20,10 +20,10 @@ const MAX_KILL_DELAY: Duration = Duration::from_millis(30);
 /// Lines and messages of one round.
 const PER_ROUND: u64 = 60;
 
-fn start(workshop: &Workshop) -> ClientProcess {
-    let project = workshop.project.path().to_str().unwrap();
-    let arguments = ["bridge", project, "--room", &workshop.room, "--server", workshop.scene.url()];
-    let environment = [("PARLOR_KEY".to_owned(), workshop.key.clone())];
+fn start(scene: &BridgeScene) -> ClientProcess {
+    let project = scene.project.path().to_str().unwrap();
+    let arguments = ["bridge", project, "--room", &scene.room, "--server", scene.scene.url()];
+    let environment = [("PARLOR_KEY".to_owned(), scene.key.clone())];
     ClientProcess::spawn(PARLOR.as_ref(), &arguments, &environment).unwrap()
 }
 
@@ -84,10 +84,10 @@ impl Traffic {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_bridge_loses_and_repeats_nothing() {
-    let workshop = Workshop::new().await;
+    let scene = BridgeScene::new().await;
     let mut traffic = Traffic { rng: seed::rng(), lines: Vec::new(), messages: Vec::new(), written: 0 };
-    let mut at_eve = following(&workshop.eve, &workshop.room).await;
-    let mut bridge = start(&workshop);
+    let mut at_eve = following(&scene.eve, &scene.room).await;
+    let mut bridge = start(&scene);
     connected(&mut bridge).await;
     for round in 0..seed::cases(10) {
         // Some rounds kill the bridge while it starts.
@@ -95,59 +95,58 @@ async fn a_killed_bridge_loses_and_repeats_nothing() {
             connected(&mut bridge).await;
         }
         for _ in 0..traffic.rng.below(PER_ROUND) {
-            traffic.write_line(&workshop.project);
+            traffic.write_line(&scene.project);
             if traffic.rng.below(2) == 0 {
-                traffic.post_message(&mut at_eve, &workshop.room).await;
+                traffic.post_message(&mut at_eve, &scene.room).await;
             }
         }
         tokio::time::sleep(Duration::from_micros(traffic.rng.below(MAX_KILL_DELAY.as_micros() as u64))).await;
         bridge.kill_9().await.unwrap();
-        bridge = start(&workshop);
+        bridge = start(&scene);
     }
     connected(&mut bridge).await;
-    traffic.write_line(&workshop.project);
-    traffic.post_message(&mut at_eve, &workshop.room).await;
-    workshop.room_has(traffic.lines.last().unwrap()).await;
+    traffic.write_line(&scene.project);
+    traffic.post_message(&mut at_eve, &scene.room).await;
+    scene.room_has(traffic.lines.last().unwrap()).await;
     let end = traffic.messages.last().unwrap().lines().last().unwrap();
-    workshop.project.wait_for(&format!("{end}\n")).await;
+    scene.project.wait_for(&format!("{end}\n")).await;
     let status = bridge.terminate().await.unwrap();
     assert!(status.success(), "{status}: {}", bridge.output());
 
-    traffic.check_file(&workshop.project.content());
-    let history = workshop.history().await;
+    traffic.check_file(&scene.project.content());
+    let history = scene.history().await;
     let lines: Vec<String> = history.iter().filter(|text| text.starts_with("line")).cloned().collect();
     assert_eq!(lines, traffic.lines, "each line once, in the order of the file");
     assert_eq!(history.len(), lines.len() + traffic.messages.len(), "no message came back");
-    workshop.scene.ends_well().await;
+    scene.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_reports_refused_lines_and_hides_the_key() {
-    let workshop = Workshop::new().await;
-    let mut bridge = start(&workshop);
+    let scene = BridgeScene::new().await;
+    let mut bridge = start(&scene);
     connected(&mut bridge).await;
-    workshop.project.write(&format!("# comment\n[a-to-eve]: {}\n[a-to-eve]: fine\n", "x".repeat(100_001)));
+    scene.project.write(&format!("# comment\n[a-to-eve]: {}\n[a-to-eve]: fine\n", "x".repeat(100_001)));
     let reported = |line: &str| line.contains("line 2 was refused").then(|| line.to_owned());
     let line = bridge.reported(reported).await.unwrap();
     assert!(line.contains("Message exceeds the maximum of 100000 characters"), "{line}");
-    workshop.room_has("fine").await;
+    scene.room_has("fine").await;
     assert!(bridge.terminate().await.unwrap().success());
     let output = bridge.output();
-    assert!(output.contains(&workshop.room) && !output.contains(&workshop.key), "{output}");
-    let state =
-        std::fs::read_to_string(workshop.project.path().join(".workplace/.parlor-bridge.json")).unwrap();
-    assert!(!state.contains(&workshop.key), "the state contains no secret");
-    workshop.scene.ends_well().await;
+    assert!(output.contains(&scene.room) && !output.contains(&scene.key), "{output}");
+    let state = std::fs::read_to_string(scene.project.path().join(".workplace/.parlor-bridge.json")).unwrap();
+    assert!(!state.contains(&scene.key), "the state contains no secret");
+    scene.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_that_cannot_start_prints_why() {
-    let workshop = Workshop::new().await;
-    let project = workshop.project.path().to_str().unwrap().to_owned();
+    let scene = BridgeScene::new().await;
+    let project = scene.project.path().to_str().unwrap().to_owned();
     let elsewhere = tempfile::tempdir().unwrap();
-    let url = workshop.scene.url().to_owned();
-    let (_, outsider) = make_key(&workshop.scene.admin, &["read", "write", "agents"]).await;
-    let (room, key) = (workshop.room.clone(), workshop.key.clone());
+    let url = scene.scene.url().to_owned();
+    let (_, outsider) = make_key(&scene.scene.admin, &["read", "write", "agents"]).await;
+    let (room, key) = (scene.room.clone(), scene.key.clone());
     let secrets = tempfile::tempdir().unwrap();
     let key_file = secrets.path().join("key");
     std::fs::write(&key_file, format!("{key}\n")).unwrap();
@@ -169,31 +168,30 @@ async fn a_bridge_that_cannot_start_prints_why() {
     });
     checks.await.unwrap();
     let mut with_file = {
-        let project = workshop.project.path().to_str().unwrap();
-        let arguments =
-            ["bridge", project, "--room", &workshop.room, "--key-file", key_file.to_str().unwrap()];
-        let environment = [("PARLOR_SERVER".to_owned(), workshop.scene.url().to_owned())];
+        let project = scene.project.path().to_str().unwrap();
+        let arguments = ["bridge", project, "--room", &scene.room, "--key-file", key_file.to_str().unwrap()];
+        let environment = [("PARLOR_SERVER".to_owned(), scene.scene.url().to_owned())];
         ClientProcess::spawn(PARLOR.as_ref(), &arguments, &environment).unwrap()
     };
     connected(&mut with_file).await;
     assert!(with_file.terminate().await.unwrap().success());
-    workshop.scene.ends_well().await;
+    scene.scene.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documented_example_works_as_written() {
-    let workshop = Workshop::new().await;
+    let scene = BridgeScene::new().await;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/chatmd/run.sh");
     let programs = Path::new(PARLOR).parent().unwrap().to_str().unwrap();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
     let temporary = tempfile::tempdir().unwrap();
     let mut agents = Command::new("sh")
         .arg(example)
-        .arg(&workshop.room)
+        .arg(&scene.room)
         .env("PATH", path)
         .env("TMPDIR", temporary.path())
-        .env("PARLOR_SERVER", workshop.scene.url())
-        .env("PARLOR_KEY", &workshop.key)
+        .env("PARLOR_SERVER", scene.scene.url())
+        .env("PARLOR_KEY", &scene.key)
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -202,10 +200,10 @@ async fn the_documented_example_works_as_written() {
         .unwrap();
     let group = Pid::from_raw(agents.id().unwrap() as i32).unwrap();
     let mut printed = BufReader::new(agents.stdout.take().unwrap()).lines();
-    let mut browser = following(&workshop.eve, &workshop.room).await;
+    let mut browser = following(&scene.eve, &scene.room).await;
     let talking = async {
         while !printed.next_line().await.unwrap().expect("the example runs").contains("connected") {}
-        browser.say_and_wait(&workshop.room, "build the parser", "b1").await.unwrap();
+        browser.say_and_wait(&scene.room, "build the parser", "b1").await.unwrap();
         let mut shown = Vec::new();
         loop {
             shown.push(heard(&mut browser).await);
@@ -228,5 +226,5 @@ async fn the_documented_example_works_as_written() {
     assert_eq!(lines, expected);
     kill_process_group(group, Signal::TERM).unwrap();
     tokio::time::timeout(TEST_TIMEOUT, agents.wait()).await.expect("the example ends").unwrap();
-    workshop.scene.ends_well().await;
+    scene.scene.ends_well().await;
 }

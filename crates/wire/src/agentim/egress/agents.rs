@@ -1,10 +1,11 @@
 //! Encodes frames about agents for clients: reply chunks, status, approvals and relayed answers.
 
 use super::{encode, encode_about, text};
+use crate::decisions;
 use crate::time::iso;
 use parlor_model::{
-    AgentId, AgentStatus, AnswerKind, Answerer, Approval, Chunk, Decision, InquiryAnswer, MessageId, Payload,
-    RoomId,
+    AgentId, AgentStatus, AnswerKind, Answerer, Approval, ApprovalSubject, Chunk, Decision, InquiryAnswer,
+    MessageId, Payload, RoomId,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -113,7 +114,10 @@ pub fn permission_request(approval: &Approval) -> String {
         agent_name: &approval.agent_name,
         room_id: approval.room.as_str(),
         tool_name: &approval.tool,
-        tool_input: raw(&approval.input),
+        tool_input: match &approval.subject {
+            ApprovalSubject::Tool(input) => raw(input),
+            ApprovalSubject::Questions(_) => None,
+        },
         input_digest: approval.digest.to_string(),
         expires_at: iso(approval.expires_at),
     })
@@ -152,7 +156,7 @@ pub fn permission_resolved(approval: &Approval) -> String {
         request_id: approval.id.as_str(),
         room_id: approval.room.as_str(),
         // Default deny: an approval without a decision is reported as denied.
-        decision: approval.decision.as_ref().map_or("deny", Decision::as_str),
+        decision: approval.decision.as_ref().map_or("deny", decisions::permission),
         decided_by: decider.map(|decider| decider.user.as_str()),
         decided_by_name: decider.map(|decider| &*decider.name),
         reason,
@@ -280,7 +284,6 @@ fn remove_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::ApprovalKind;
     use parlor_model::{
         Activity, ApprovalId, ChunkKind, Decider, GatewayId, InputDigest, RunEvent, RunId, Signal, Time,
         UserId,
@@ -368,8 +371,7 @@ mod tests {
             gateway: GatewayId::stored("g"),
             request: "theirs".into(),
             tool: "Bash".into(),
-            kind: ApprovalKind::Tool,
-            input: Payload(r#"{"b":1.0, "a":null}"#.into()),
+            subject: ApprovalSubject::Tool(Payload(r#"{"b":1.0, "a":null}"#.into())),
             digest: InputDigest([0; 32]),
             asked_at: Time(0),
             expires_at: Time(60_000_000),

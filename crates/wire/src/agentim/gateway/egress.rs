@@ -5,8 +5,9 @@ use super::super::egress::{
     agents::{kind as known_kind, without_nulls},
     encode,
 };
-use crate::events::answers::{self, QuestionAnswer};
+use crate::decisions;
 use crate::time::iso;
+use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
     MessageId, Refusal, Room, RoomId, RunId, RunOutcome, RunTrigger, Sender, Spawn, StartedRun, UserId,
@@ -345,17 +346,17 @@ pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -
         "type": "server:question_response",
         "questionId": question,
         "agentId": agent.as_str(),
-        "status": answers::status(decision),
+        "status": decisions::question_set(decision),
     });
     if let Decision::Answered { by, answers } = decision {
-        let encode = |answer: QuestionAnswer| {
-            let mut encoded = json!({ "questionIndex": answer.question_index, "selected": answer.selected });
-            if let Some(text) = answer.custom_text {
-                encoded["customText"] = text.into();
+        let encode = |answer: &QuestionAnswer| {
+            let mut encoded = json!({ "questionIndex": answer.question, "selected": answer.selected });
+            if let Some(text) = &answer.text {
+                encoded["customText"] = (&**text).into();
             }
             encoded
         };
-        frame["answers"] = answers::answers(answers).into_iter().map(encode).collect();
+        frame["answers"] = answers.iter().map(encode).collect();
         frame["answeredBy"] = (*by.name).into();
     }
     frame.to_string()
@@ -367,7 +368,7 @@ pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) 
         "type": "server:permission_response",
         "requestId": request,
         "agentId": agent.as_str(),
-        "decision": decision.as_str(),
+        "decision": decisions::permission(decision),
     });
     if let Decision::Denied { reason: Some(reason), .. } = decision {
         frame["denyReason"] = (&**reason).into();

@@ -149,6 +149,17 @@ pub struct PermissionForm {
     pub timeout_ms: Option<u64>,
 }
 
+/// Prefix of the tools with which an agent calls the hub itself: those of the MCP server `agentim`, with which
+/// AgentIM's gateways connect the agent to the hub.
+const OWN_TOOLS: &str = "mcp__agentim__";
+
+impl PermissionForm {
+    /// Whether the tool calls the hub itself.
+    pub fn is_own_tool(&self) -> bool {
+        self.tool.starts_with(OWN_TOOLS)
+    }
+}
+
 /// Answer that the hub relays to the user that sent the request.
 #[derive(Debug, PartialEq)]
 pub struct RelayedAnswer {
@@ -587,6 +598,7 @@ mod tests {
         let text = r#"{"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"b":1.0, "a":"x"}}"#;
         let GatewayMessage::Permission(form) = decoded(text) else { panic!("not a permission request") };
         assert_eq!((&*form.input.0, form.timeout_ms), (r#"{"b":1.0, "a":"x"}"#, None));
+        assert!(!form.is_own_tool());
         expect_error(&text.replace(r#"{"b":1.0, "a":"x"}"#, "[]"));
     }
 

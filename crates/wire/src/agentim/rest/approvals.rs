@@ -1,6 +1,7 @@
 //! Bodies for approvals and approval rules.
 
 use crate::time::iso;
+use parlor_model::ApprovalSubject;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 #[cfg(test)]
@@ -79,7 +80,10 @@ impl<'a> From<&'a parlor_model::Approval> for Approval<'a> {
             agent_id: approval.agent.as_str(),
             agent_name: &approval.agent_name,
             tool_name: &approval.tool,
-            tool_input: serde_json::from_str(&approval.input.0).ok(),
+            tool_input: match &approval.subject {
+                ApprovalSubject::Tool(input) => serde_json::from_str(&input.0).ok(),
+                ApprovalSubject::Questions(_) => None,
+            },
             input_digest: approval.digest.to_string(),
             asked_at: iso(approval.asked_at),
             expires_at: iso(approval.expires_at),

@@ -16,7 +16,7 @@ pub use blobs::MemoryBlobs;
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
-use parlor_engine::decide::Effects;
+use parlor_engine::effects::Effects;
 use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Epoch, Subscription, Time};
 use std::sync::Arc;
@@ -107,13 +107,13 @@ struct TablesView {
 }
 
 impl Transaction for TablesView {
-    fn apply(&mut self, plan: &Effects) -> Result<(), Fault> {
+    fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
         // The committed tables hold another reference, so the first `make_mut` clones them.
         let tables = Arc::make_mut(&mut self.tables);
-        for change in &plan.changes {
+        for change in &effects.changes {
             tables.change(change);
         }
-        for logged_event in &plan.events {
+        for logged_event in &effects.events {
             tables.append(logged_event);
         }
         Ok(())

@@ -1,0 +1,356 @@
+//! The writer's cache: after every kind of change its entries equal the store.
+//!
+//! The examples name what the cache holds, so a change that should remove an entry finds it there. Random
+//! commands alone do not reach every case.
+
+use super::approvals::{approval, rule};
+use super::routers::router;
+use super::second_factor::factor;
+use super::services::service;
+use super::tasks::task;
+use super::turns::ended;
+use super::{Ports, each};
+use crate::fixtures::*;
+use parlor_engine::Limits;
+use parlor_engine::cache::Cache;
+use parlor_engine::decide::Change;
+use parlor_engine::effects::Effects;
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
+use parlor_engine::read_view::ReadView;
+use parlor_model::audit::{Action, Actor, NewAuditEntry};
+use parlor_model::run_event::PlanState;
+use parlor_model::{
+    BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
+    MissionScope, Pairing, Pattern, Position, Revision, RouterId, RunId, RunOutcome, SecretHash, Seq,
+    SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const SECRET: SecretHash = SecretHash([7; 32]);
+
+/// Ann and Bob in the room `lobby`, with Bob's agent `coder`; Ann in the room `den`, with the agent `writer`.
+fn prepare(ports: &mut Ports) {
+    ports.change(vec![
+        put_user("ann", 1),
+        put_user("bob", 2),
+        Change::PutSignIn(Arc::new(sign_in("phone", "ann", 1000)), SECRET),
+        Change::PutSignIn(Arc::new(sign_in("laptop", "bob", 1000)), SecretHash([8; 32])),
+        Change::PutKey(Arc::new(key("key", "bob", 3)), SecretHash([9; 32])),
+        Change::PutRouter(Arc::new(router("picker", "ann", true, 1))),
+        put_room("lobby"),
+        put_room("den"),
+        Change::PutGateway(Arc::new(gateway("laptop", "bob"))),
+        put_agent("coder", "bob"),
+        put_agent("writer", "ann"),
+        put_member("lobby", person("ann"), 1),
+        put_member("lobby", person("bob"), 2),
+        put_member("lobby", agent_member("coder"), 3),
+        put_member("den", person("ann"), 4),
+        put_member("den", agent_member("writer"), 5),
+    ]);
+    ports.post(message("m", "lobby", "ann", 1));
+}
+
+/// Reads everything that the cache can hold.
+fn fill(cache: &mut Cache, store: &mut dyn Lookup) {
+    let (limits, head) = (Limits::default(), Position { epoch: Epoch(1), seq: Seq(1) });
+    let mut view = ReadView::new(Time(10), head, &limits, store, cache);
+    let callers = [
+        Caller::person(user_id("ann"), SignInId::stored("phone")),
+        Caller::person(user_id("bob"), SignInId::stored("laptop")),
+        Caller::program(user_id("bob"), KeyId::stored("key")),
+    ];
+    for caller in callers {
+        view.caller_context(&caller).unwrap();
+    }
+    for room in ["lobby", "den"].map(room_id) {
+        if let Some(room) = view.room(&room).unwrap() {
+            view.agents_in(&room).unwrap();
+            view.mentionable(&room).unwrap();
+        }
+        for user in ["ann", "bob"].map(user_id) {
+            view.member(&room, &user).unwrap();
+        }
+    }
+    for agent in ["coder", "writer"].map(agent_id) {
+        view.agent(&agent).unwrap();
+    }
+}
+
+/// At least one change of each kind, applied to the store that `prepare` has filled.
+fn changes() -> Vec<Change> {
+    let upload = |purpose| Arc::new(upload("u", "ann", 1, 5, purpose));
+    let coder = || mailbox("coder", None);
+    let renamed = User { display_name: "Another name".into(), ..user("ann", 1) };
+    let promoted = User { role: parlor_model::SiteRole::Admin, ..user("bob", 2) };
+    let edited = Arc::new(message("m", "lobby", "ann", 1));
+    let previous = Revision { message: message_id("m"), text: "before".into(), edited_at: Time(5) };
+    let mut renamed_agent = agent("coder", "bob");
+    renamed_agent.name = "Another agent".into();
+    let mut frozen = room("lobby");
+    frozen.frozen = None;
+    let mut admin = member("lobby", person("bob"), 2);
+    admin.role = parlor_model::RoomRole::Admin;
+    let mut refreshed = sign_in("phone", "ann", 2000);
+    refreshed.generation = 4;
+    vec![
+        Change::OfferSetup(Some((SECRET, Time(9)))),
+        Change::PutUser(Arc::new(renamed)),
+        Change::PutUser(Arc::new(promoted)),
+        Change::RemoveUser(user_id("bob")),
+        Change::PutSignIn(Arc::new(refreshed), SecretHash([10; 32])),
+        Change::EndSignIn(SignInId::stored("phone")),
+        Change::EndSignInsOf(user_id("ann")),
+        Change::PutKey(Arc::new(key("key 2", "bob", 4)), SecretHash([11; 32])),
+        Change::RemoveKey(KeyId::stored("key")),
+        Change::PutInvitation(Arc::new(invitation("i", 1, 99)), SECRET),
+        Change::UseInvitation(InvitationId::stored("i")),
+        Change::PutPairing(Pairing { user: user_id("ann"), expires_at: Time(9) }, SECRET),
+        Change::RemovePairing(user_id("ann")),
+        Change::RemoveInvitation(InvitationId::stored("i")),
+        Change::PutRouter(Arc::new(router("picker", "bob", false, 1))),
+        Change::RemoveRouter(RouterId::stored("picker")),
+        Change::PutService(Arc::new(service("coder"))),
+        Change::AppendAudit(Arc::new(NewAuditEntry {
+            at: Time(5),
+            actor: Actor::Operator,
+            action: Action::BackedUp,
+            subject: None,
+            detail: None,
+            address: None,
+        })),
+        Change::RepeatAudit { id: 1, at: Time(6), address: None },
+        Change::PutSettings(Default::default()),
+        Change::PutSecondFactor(Arc::new(factor("ann"))),
+        Change::PutBackupCodes(user_id("ann"), vec![SECRET]),
+        Change::SpendBackupCode(user_id("ann"), SECRET),
+        Change::RemoveSecondFactor(user_id("ann")),
+        Change::PutRoom(Arc::new(frozen)),
+        Change::RemoveRoom(room_id("lobby")),
+        Change::PutMember(Arc::new(admin)),
+        Change::PutMember(Arc::new(member("den", person("bob"), 6))),
+        Change::PutMember(Arc::new(member("den", agent_member("coder"), 6))),
+        Change::RemoveMember(room_id("lobby"), person("ann")),
+        Change::RemoveMember(room_id("lobby"), agent_member("coder")),
+        Change::PutMessage(Arc::new(message("m2", "lobby", "ann", 2))),
+        Change::Revise { message: edited, previous },
+        Change::DeleteMessage(message_id("m")),
+        Change::PutReactions { message: message_id("m"), reactions: Arc::new([reaction("+1", &["ann"])]) },
+        Change::PutPin(pin("m", "lobby", "ann", 2)),
+        Change::RemovePin(message_id("m")),
+        Change::PutBookmark(bookmark("m", "ann", 2)),
+        Change::RemoveBookmark(user_id("ann"), message_id("m")),
+        Change::MarkRead { room: room_id("lobby"), user: user_id("ann"), through: Seq(1), at: Time(9) },
+        Change::PutUpload(upload(UploadPurpose::Unattached)),
+        Change::Attach { upload: UploadId::stored("u"), message: message_id("m") },
+        Change::RemoveUpload(UploadId::stored("u")),
+        Change::ForgetReleased(vec![BlobDigest([1; 32])]),
+        Change::PutAgent(Arc::new(renamed_agent)),
+        Change::RemoveAgent(agent_id("coder")),
+        Change::PutGateway(Arc::new(gateway("laptop", "ann"))),
+        Change::RemoveGateway(GatewayId::stored("laptop")),
+        Change::PutTask(Arc::new(task("t", "lobby", person("ann"), 1))),
+        Change::RemoveTask(TaskId::stored("t")),
+        Change::PutSession(session("coder", "main", 1)),
+        Change::PutSubscription(subscription(coder(), "slack/**", 1)),
+        Change::RemoveSubscription(coder(), Pattern::parse("slack/**").unwrap()),
+        Change::PutDelivery { delivery: delivery("m", coder()), seq: Seq(1) },
+        Change::MarkDelivered { mailbox: coder(), messages: vec![message_id("m")] },
+        Change::Lease { mailbox: coder(), messages: vec![message_id("m")], until: Time(99) },
+        Change::DeadLetterDelivery {
+            mailbox: coder(),
+            message: Arc::new(message("m", "lobby", "ann", 1)),
+            reason: "too_many_attempts",
+        },
+        Change::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete))),
+        Change::PutApproval(Arc::new(approval("a", "lobby", "coder"))),
+        Change::PutApprovalRule(rule("lobby", "coder", "Bash", "ann")),
+        Change::PutPlan(Arc::new(CurrentPlan {
+            room: room_id("lobby"),
+            agent: agent_id("coder"),
+            run: RunId::stored("r"),
+            plan: plan("Tea", PlanState::Planned),
+            text: None,
+            rev: 1,
+            at: Time(5),
+        })),
+        Change::PutMission(Arc::new(Mission {
+            id: MissionId::stored("mission"),
+            mission_scope: MissionScope::Room(room_id("lobby")),
+            room: room_id("lobby"),
+            text: "Tea".into(),
+            agents: Vec::new(),
+            created_by: user_id("ann"),
+            created_at: Time(5),
+            ended_at: None,
+            prompts: 0,
+        })),
+        Change::PutIdlePrompt {
+            mission_scope: MissionScope::Global,
+            agent: agent_id("coder"),
+            idle: Some(IdlePrompt { prompt: None, interval: Some(60) }),
+        },
+        Change::RemoveApprovalRule(rule("lobby", "coder", "Bash", "ann")),
+        Change::ClearDeadLetters,
+        Change::DeadLetter { message: Arc::new(message("m", "lobby", "ann", 1)), reason: "no_subscribers" },
+        Change::RememberIdempotencyKey {
+            key: IdempotencyKey {
+                kind: IdempotencyKind::ClientMessage,
+                owner: "ann".into(),
+                key: "k".into(),
+            },
+            first: FirstRequest { digest: [0; 16], message: message_id("m"), seq: Seq(1) },
+            at: Time(5),
+        },
+    ]
+}
+
+/// Kinds of change that concern an entry of the cache.
+const CONCERNING: [&str; 14] = [
+    "EndSignIn",
+    "EndSignInsOf",
+    "MarkRead",
+    "PutAgent",
+    "PutMember",
+    "PutRoom",
+    "PutSignIn",
+    "PutUser",
+    "RemoveAgent",
+    "RemoveKey",
+    "RemoveMember",
+    "RemoveRoom",
+    "RemoveRouter",
+    "RemoveUser",
+];
+
+#[test]
+fn no_change_leaves_a_stale_entry_in_the_cache() {
+    let kinds: BTreeSet<&str> = changes().iter().map(kind).collect();
+    assert_eq!(kinds.len(), KINDS, "an example of each kind of change");
+    each(|ports| {
+        prepare(ports);
+        let mut concerning = BTreeSet::new();
+        for change in changes() {
+            let mut transaction = ports.store.begin().unwrap();
+            let (mut cache, mut unchanged) = (Cache::new(100), Cache::new(100));
+            fill(&mut cache, &mut *transaction);
+            fill(&mut unchanged, &mut *transaction);
+            assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "before {change:?}");
+            let effects = Effects { changes: vec![change.clone()], ..Effects::default() };
+            transaction.apply(&effects).unwrap();
+            cache.apply(&change);
+            assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "after {change:?}");
+            // Shows that the example concerns an entry, and that verification finds a stale one.
+            if unchanged.verify(&mut *transaction).unwrap().is_some() {
+                concerning.insert(kind(&change));
+            }
+        }
+        assert_eq!(concerning.into_iter().collect::<Vec<_>>(), CONCERNING);
+    });
+}
+
+#[test]
+fn a_full_cache_is_cleared_and_stays_correct() {
+    each(|ports| {
+        prepare(ports);
+        let mut transaction = ports.store.begin().unwrap();
+        for capacity in 0..8 {
+            let mut cache = Cache::new(capacity);
+            for _ in 0..3 {
+                fill(&mut cache, &mut *transaction);
+                assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "capacity {capacity}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_cached_sign_in_expires() {
+    each(|ports| {
+        prepare(ports);
+        let mut transaction = ports.store.begin().unwrap();
+        let (limits, mut cache) = (Limits::default(), Cache::new(100));
+        let mut is_signed_in = |now| {
+            let head = Position { epoch: Epoch(1), seq: Seq(1) };
+            let mut view = ReadView::new(now, head, &limits, &mut *transaction, &mut cache);
+            let caller = Caller::person(user_id("ann"), SignInId::stored("phone"));
+            view.caller_context(&caller).unwrap().auth.is_some()
+        };
+        assert!(is_signed_in(Time(999)));
+        assert!(!is_signed_in(Time(1000)));
+        assert!(is_signed_in(Time(999)));
+    });
+}
+
+/// Number of kinds of change: the arms of `kind`.
+const KINDS: usize = 63;
+
+/// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
+fn kind(change: &Change) -> &'static str {
+    match change {
+        Change::OfferSetup(..) => "OfferSetup",
+        Change::PutUser(..) => "PutUser",
+        Change::RemoveUser(..) => "RemoveUser",
+        Change::PutSignIn(..) => "PutSignIn",
+        Change::EndSignIn(..) => "EndSignIn",
+        Change::EndSignInsOf(..) => "EndSignInsOf",
+        Change::PutKey(..) => "PutKey",
+        Change::RemoveKey(..) => "RemoveKey",
+        Change::PutInvitation(..) => "PutInvitation",
+        Change::UseInvitation(..) => "UseInvitation",
+        Change::PutPairing(..) => "PutPairing",
+        Change::RemovePairing(..) => "RemovePairing",
+        Change::RemoveInvitation(..) => "RemoveInvitation",
+        Change::PutRouter(..) => "PutRouter",
+        Change::RemoveRouter(..) => "RemoveRouter",
+        Change::PutService(..) => "PutService",
+        Change::AppendAudit(..) => "AppendAudit",
+        Change::RepeatAudit { .. } => "RepeatAudit",
+        Change::PutSettings(..) => "PutSettings",
+        Change::PutSecondFactor(..) => "PutSecondFactor",
+        Change::PutBackupCodes(..) => "PutBackupCodes",
+        Change::SpendBackupCode(..) => "SpendBackupCode",
+        Change::RemoveSecondFactor(..) => "RemoveSecondFactor",
+        Change::PutRoom(..) => "PutRoom",
+        Change::RemoveRoom(..) => "RemoveRoom",
+        Change::PutMember(..) => "PutMember",
+        Change::RemoveMember(..) => "RemoveMember",
+        Change::PutMessage(..) => "PutMessage",
+        Change::Revise { .. } => "Revise",
+        Change::DeleteMessage(..) => "DeleteMessage",
+        Change::PutReactions { .. } => "PutReactions",
+        Change::PutPin(..) => "PutPin",
+        Change::RemovePin(..) => "RemovePin",
+        Change::PutBookmark(..) => "PutBookmark",
+        Change::RemoveBookmark(..) => "RemoveBookmark",
+        Change::MarkRead { .. } => "MarkRead",
+        Change::PutUpload(..) => "PutUpload",
+        Change::Attach { .. } => "Attach",
+        Change::RemoveUpload(..) => "RemoveUpload",
+        Change::ForgetReleased(..) => "ForgetReleased",
+        Change::PutAgent(..) => "PutAgent",
+        Change::RemoveAgent(..) => "RemoveAgent",
+        Change::PutGateway(..) => "PutGateway",
+        Change::RemoveGateway(..) => "RemoveGateway",
+        Change::PutTask(..) => "PutTask",
+        Change::RemoveTask(..) => "RemoveTask",
+        Change::PutSession(..) => "PutSession",
+        Change::PutSubscription(..) => "PutSubscription",
+        Change::RemoveSubscription(..) => "RemoveSubscription",
+        Change::PutDelivery { .. } => "PutDelivery",
+        Change::MarkDelivered { .. } => "MarkDelivered",
+        Change::Lease { .. } => "Lease",
+        Change::DeadLetterDelivery { .. } => "DeadLetterDelivery",
+        Change::PutRun(..) => "PutRun",
+        Change::PutApproval(..) => "PutApproval",
+        Change::PutApprovalRule(..) => "PutApprovalRule",
+        Change::PutPlan(..) => "PutPlan",
+        Change::PutMission(..) => "PutMission",
+        Change::PutIdlePrompt { .. } => "PutIdlePrompt",
+        Change::RemoveApprovalRule(..) => "RemoveApprovalRule",
+        Change::ClearDeadLetters => "ClearDeadLetters",
+        Change::DeadLetter { .. } => "DeadLetter",
+        Change::RememberIdempotencyKey { .. } => "RememberIdempotencyKey",
+    }
+}

@@ -1,0 +1,162 @@
+//! Recipients of a message in a room: mentioned members, mailboxes, and agents that may get a run.
+//!
+//! Owns: the deliveries of a posted message. Runs are created in `commands/runs`.
+
+use super::idempotency::IdempotencyCheck;
+use crate::Fault;
+use crate::commands::runs::{Addressed, Candidate, create_runs};
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::permission::InRoom;
+use crate::ports::FirstRequest;
+use crate::read_view::WriterView;
+use crate::routing_index::Recipient;
+use parlor_model::command::Posted;
+use parlor_model::{
+    AddressedBy, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Mailbox, MemberId,
+    Mention, Message, Path, Room, Sender, SessionRef, mention,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub struct Recipients {
+    pub mentions: Vec<Mention>,
+    /// Mailboxes of agents in the room that subscribe to its path.
+    mailboxes: Vec<Recipient>,
+    candidates: Vec<Candidate>,
+}
+
+impl Recipients {
+    /// Recipients of a user's message. It addresses the agents that it mentions or, if it mentions no member
+    /// and the answer policy is not `Mention`, all agents of the room.
+    pub fn of_user_message(
+        text: &str,
+        given: &[Box<str>],
+        room: &Room,
+        view: &mut WriterView<'_>,
+    ) -> Result<Self, Fault> {
+        let mentions = match !given.is_empty() || text.contains('@') {
+            true => mention::resolve(text, given, &view.mentionable(room)?),
+            false => Vec::new(),
+        };
+        let agents = view.agents_in(room)?;
+        let mut mailboxes = Vec::new();
+        // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
+        // messages in rooms they are not in.
+        if !view.routes.is_empty() && !agents.is_empty() {
+            let path = Path::of_room(&room.id);
+            mailboxes.extend(agents.iter().flat_map(|agent| view.routes.of_agent(agent, &path)));
+        }
+        let by_policy = mentions.is_empty() && room.policy != AnswerPolicy::Mention;
+        let (named, addressed): (BTreeSet<&AgentId>, _) = match by_policy {
+            true => (agents.iter().collect(), AddressedBy::ByPolicy),
+            false => {
+                let named = mentions.iter().filter_map(|mention| mention.member.agent());
+                (named.collect(), AddressedBy::Directly)
+            }
+        };
+        let mut candidates = Vec::new();
+        for id in named {
+            candidates.extend(Candidate::load(id, addressed, room, view)?);
+        }
+        Ok(Self { mentions, mailboxes, candidates })
+    }
+
+    /// Posts a user's message, with its deliveries, and creates runs for the agents that it addresses.
+    pub fn deliver(
+        &self,
+        message: Message,
+        sender: &InRoom,
+        idempotency: Option<&IdempotencyCheck>,
+        effects: &mut EffectsBuilder<'_>,
+    ) -> Posted {
+        let deliveries = deliveries(&message, &self.mailboxes, &[]);
+        let message = Arc::new(message);
+        let addressed = Addressed {
+            room: &sender.room,
+            sender_role: Some(sender.member.role),
+            candidates: &self.candidates,
+            replies_last_minute: 0,
+        };
+        let posted = put_message(message.clone(), deliveries, idempotency, effects);
+        create_runs(&message, None, None, addressed, effects);
+        posted
+    }
+}
+
+/// Stores and publishes a message with its deliveries, and stores its idempotency key.
+pub fn put_message(
+    message: Arc<Message>,
+    deliveries: Arc<[Delivery]>,
+    idempotency: Option<&IdempotencyCheck>,
+    effects: &mut EffectsBuilder<'_>,
+) -> Posted {
+    let (id, seq) = (message.id.clone(), message.seq);
+    effects.change(Change::PutMessage(message.clone()));
+    for attachment in &message.attachments {
+        effects.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
+    }
+    for delivery in deliveries.iter() {
+        effects.change(Change::PutDelivery { delivery: delivery.clone(), seq });
+    }
+    if let Some(check) = idempotency {
+        let first = FirstRequest { digest: check.digest, message: id.clone(), seq };
+        let (key, at) = (check.key.clone(), effects.now);
+        effects.change(Change::RememberIdempotencyKey { key, first, at });
+    }
+    effects.publish(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
+    Posted { id, position: effects.position(seq), message: Some(message), deliveries, repeated: false }
+}
+
+/// The mailboxes that a message reaches: sessions first, then each agent once; the agent's copy names the
+/// sessions that received the message. In a room, mentioned agents and observers are included.
+pub fn deliveries(message: &Message, mailboxes: &[Recipient], observers: &[MemberId]) -> Arc<[Delivery]> {
+    let mut sessions: Vec<SessionRef> = Vec::new();
+    let mut agents: Vec<AgentId> = Vec::with_capacity(mailboxes.len());
+    for Recipient { mailbox } in mailboxes {
+        agents.push(mailbox.agent.clone());
+        if let Some(session) = &mailbox.session {
+            sessions.push(SessionRef { agent: mailbox.agent.clone(), session: session.clone() });
+        }
+    }
+    if message.destination.room().is_some() {
+        agents.extend(message.mentions.iter().filter_map(|mention| mention.member.agent().cloned()));
+        agents.extend(observers.iter().filter_map(|observer| observer.agent().cloned()));
+    }
+    exclude_sender(message, &mut sessions, &mut agents);
+    // Removes duplicates and fixes the order.
+    sessions.sort_unstable();
+    sessions.dedup();
+    agents.sort_unstable();
+    agents.dedup();
+    let delivery = |mailbox, handled_by| Delivery {
+        message: message.id.clone(),
+        mailbox,
+        state: DeliveryState::Pending,
+        attempts: 0,
+        handled_by,
+    };
+    let of_sessions = sessions.iter().map(|session| {
+        let mailbox = Mailbox { agent: session.agent.clone(), session: Some(session.session.clone()) };
+        delivery(mailbox, Vec::new())
+    });
+    let of_agents = agents.iter().map(|agent| {
+        let handled_by = sessions.iter().filter(|session| session.agent == *agent).cloned().collect();
+        delivery(Mailbox::of(agent.clone()), handled_by)
+    });
+    of_sessions.chain(of_agents).collect()
+}
+
+/// An agent does not receive its own broadcasts or room messages; it may send mail to itself.
+fn exclude_sender(message: &Message, sessions: &mut Vec<SessionRef>, agents: &mut Vec<AgentId>) {
+    let Sender::Agent(sender) = &message.sender else { return };
+    let path = message.destination.path();
+    let excluded = match &message.destination {
+        Destination::Room(_) => true,
+        Destination::Path(_) => path.strip_domain("agent").is_some_and(|id| id != sender.as_str()),
+    };
+    if excluded {
+        agents.retain(|agent| agent != sender);
+        sessions.retain(|session| session.agent != *sender);
+    }
+}

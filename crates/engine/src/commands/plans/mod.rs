@@ -1,0 +1,3 @@
+//! Commands on agents' plans.
+
+mod decide_plan;

@@ -1,0 +1,151 @@
+//! Runs that a message or a task creates for agents.
+//!
+//! Owns: every agent that a message addresses gets a run or a reason for its refusal, in the transaction of
+//! the message.
+
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::ports::BudgetUsage;
+use crate::read_view::WriterView;
+use crate::{Fault, Limits};
+use parlor_model::{
+    AddressedBy, Agent, AgentId, ConversationId, Event, Lineage, LineageLimit, Message, Room, RoomRole, Run,
+    RunId, RunOutcome, RunState, Sender, Usage,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Creates a run, queued or refused with a reason, for every agent that a message addresses. `during` is the
+/// lineage of the run in which the message was posted.
+pub fn create_runs(
+    message: &Message,
+    during: Option<&Lineage>,
+    parent: Option<&RunId>,
+    addressed: Addressed<'_>,
+    effects: &mut EffectsBuilder<'_>,
+) {
+    if addressed.candidates.is_empty() {
+        return;
+    }
+    let (room, now) = (addressed.room, effects.now);
+    let by_agent = match &message.sender {
+        Sender::Agent(agent) => Some(agent),
+        Sender::User(_) | Sender::Source(_) => None,
+    };
+    let conversation = ConversationId::stored(effects.new_id());
+    // A message that an agent posts on its own starts a new lineage with that agent.
+    let origin = match (during, by_agent) {
+        (Some(lineage), _) => Some(lineage.clone()),
+        (None, Some(agent)) => Some(Lineage::start(conversation.clone(), agent.clone())),
+        (None, None) => None,
+    };
+    for candidate in addressed.candidates {
+        let agent = &candidate.agent;
+        if by_agent == Some(&agent.id) {
+            continue;
+        }
+        let max_depth = effects.limits.chain_depth;
+        let passed = match &origin {
+            Some(lineage) => lineage.extend_to(&agent.id, max_depth).map_err(|broken| (lineage, broken)),
+            None => Ok(Lineage::start(conversation.clone(), agent.id.clone())),
+        };
+        let (lineage, refused) = match passed {
+            Ok(lineage) => (lineage, addressed.refusal_reason(candidate, by_agent, effects.limits)),
+            Err((lineage, LineageLimit::TooDeep)) => {
+                (lineage.clone(), Some("the chain of agents is too long"))
+            }
+            Err((lineage, LineageLimit::Twice)) => {
+                (lineage.clone(), Some("the agent has spoken in this chain already"))
+            }
+        };
+        let run = Run {
+            id: RunId::stored(effects.new_id()),
+            agent: agent.id.clone(),
+            room: room.id.clone(),
+            trigger: Some(message.id.clone()),
+            task: None,
+            asked_by: by_agent.cloned(),
+            arrival: None,
+            addressed: candidate.addressed,
+            lineage,
+            parent: parent.cloned(),
+            state: match refused {
+                None => RunState::Queued,
+                Some(reason) => RunState::Ended(RunOutcome::Refused(reason.into())),
+            },
+            reply: None,
+            usage: Usage::default(),
+            queued_at: now,
+            started_at: None,
+            ended_at: refused.map(|_| now),
+        };
+        put(run, effects);
+    }
+}
+
+/// The agents that a message addresses, and the facts that decide whether they get a run.
+pub struct Addressed<'a> {
+    pub room: &'a Room,
+    /// Role of the user who sends the message.
+    pub sender_role: Option<RoomRole>,
+    pub candidates: &'a [Candidate],
+    /// Number of replies of the sending agent in the last minute.
+    pub replies_last_minute: u64,
+}
+
+impl Addressed<'_> {
+    /// The reason why an agent gets no run, if any.
+    pub fn refusal_reason(
+        &self,
+        candidate: &Candidate,
+        by_agent: Option<&AgentId>,
+        limits: &Limits,
+    ) -> Option<&'static str> {
+        let may_command =
+            by_agent.is_some() || self.sender_role.is_some_and(|role| role >= self.room.agent_command_role);
+        let speaks_too_often = by_agent.is_some() && self.replies_last_minute >= limits.agent_messages;
+        let reasons = [
+            (self.room.is_frozen(), "the room is frozen"),
+            (!may_command, "only some roles may address agents in this room"),
+            (speaks_too_often, "the agent that asks speaks too often"),
+            (candidate.asked >= limits.pair_turns, "these two agents talk to each other too often"),
+            (candidate.spent.turns >= limits.room_turns, "the turns of this day are used up"),
+            (candidate.spent.tokens >= limits.room_tokens, "the tokens of this day are used up"),
+        ];
+        reasons.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
+    }
+}
+
+/// An agent that a message addresses, with the usage that its limits are checked against.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub agent: Agent,
+    pub addressed: AddressedBy,
+    pub spent: BudgetUsage,
+    /// Number of runs that the sending agent triggered for this agent within `pair_window`; 0 if the sender
+    /// is not an agent.
+    pub asked: u64,
+}
+
+impl Candidate {
+    /// Loads an agent that a user addresses, if it is hosted.
+    pub fn load(
+        id: &AgentId,
+        addressed: AddressedBy,
+        room: &Room,
+        view: &mut WriterView<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(agent) = view.agent(id)?.filter(|agent| agent.is_hosted()) else { return Ok(None) };
+        let day = view.now.minus(Duration::from_secs(24 * 60 * 60));
+        let spent = view.store.spent(&room.id, id, day)?;
+        Ok(Some(Self { agent: Agent::clone(&agent), addressed, spent, asked: 0 }))
+    }
+}
+
+/// Stores and publishes a run.
+pub fn put(run: Run, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
+    let run = Arc::new(run);
+    effects.change(Change::PutRun(run.clone()));
+    effects.publish(Event::RunChanged(run.clone()));
+    run
+}

@@ -1,0 +1,48 @@
+//! Fixtures for the tests of single commands: hand-made evidence, and a builder with fixed time and ids.
+
+use super::Command;
+use crate::Limits;
+use crate::decide::test_fixtures::{FixedId, NOW, mail, user};
+use crate::effects::{Effects, EffectsBuilder};
+use crate::facts::AuthContext;
+use crate::permission::CallerContext;
+use parlor_model::{
+    Caller, DeliveryState, Destination, Epoch, Member, MemberId, Message, Position, Refusal, RoomId,
+    RoomRole, Seq, Time, UserId,
+};
+use std::sync::Arc;
+
+/// Decides a command with these facts, after the event with `Seq` 10.
+pub fn decide<C: Command>(command: C, facts: C::Facts) -> Result<(C::Receipt, Effects), Refusal> {
+    let (head, limits) = (Position { epoch: Epoch(1), seq: Seq(10) }, Limits::default());
+    let caller = CallerContext { caller: Caller::ANONYMOUS, auth: None };
+    let mut effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
+    let receipt = command.decide(facts, &mut effects)?;
+    Ok((receipt, effects.finish()))
+}
+
+/// Auth context of a user with a sign-in.
+pub fn auth(name: &str) -> Arc<AuthContext> {
+    Arc::new(AuthContext { user: user(name).into(), scopes: None })
+}
+
+pub fn member_of(room: &RoomId, name: &str) -> Arc<Member> {
+    Arc::new(Member {
+        room: room.clone(),
+        member: MemberId::User(UserId::stored(name)),
+        role: RoomRole::Member,
+        role_description: None,
+        name: name.into(),
+        handle: name.into(),
+        joined_at: Time(2),
+        read_through: Seq(0),
+        read_at: None,
+        room_preferences: Default::default(),
+    })
+}
+
+/// A message of a source in a room.
+pub fn room_message(room: &RoomId) -> Arc<Message> {
+    let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
+    Arc::new(Message { destination: Destination::Room(room.clone()), ..Message::clone(&message) })
+}

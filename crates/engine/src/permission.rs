@@ -1,0 +1,149 @@
+//! Permission predicates that commands and queries share.
+//!
+//! A predicate returns evidence: the entities that it has proved the caller's permission for, so that a
+//! decision cannot use them without the check. Default deny: without evidence a command gets no facts. Where
+//! the existence of a thing is secret, a hidden thing and a missing one yield the same refusal.
+
+use crate::Fault;
+use crate::facts::AuthContext;
+use crate::read_view::ReadView;
+use parlor_model::audit::Actor;
+use parlor_model::{
+    Caller, EntityKind, Member, Message, MessageId, Principal, Refusal, Room, RoomId, RoomRole, Scope,
+};
+use std::sync::Arc;
+
+/// Why a command or query got no facts.
+#[derive(Debug)]
+pub enum PermitError {
+    /// The caller may not do this.
+    Refused(Refusal),
+    /// The store could not be read.
+    Failed(Fault),
+}
+
+impl From<Refusal> for PermitError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Fault> for PermitError {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+impl PermitError {
+    /// Separates the refusal, which the caller gets, from the fault, which ends the batch or the read.
+    pub fn split<T>(permitted: Result<T, Self>) -> Result<Result<T, Refusal>, Fault> {
+        match permitted {
+            Ok(facts) => Ok(Ok(facts)),
+            Err(Self::Refused(refusal)) => Ok(Err(refusal)),
+            Err(Self::Failed(fault)) => Err(fault),
+        }
+    }
+}
+
+/// A caller with its auth context, as stored now.
+#[derive(Debug, Clone)]
+pub struct CallerContext {
+    pub caller: Caller,
+    /// `None` for anonymous callers, for the operator, and if the account, sign-in or key no longer exists.
+    pub auth: Option<Arc<AuthContext>>,
+}
+
+impl CallerContext {
+    pub fn is_operator(&self) -> bool {
+        self.caller.principal == Principal::Operator
+    }
+
+    /// Requires a signed-in user, or an API key with this scope.
+    pub fn signed_in(&self, scope: Scope) -> Result<Arc<AuthContext>, Refusal> {
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if auth.has(scope) { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires a user session, not an API key: for actions that a program must not perform for its owner.
+    pub fn person(&self) -> Result<Arc<AuthContext>, Refusal> {
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if auth.scopes.is_none() { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// The caller as the audit log names it.
+    pub fn actor(&self) -> Actor {
+        let Some(auth) = &self.auth else {
+            return if self.is_operator() { Actor::Operator } else { Actor::Nobody };
+        };
+        let (id, name) = (auth.user.id.clone(), auth.user.username.clone());
+        match &self.caller.principal {
+            Principal::Program { key, .. } => Actor::Program { id, name, key: key.clone() },
+            _ => Actor::Person { id, name },
+        }
+    }
+}
+
+/// Evidence that the caller is a member of a room, with the required role.
+#[derive(Debug, Clone)]
+pub struct InRoom {
+    pub caller: Arc<AuthContext>,
+    pub room: Arc<Room>,
+    pub member: Arc<Member>,
+}
+
+/// Evidence that the caller can see a message: it is in a room of the caller, who has not cleared it.
+#[derive(Debug, Clone)]
+pub struct SeenMessage {
+    pub caller: Arc<AuthContext>,
+    pub message: Arc<Message>,
+    pub room: RoomId,
+    pub member: Arc<Member>,
+}
+
+/// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
+/// `approve_role`.
+pub fn may_approve(room: &Room, member: &Member) -> bool {
+    member.member.user().is_some() && member.role >= room.approve_role
+}
+
+impl ReadView<'_> {
+    /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any
+    /// other user.
+    pub fn in_room(
+        &mut self,
+        caller: &CallerContext,
+        room: &RoomId,
+        least: RoomRole,
+        scope: Scope,
+    ) -> Result<InRoom, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let room = self.room(room)?.ok_or(Refusal::NotFound(EntityKind::Room))?;
+        match self.member(&room.id, &caller.user.id)? {
+            None => Err(Refusal::NotAMember { room: room.id.clone() }.into()),
+            Some(member) if member.role < least => Err(Refusal::Forbidden.into()),
+            Some(member) => Ok(InRoom { caller, room, member }),
+        }
+    }
+
+    /// Requires a message in a room that the caller is a member of and has not cleared. All other messages
+    /// are `NotFound`.
+    pub fn seen_message(
+        &mut self,
+        caller: &CallerContext,
+        message: &MessageId,
+        scope: Scope,
+    ) -> Result<SeenMessage, PermitError> {
+        // Checks the sign-in first, so that anonymous callers get the same refusal whether the message exists
+        // or not.
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Message);
+        let Some(message) = self.store.message(message)? else { return Err(not_found.into()) };
+        let Some(room) = message.destination.room().cloned() else { return Err(not_found.into()) };
+        match self.member(&room, &caller.user.id)? {
+            Some(member) if message.seq > member.room_preferences.cleared_through => {
+                Ok(SeenMessage { caller, message, room, member })
+            }
+            _ => Err(not_found.into()),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `ReadView`: what `permit` reads from, the store of the open transaction or snapshot behind a cache.
+//!
+//! Rooms, memberships, mentionable names, agents, accounts, sign-ins and keys are read through the cache; all
+//! other reads go to `store`. Commands get a `WriterView`, which adds the routing index.
+
+use crate::cache::Cache;
+use crate::facts::{AuthContext, LookupCache};
+use crate::permission::CallerContext;
+use crate::ports::Lookup;
+use crate::routing_index::RoutingIndex;
+use crate::{Fault, Limits};
+use parlor_model::mention::Mentionable;
+use parlor_model::{
+    Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Scope, Time, User, UserId,
+};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+pub struct ReadView<'a> {
+    pub now: Time,
+    /// Position of the newest event that the store contains. A query's view does not know it: its `Seq` is 0.
+    pub head: Position,
+    pub limits: &'a Limits,
+    pub store: &'a mut dyn Lookup,
+    pub(crate) cache: &'a mut Cache,
+}
+
+/// View of the writer: its open transaction, its cache and the routing index.
+pub struct WriterView<'a> {
+    pub(crate) read: ReadView<'a>,
+    pub(crate) routes: &'a RoutingIndex,
+    /// Lookups of the commands that are still variants of `parlor_model::Command`.
+    pub(crate) lookup_cache: &'a mut LookupCache,
+}
+
+impl<'a> Deref for WriterView<'a> {
+    type Target = ReadView<'a>;
+
+    fn deref(&self) -> &ReadView<'a> {
+        &self.read
+    }
+}
+
+impl<'a> DerefMut for WriterView<'a> {
+    fn deref_mut(&mut self) -> &mut ReadView<'a> {
+        &mut self.read
+    }
+}
+
+impl<'a> ReadView<'a> {
+    pub fn new(
+        now: Time,
+        head: Position,
+        limits: &'a Limits,
+        store: &'a mut dyn Lookup,
+        cache: &'a mut Cache,
+    ) -> Self {
+        Self { now, head, limits, store, cache }
+    }
+
+    /// Adds the auth context to a caller. The account and the sign-in or API key must still exist: a valid
+    /// token only proves that they once did.
+    pub fn caller_context(&mut self, caller: &Caller) -> Result<CallerContext, Fault> {
+        let auth = match &caller.principal {
+            Principal::Anonymous | Principal::Operator => None,
+            Principal::Person { user, sign_in } => {
+                let found = self.cache.sign_in(sign_in, self.store)?;
+                match found.filter(|found| found.user == *user && found.expires_at > self.now) {
+                    Some(_) => self.user(user)?.map(|user| AuthContext { user, scopes: None }),
+                    None => None,
+                }
+            }
+            Principal::Program { user, key } => {
+                let found = self.cache.key(key, self.store)?;
+                match found.filter(|found| found.owner == *user) {
+                    Some(key) => {
+                        let scopes = Some(key.scopes.clone());
+                        self.user(user)?.map(|user| AuthContext { user, scopes })
+                    }
+                    None => None,
+                }
+            }
+            Principal::Connector { user } => {
+                let scopes = Some(vec![Scope::Read, Scope::Write, Scope::Agents]);
+                self.user(user)?.map(|user| AuthContext { user, scopes })
+            }
+        };
+        Ok(CallerContext { caller: caller.clone(), auth: auth.map(Arc::new) })
+    }
+
+    pub fn user(&mut self, id: &UserId) -> Result<Option<Arc<User>>, Fault> {
+        self.cache.user(id, self.store)
+    }
+
+    pub fn room(&mut self, id: &RoomId) -> Result<Option<Arc<Room>>, Fault> {
+        self.cache.room(id, self.store)
+    }
+
+    /// The membership of a user in a room.
+    pub fn member(&mut self, room: &RoomId, user: &UserId) -> Result<Option<Arc<Member>>, Fault> {
+        self.cache.member(room, user, self.store)
+    }
+
+    pub fn agent(&mut self, id: &AgentId) -> Result<Option<Arc<Agent>>, Fault> {
+        self.cache.agent(id, self.store)
+    }
+
+    /// The agents among the members of an existing room, by id.
+    pub fn agents_in(&mut self, room: &Room) -> Result<Arc<[AgentId]>, Fault> {
+        self.cache.agents_in(&room.id, self.store)
+    }
+
+    /// All members of an existing room with the names that a text can mention them by, in the order in which
+    /// they joined.
+    pub fn mentionable(&mut self, room: &Room) -> Result<Arc<[Mentionable]>, Fault> {
+        self.cache.mentionable(&room.id, self.store)
+    }
+}
