@@ -14,6 +14,7 @@ mod source;
 pub use assemble::MAX_BODY_BYTES;
 pub use notice::Notice;
 pub use source::MAX_LINE_BYTES;
+pub(crate) use source::read_up_to;
 
 use crate::workplace::{CHAT, FileId, MEMORY, names, open_regular};
 use crate::{Cursor, Workplace};

@@ -7,6 +7,7 @@
 use super::state::{FileLength, PendingAppend};
 use crate::Workplace;
 use crate::append::{append, lock_chat};
+use crate::follow::read_up_to;
 use crate::workplace::{CHAT, FileId};
 use memchr::memmem::Finder;
 use rustix::fs::{AtFlags, OFlags, statat};
@@ -159,20 +160,6 @@ fn common_prefix(file: &File, offset: u64, text: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(same)
-}
-
-/// Reads until the buffer is full or the file ends.
-fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read_at(&mut buffer[read..], offset + read as u64) {
-            Ok(0) => break,
-            Ok(bytes) => read += bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 #[cfg(test)]

@@ -188,3 +188,6 @@ fn apply(state: &mut BridgeState, appended: &AppendedOnce) {
     }
     state.appended(device, inode, &appended.offsets);
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ pub struct BridgeOptions {
 /// An event for people who watch the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeNotice {
-    /// The room is followed.
+    /// The room is followed, and the positions from which it is followed are saved.
     Connected,
     /// The connection was lost or could not be opened.
     Lost { why: String, again: Duration },
@@ -101,7 +101,8 @@ impl fmt::Display for BridgeError {
             Self::OtherRoom { room } => {
                 write!(
                     f,
-                    "this chat.md is connected with the room {room}: use --reset to connect another one"
+                    "this chat.md is connected with the room {room}: to connect another one, use --reset or remove .workplace/{}",
+                    state::STATE
                 )
             }
             Self::Rejected(why) => f.write_str(why),
@@ -117,8 +118,8 @@ impl From<io::Error> for BridgeError {
     }
 }
 
-/// Runs a bridge until `stop` resolves. `connect` opens an authenticated connection to `/ws/broker`; it is
-/// called again when a connection is lost.
+/// Runs a bridge until `stop` completes. `connect` opens an authenticated connection to `/ws/broker`. It runs
+/// again after each lost connection.
 pub async fn run<S, F>(
     options: BridgeOptions,
     mut connect: impl FnMut() -> F,

@@ -54,6 +54,7 @@ impl Bridge {
             members: None,
             members_changed: false,
             more: true,
+            saves_start: false,
         };
         let end = session.run(stop, report).await;
         if let SessionEnd::Stopped = end {
@@ -78,6 +79,9 @@ struct Session<'a, S> {
     members_changed: bool,
     /// Whether the follower has more input.
     more: bool,
+    /// Whether the first positions are being saved. Only then the bridge counts as connected: after a kill it
+    /// goes on from there.
+    saves_start: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
@@ -99,7 +103,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
                 },
                 event = disk.next(state) => match event {
                     DiskEvent::Due => {}
-                    DiskEvent::Saved { generation } => to_room.saved(&generation),
+                    DiskEvent::Saved { generation } => {
+                        to_room.saved(&generation);
+                        if std::mem::take(&mut self.saves_start) {
+                            report(BridgeNotice::Connected);
+                        }
+                    }
                     DiskEvent::Failed { why } => report(BridgeNotice::NotWritten { why }),
                     DiskEvent::FailedAgain => {}
                 },
@@ -197,19 +206,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
 
     fn start(&mut self, now: parlor_model::Position, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
         let Bridge { to_file, state, disk, options, has_followed, .. } = &mut *self.bridge;
-        match to_file.start(now, options.history) {
-            RoomStart::Resumed => {}
-            RoomStart::First(from) => state.position = Some(from),
-            RoomStart::HistoryReplaced(from) => {
+        let start = to_file.start(now, options.history);
+        match start {
+            RoomStart::Resumed => report(BridgeNotice::Connected),
+            RoomStart::First(from) | RoomStart::HistoryReplaced(from) => {
                 state.position = Some(from);
-                // Sequence numbers of another history cannot be compared.
-                state.continuations = Default::default();
-                report(BridgeNotice::HistoryReplaced);
+                disk.save_now();
+                self.saves_start = true;
             }
         }
-        disk.changed();
+        if let RoomStart::HistoryReplaced(_) = start {
+            // Sequence numbers of another history cannot be compared.
+            state.continuations = Default::default();
+            report(BridgeNotice::HistoryReplaced);
+        }
         (*has_followed, self.follows) = (true, true);
-        report(BridgeNotice::Connected);
     }
 
     fn set_members(&mut self, members: &[RoomMember]) {

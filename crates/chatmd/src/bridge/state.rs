@@ -150,7 +150,10 @@ impl BridgeState {
         }
         let excess = self.own_lines.len().saturating_sub(MAX_OWN_LINES);
         self.own_lines.drain(..excess);
-        self.position = Some(position);
+        // The hub may have got another history while the text was appended.
+        if self.position.is_none_or(|known| known.epoch == position.epoch) {
+            self.position = Some(position);
+        }
     }
 }
 

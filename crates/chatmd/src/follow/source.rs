@@ -244,7 +244,8 @@ fn is_only_edited(old: &[u8], new: &[u8]) -> bool {
     line_feed.is_some_and(|at| old[at + 1..] == new[at + 1..])
 }
 
-fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+/// Reads until the buffer is full or the file ends. Returns the number of bytes.
+pub(crate) fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {
         match file.read_at(&mut buffer[read..], offset + read as u64) {

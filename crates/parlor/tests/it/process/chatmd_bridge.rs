@@ -147,7 +147,8 @@ async fn a_bridge_that_cannot_start_prints_why() {
     let url = scene.scene.url().to_owned();
     let (_, outsider) = make_key(&scene.scene.admin, &["read", "write", "agents"]).await;
     let (room, key) = (scene.room.clone(), scene.key.clone());
-    let key_file = elsewhere.path().join("key");
+    let secrets = tempfile::tempdir().unwrap();
+    let key_file = secrets.path().join("key");
     std::fs::write(&key_file, format!("{key}\n")).unwrap();
     let checks = tokio::task::spawn_blocking(move || {
         let attempt = |directory: &str, room: &str, key: &str| {
