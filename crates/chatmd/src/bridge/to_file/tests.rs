@@ -50,6 +50,27 @@ fn check(message: &RoomMessage, lines: &str) {
 }
 
 #[test]
+fn an_agent_of_the_workplace_is_addressed_by_its_name_in_the_text() {
+    let mut members = members();
+    let names = ["writer", "researcher__analyzer", "coder", "all", "not a name"].map(str::to_owned);
+    members.set_file_agents(&names);
+    let check = |text: &str, mentions: Vec<RoomMember>, lines: &str| {
+        let message = RoomMessage { mentions, ..message(1, text) };
+        assert_eq!(as_lines(&message, &members, "").0, lines);
+    };
+    check("@writer do it", vec![], "[ada-to-writer]: @writer do it\n");
+    check(
+        "@Writer, or @researcher/analyzer",
+        vec![],
+        "[ada-to-writer] @ [researcher__analyzer]: @Writer, or @researcher/analyzer\n",
+    );
+    let coder = || vec![mention("a2", "coder")];
+    check("@writer and @coder", coder(), "[ada-to-writer] @ [coder]: @writer and @coder\n");
+    check("@coder and @writer", coder(), "[ada-to-coder] @ [writer]: @coder and @writer\n");
+    check("`@writer` mail@writer @writers", vec![], "[ada-to-all]: `@writer` mail@writer @writers\n");
+}
+
+#[test]
 fn a_message_addresses_its_first_mention_and_the_others_observe() {
     check(&message(1, "hello"), "[ada-to-all]: hello\n");
     let mentions = vec![mention("a1", "Code Reviewer"), mention("a2", "coder"), mention("gone", "Zoë")];
