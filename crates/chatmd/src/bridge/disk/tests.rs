@@ -50,10 +50,7 @@ fn check(written: &str, content: &str) {
     assert_eq!(state.continuations.of("name:coder"), Some("m5"));
     let offset = (OTHER.len() + content.rfind(LINES).unwrap()) as u64;
     assert!(
-        state
-            .own_lines
-            .iter()
-            .any(|line| line.offset == offset && line.end == offset + LINES.len() as u64)
+        state.own_lines.iter().any(|line| line.offset == offset && line.end == offset + LINES.len() as u64)
     );
 }
 
@@ -88,9 +85,7 @@ async fn a_failed_write_is_retried_and_reported_once() {
     let mut disk = Disk::new(workplace.clone(), StateFile::lock(&workplace).unwrap());
     disk.start(&mut state);
     assert!(disk.is_appending());
-    let DiskEvent::Failed { why } = disk.next(&mut state).await else {
-        panic!("a directory was written")
-    };
+    let DiskEvent::Failed { why } = disk.next(&mut state).await else { panic!("a directory was written") };
     assert!(why.contains("directory"), "{why}");
     assert!(!disk.is_free(), "the next attempt waits");
     assert!(matches!(disk.next(&mut state).await, DiskEvent::Due));
