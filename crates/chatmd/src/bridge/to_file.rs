@@ -174,8 +174,7 @@ impl ToFile {
 
 /// Returns whether the message is a line of this file that the hub sends back.
 fn is_echo(message: &RoomMessage, state: &BridgeState) -> bool {
-    &*message.source == SOURCE
-        && message.external_id.as_deref().is_some_and(|id| state.is_own_external_id(id))
+    &*message.source == SOURCE && state.has_relayed(message)
 }
 
 /// Renders a message as lines.

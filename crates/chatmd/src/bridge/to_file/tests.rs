@@ -3,6 +3,7 @@
 use super::*;
 use crate::Cursor;
 use crate::bridge::members::tests::member;
+use crate::bridge::state::RelayedLine;
 use parlor_model::Epoch;
 use parlor_wire::broker::client::{AttachedFile, MemberKind, RelayedBy, RoomMember};
 
@@ -136,9 +137,16 @@ fn an_unverified_author_has_the_name_of_its_account() {
 fn lines_of_this_file_are_not_written_back() {
     let mut to_file = ToFile::new(Some(at(0)));
     let mut state = state();
+    let relayed_by = |author: &str| {
+        let (author, recipient) = (author.into(), Some("writer".into()));
+        Some(RelayedBy { author, verified: false, recipient, observers: Vec::new() })
+    };
+    let line = RelayedLine { place: "g1:77", author: "coder", recipient: Some("writer"), text: "echo" };
+    let id = state.external_id(&line);
     let echo = |seq| RoomMessage {
         source: SOURCE.into(),
-        external_id: Some("g1:77".into()),
+        external_id: Some(id.as_str().into()),
+        relayed: relayed_by("coder"),
         ..message(seq, "echo")
     };
     to_file.received_page(vec![echo(1)]);
@@ -150,6 +158,20 @@ fn lines_of_this_file_are_not_written_back() {
     assert_eq!(append.text, "[ada-to-all]: hi\n[ada-to-all]: not relayed\n");
     assert_eq!((append.position, append.messages.len()), (at(5), 2));
     assert_eq!(state.position, Some(at(1)), "the position changes with the append");
+    // Another member cannot use the id of a line for a message of its own.
+    for forged in [
+        RoomMessage { text: "forged".into(), ..echo(6) },
+        RoomMessage { relayed: relayed_by("admin"), ..echo(6) },
+        RoomMessage { relayed: None, ..echo(6) },
+    ] {
+        let mut to_file = ToFile::new(Some(at(5)));
+        to_file.received_page(vec![forged]);
+        assert!(to_file.next_append(&mut state, &members(), "").is_some());
+    }
+    state.separate();
+    let mut copy = ToFile::new(Some(at(5)));
+    copy.received_page(vec![echo(6)]);
+    assert!(copy.next_append(&mut state, &members(), "").is_some(), "a copied project has its own lines");
 }
 
 #[test]
