@@ -31,6 +31,9 @@ pub struct Cursor {
     /// Digest of the last bytes before `offset` (at most 256) and of the birth time of the file. It detects a
     /// file that was rewritten, or recreated with the same inode, while no follower was running.
     pub tail: String,
+    /// Digest of the same bytes alone. It recognises the content in another file.
+    #[serde(default)]
+    pub content: String,
 }
 
 /// The file that stores a cursor, locked against other processes as long as this value exists.

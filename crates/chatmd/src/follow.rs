@@ -47,6 +47,9 @@ const MAX_PAST: usize = 16;
 pub enum Start {
     /// The saved position; without one, the end of the file.
     Cursor(Option<Cursor>),
+    /// As `Cursor`, but a file that takes the place of the followed one is continued if it has the same content
+    /// before the position, as after an editor saved it or the project was copied.
+    Content(Option<Cursor>),
     Beginning,
     End,
 }
@@ -82,6 +85,8 @@ pub struct Follower {
     successors: VecDeque<Successor>,
     /// Last positions in replaced files.
     past: VecDeque<Cursor>,
+    /// Whether a new file with the same content is continued.
+    follows_content: bool,
     assembler: Assembler,
     consumed: Cursor,
     last_data: Option<Instant>,
@@ -110,20 +115,24 @@ impl Follower {
         let file = workplace.open_file(CHAT, flags, Mode::from_raw_mode(0o644))?;
         let mut source = Source::new(file)?;
         let (mut initial, mut successors) = (Vec::new(), VecDeque::new());
+        let follows_content = matches!(start, Start::Content(_));
         match start {
             Start::Beginning => {}
-            Start::End | Start::Cursor(None) => source.skip_to_end()?,
-            Start::Cursor(Some(cursor)) if !source.resume(&cursor)? => {
-                if source.id() == (FileId { device: cursor.device, inode: cursor.inode }) {
-                    initial.push(Notice::Rewritten);
-                } else if let Some(previous) = find_file(&workplace, &cursor) {
+            Start::End | Start::Cursor(None) | Start::Content(None) => source.skip_to_end()?,
+            Start::Cursor(Some(cursor)) | Start::Content(Some(cursor)) if !source.resume(&cursor)? => {
+                let is_same_file = source.id() == (FileId { device: cursor.device, inode: cursor.inode });
+                if !is_same_file && let Some(previous) = find_file(&workplace, &cursor) {
                     let successor = std::mem::replace(&mut source, previous);
                     successors.push_back(Successor { source: successor, noticed: Instant::now() });
+                } else if follows_content && source.resume_content(&cursor)? {
+                    initial.push(Notice::Continued);
+                } else if is_same_file {
+                    initial.push(Notice::Rewritten);
                 } else {
                     initial.extend([Notice::PreviousFileMissing, Notice::Replaced]);
                 }
             }
-            Start::Cursor(Some(_)) => {}
+            Start::Cursor(Some(_)) | Start::Content(Some(_)) => {}
         }
         let assembler = Assembler::new(KnownNames::default(), source.line.offset > 0);
         let consumed = source.cursor(source.line);
@@ -132,6 +141,7 @@ impl Follower {
             source,
             successors,
             past: VecDeque::new(),
+            follows_content,
             assembler,
             consumed,
             last_data: None,
@@ -291,19 +301,24 @@ impl Follower {
     fn switch(&mut self, next: Source, batch: &mut Batch) {
         self.assembler.flush(&self.source, batch);
         let bytes = self.source.end() - self.source.line.offset;
+        let mut reached = None;
         if bytes > 0 {
             let line_number = self.source.line.lines + 1;
             batch.notices.push(Notice::UnreadRemainder { line_number, bytes });
         } else {
-            self.past.push_back(self.source.cursor(self.source.line));
+            let end = self.source.cursor(self.source.line);
+            reached = self.follows_content.then(|| end.clone());
+            self.past.push_back(end);
             self.past.drain(..self.past.len().saturating_sub(MAX_PAST));
         }
-        batch.notices.push(Notice::Replaced);
         self.source = next;
         // A file that was moved away and back is continued, not read again.
         let position = self.past.iter().rposition(|past| self.source.resume(past).unwrap_or(false));
         position.and_then(|position| self.past.remove(position));
-        self.assembler.start_file(position.is_some());
+        let reached = reached.filter(|_| position.is_none());
+        let continued = reached.is_some_and(|end| self.source.resume_content(&end).unwrap_or(false));
+        batch.notices.push(if continued { Notice::Continued } else { Notice::Replaced });
+        self.assembler.start_file(position.is_some() || continued);
         batch.more = true;
     }
 }

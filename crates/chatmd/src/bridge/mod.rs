@@ -201,15 +201,18 @@ impl Bridge {
         state.hub.clone_from(&options.hub);
         disk::recover(&workplace, &mut state)?;
         let start = match state.cursor.take() {
-            Some(cursor) => Start::Cursor(Some(cursor)),
-            None => Start::End,
+            Some(cursor) => Start::Content(Some(cursor)),
+            None => Start::Content(None),
         };
         // The state is not saved before the room is followed: an attempt that fails changes nothing.
         let saved_generation = match &start {
-            Start::Cursor(Some(cursor)) => Some(cursor.generation.clone()),
+            Start::Content(Some(cursor)) => Some(cursor.generation.clone()),
             _ => None,
         };
         let follower = Follower::open(workplace.clone(), start)?;
+        if saved_generation.as_ref().is_some_and(|saved| *saved != follower.cursor().generation) {
+            state.separate();
+        }
         state.advance(follower.cursor());
         Ok(Self {
             to_room: ToRoom::new(follower.cursor(), saved_generation),

@@ -21,6 +21,8 @@ pub enum Notice {
     Edited,
     /// Another file has taken the place of the followed one. It is read from its beginning.
     Replaced,
+    /// Another file with the same content has taken the place of the followed one. Reading goes on behind it.
+    Continued,
     /// The old file ended with an incomplete line when another file took its place.
     UnreadRemainder { line_number: u64, bytes: u64 },
     /// The file of the saved cursor was not found. Lines of it that were not read are lost.
@@ -51,6 +53,9 @@ impl fmt::Display for Notice {
                 f.write_str("lines of chat.md that were already read have changed: they are not read again")
             }
             Self::Replaced => f.write_str("chat.md is another file now: reading it from its beginning"),
+            Self::Continued => {
+                f.write_str("chat.md is another file with the same content: going on behind it")
+            }
             Self::UnreadRemainder { line_number, bytes } => write!(
                 f,
                 "the replaced chat.md ended with an incomplete line {line_number} of {bytes} bytes, which is ignored"

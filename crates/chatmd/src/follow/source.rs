@@ -85,6 +85,22 @@ impl Source {
         Ok(true)
     }
 
+    /// Goes to the position of a cursor of another file, if this file has the same bytes before it as far as the
+    /// cursor tells. Its lines stay a generation of their own. Returns false and changes nothing otherwise.
+    pub fn resume_content(&mut self, cursor: &Cursor) -> io::Result<bool> {
+        let plausible =
+            (1..=self.file.metadata()?.len()).contains(&cursor.offset) && cursor.lines <= cursor.offset;
+        if !plausible {
+            return Ok(false);
+        }
+        let Some(tail) = self.tail_before(cursor.offset)? else { return Ok(false) };
+        if tail.last() != Some(&b'\n') || tail_digest(None, &tail) != cursor.content {
+            return Ok(false);
+        }
+        self.go_to(LinePosition { offset: cursor.offset, lines: cursor.lines }, tail);
+        Ok(true)
+    }
+
     /// Goes behind the last complete line. Reads the whole file, because the position has a line number.
     pub fn skip_to_end(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 1024 * 1024];
@@ -141,6 +157,7 @@ impl Source {
             offset: at.offset,
             lines: at.lines,
             tail: tail_digest(self.birth, tail),
+            content: tail_digest(None, tail),
         }
     }
 

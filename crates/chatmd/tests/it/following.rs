@@ -205,3 +205,32 @@ fn input_beyond_one_chunk_is_read_in_several_polls() {
         assert_eq!((message.line_number, message.line.message.parse()), (number as u64 + 1, Ok(number)));
     }
 }
+
+#[test]
+fn a_file_that_an_editor_saved_is_continued_if_its_content_is_the_same() {
+    let chat = "# intro\n[a-to-b]: one\n[a-to-b]: two\n";
+    let project = Project::with_chat(chat);
+    let mut tester = project.follow(Start::Content(None));
+    assert_eq!(tester.texts(), [""; 0]);
+    project.replace(chat);
+    let batch = tester.settle();
+    assert_eq!((batch.messages, batch.notices), (vec![], vec![Notice::Continued]));
+    project.replace(format!("{chat}[a-to-b]: three\n"));
+    assert_eq!(tester.texts(), ["4 three"]);
+    let cursor = tester.follower.cursor();
+
+    // While no follower runs, and in a copy of the project.
+    drop(tester);
+    let content = fs::read_to_string(project.chat()).unwrap();
+    for project in [project, Project::with_chat("")] {
+        fs::remove_file(project.chat()).unwrap();
+        fs::write(project.path("other.md"), "").unwrap();
+        fs::write(project.chat(), format!("{content}[a-to-b]: four\n")).unwrap();
+        let mut tester = project.follow(Start::Content(Some(cursor.clone())));
+        assert_ne!(tester.follower.cursor().generation, cursor.generation);
+        assert_eq!(tester.texts(), ["5 four"]);
+        // Other content is read from its beginning.
+        project.replace("[a-to-b]: one\n[a-to-b]: five\n");
+        assert_eq!(tester.texts(), ["1 one", "2 five"]);
+    }
+}

@@ -12,7 +12,15 @@ fn workplace() -> (tempfile::TempDir, Workplace) {
 }
 
 fn cursor(generation: &str, inode: u64, offset: u64) -> Cursor {
-    Cursor { generation: generation.into(), inode, device: 1, offset, lines: 0, tail: String::new() }
+    Cursor {
+        generation: generation.into(),
+        inode,
+        device: 1,
+        offset,
+        lines: 0,
+        tail: String::new(),
+        content: String::new(),
+    }
 }
 
 fn line(message: &str) -> LineMessage {

@@ -41,7 +41,15 @@ fn members() -> Members {
 fn state() -> BridgeState {
     let mut state = BridgeState::new("room", "hub");
     let generation = "g1".into();
-    state.advance(Cursor { generation, inode: 1, device: 1, offset: 0, lines: 0, tail: String::new() });
+    state.advance(Cursor {
+        generation,
+        inode: 1,
+        device: 1,
+        offset: 0,
+        lines: 0,
+        tail: String::new(),
+        content: String::new(),
+    });
     state
 }
 

@@ -6,7 +6,15 @@ use parlor_model::{Epoch, Position, Seq};
 use parlor_wire::broker::client::MemberKind;
 
 fn cursor(generation: &str, offset: u64) -> Cursor {
-    Cursor { generation: generation.into(), inode: 7, device: 1, offset, lines: 0, tail: String::new() }
+    Cursor {
+        generation: generation.into(),
+        inode: 7,
+        device: 1,
+        offset,
+        lines: 0,
+        tail: String::new(),
+        content: String::new(),
+    }
 }
 
 fn line(header: &str) -> LineMessage {

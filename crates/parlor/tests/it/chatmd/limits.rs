@@ -100,13 +100,13 @@ async fn a_removed_member_is_reported_and_goes_on_when_it_returns() {
     let mut bridge = RunningBridge::start(&scene.project, url, &scene.room, &key).connected().await;
     let members = format!("/api/rooms/{}/members", scene.room);
     scene.ada.delete(&format!("{members}/{}", scene.eve.user_id())).await.unwrap();
-    for expected in [
-        "the account is no longer a member of the room, or the room was deleted",
-        "the account is not a member of the room",
-    ] {
+    // A request that is in flight may be refused before the hub publishes the removal.
+    let no_longer = "the account is no longer a member of the room, or the room was deleted";
+    let not = "the account is not a member of the room";
+    for expected in [&[no_longer, not][..], &[not]] {
         let lost = bridge.notice(|notice| matches!(notice, BridgeNotice::Lost { .. })).await;
-        let BridgeNotice::Lost { why, .. } = lost else { unreachable!() };
-        assert_eq!(why, expected);
+        let BridgeNotice::Lost { why, .. } = lost else { panic!("{lost:?}") };
+        assert!(expected.contains(&&*why), "{why}");
     }
     scene.project.write("[script-to-ada]: while removed\n");
     let body = json!({ "memberId": scene.eve.user_id(), "memberType": "user" });

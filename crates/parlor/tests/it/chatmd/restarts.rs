@@ -157,6 +157,32 @@ async fn an_archived_file_is_followed_by_its_successor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_an_editor_saved_is_not_relayed_again() {
+    let scene = BridgeScene::new().await;
+    let bridge = scene.bridge().await;
+    let workplace = scene.project.path().join(".workplace");
+    let (chat, saved) = (workplace.join("chat.md"), workplace.join("saved"));
+    let save = |added: &str| {
+        std::fs::write(&saved, scene.project.content() + added).unwrap();
+        std::fs::rename(&saved, &chat).unwrap();
+    };
+    scene.project.write("[script-to-all]: line 0\n");
+    scene.room_has("line 0").await;
+    scene.eve.post_message(&scene.room, "message 0").await.unwrap();
+    scene.project.wait_for("message 0\n").await;
+    save("");
+    scene.project.write("[script-to-all]: line 1\n");
+    scene.room_has("line 1").await;
+    bridge.stop().await;
+    save("[script-to-all]: line 2\n");
+    let bridge = scene.bridge().await;
+    scene.room_has("line 2").await;
+    bridge.stop().await;
+    assert_eq!(scene.history().await, ["line 0", "message 0", "line 1", "line 2"]);
+    scene.scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_files_share_a_room() {
     let scene = BridgeScene::new().await;
     let other = super::Project::new();
