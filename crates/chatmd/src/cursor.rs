@@ -40,7 +40,7 @@ impl CursorFile {
     /// Locks the cursor file `name` (one path component, such as [`CURSOR`]). Fails with
     /// [`io::ErrorKind::WouldBlock`] if another process holds the lock.
     pub fn lock(workplace: &Workplace, name: &str) -> io::Result<Self> {
-        LockedFile::lock(workplace, name, "another process uses the cursor").map(Self)
+        LockedFile::lock(workplace, name, "another watch runs on this project and uses").map(Self)
     }
 
     /// Reads the stored cursor; `None` if there is no file. A damaged file is an error of the kind

@@ -148,6 +148,12 @@ impl Follower {
         self.assembler.known.set(names);
     }
 
+    /// Returns the names of `.workplace/agents/*.md`, sorted.
+    pub fn agent_names(&mut self) -> &[String] {
+        self.assembler.known.refresh(&self.workplace);
+        self.assembler.known.agents()
+    }
+
     /// Reads complete messages, at most about 1 MiB of input. A message is complete when the next line, or
     /// 200 ms without data before `now`, shows that no continuation line follows.
     pub fn poll(&mut self, now: Instant) -> Batch {

@@ -53,7 +53,7 @@ impl Workplace {
             .map_err(|error| explained(error, format_args!("cannot open {}", project.display())))?;
         let directory = open_beneath(project.as_fd(), DIRECTORY, flags, Mode::empty()).map_err(|error| {
             let reason = match error {
-                Errno::NOENT => "it does not exist",
+                Errno::NOENT => "it does not exist; create it in the project directory with mkdir",
                 Errno::LOOP | Errno::NOTDIR => "it is not a directory (symbolic links are not followed)",
                 _ => return explained(error, format_args!("cannot open {}", path.display())),
             };

@@ -145,7 +145,7 @@ pub enum Command {
     Gateway(GatewayArguments),
     /// Pair this machine with a hub, using a pairing code that the hub shows
     Join(JoinArguments),
-    /// Print each message of DIR/.workplace/chat.md as a line of JSON; needs no hub
+    /// Print each new message of DIR/.workplace/chat.md as a line of JSON; needs no hub
     Watch(WatchArguments),
     /// Connect DIR/.workplace/chat.md with a room: lines become messages, and messages become lines
     Bridge(BridgeArguments),

@@ -217,13 +217,17 @@ mod tests {
         let Ok(request) = client.relay(&relay) else { panic!("the frame is not too large") };
         // The hub sends before it reads the request, which does not fit into the buffer.
         let hub_side = tokio::spawn(async move {
-            send(&mut hub, json!({ "type": "msg.room.changed", "filler": "y".repeat(100_000) })).await;
+            send(
+                &mut hub,
+                json!({ "type": "msg.room.changed", "roomId": "r", "filler": "y".repeat(100_000) }),
+            )
+            .await;
             assert_eq!(received(&mut hub).await["text"].as_str().unwrap().len(), 100_000);
             let answer = json!({ "type": "msg.relay.error", "reqId": request, "error": "no" });
             send(&mut hub, answer).await;
             hub
         });
-        assert_eq!(client.next().await.unwrap(), HubFrame::MembersChanged);
+        assert_eq!(client.next().await.unwrap(), HubFrame::MembersChanged { room: "r".into() });
         let answer = HubFrame::Answer { request, outcome: Err("no".into()) };
         assert_eq!(client.next().await.unwrap(), answer);
         drop(hub_side.await.unwrap());

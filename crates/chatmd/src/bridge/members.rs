@@ -3,8 +3,10 @@
 //! A user is called by the user name, an agent by its name, both as aliases.
 
 use super::continuations::EVERYONE;
+use parlor_model::mention::{self, Mentionable};
+use parlor_model::{AgentId, MemberId};
 use parlor_wire::broker::client::{MemberKind, RoomMember};
-use parlor_wire::chatmd::names;
+use parlor_wire::chatmd::{grammar, names};
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
@@ -13,6 +15,8 @@ pub struct Members {
     aliases: HashMap<Box<str>, String>,
     /// Id of the first member with each id, name or handle, in lower case.
     ids: HashMap<String, Box<str>>,
+    /// Agents of the workplace that are not members.
+    file_agents: Vec<Mentionable>,
 }
 
 impl Members {
@@ -24,7 +28,38 @@ impl Members {
             }
         }
         let aliases = members.iter().map(|member| (member.id.clone(), names::encode(called(member))));
-        Self { aliases: aliases.collect(), ids }
+        Self { aliases: aliases.collect(), ids, file_agents: Vec::new() }
+    }
+
+    /// Sets the names of agents that are known by the file only. A text can mention them like members.
+    pub fn set_file_agents(&mut self, aliases: &[String]) {
+        let agents = aliases.iter().filter(|alias| grammar::is_name(alias) && !is_everyone(alias));
+        let agents = agents.map(|alias| Mentionable {
+            member: MemberId::Agent(AgentId::stored(alias.as_str())),
+            name: names::decode(alias).into(),
+            handle: alias.as_str().into(),
+        });
+        self.file_agents =
+            agents.filter(|agent| !self.ids.contains_key(&agent.name.to_lowercase())).collect();
+    }
+
+    /// Returns the aliases of everyone that a text addresses, in the order of the text: the members that the
+    /// hub found, and agents of the workplace.
+    pub fn mentioned(&self, text: &str, mentions: &[RoomMember]) -> Vec<String> {
+        let lower = text.to_lowercase();
+        let place = |name: &str| lower.find(&format!("@{}", name.to_lowercase())).unwrap_or(0);
+        let members = mentions.iter().map(|member| {
+            let handle = self.aliases.get(&member.id).map(|alias| names::decode(alias));
+            let at = place(&member.name).max(handle.map_or(0, |handle| place(&handle)));
+            (at, self.alias(&member.id, &member.name))
+        });
+        let agents = mention::resolve(text, &[], &self.file_agents).into_iter().map(|agent| {
+            let alias = agent.member.as_str().to_owned();
+            (place(&agent.name).max(place(&alias)), alias)
+        });
+        let mut all: Vec<(usize, String)> = members.chain(agents).collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, alias)| alias).collect()
     }
 
     pub fn aliases(&self) -> impl Iterator<Item = String> {

@@ -119,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
 
     /// Does everything that can be done without waiting.
     fn advance(&mut self, report: &mut (dyn FnMut(BridgeNotice) + Send)) {
-        let Bridge { options, disk, state, to_room, to_file, members, .. } = &mut *self.bridge;
+        let Bridge { options, disk, state, to_room, to_file, members, follower, .. } = &mut *self.bridge;
         if self.follows {
             let client = &mut self.client;
             let mut passed = to_room.settle(state);
@@ -141,6 +141,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
             let may_append = state.own_lines.len() < MAX_OWN_LINES || to_room.is_idle();
             if state.pending.is_none() && disk.is_free() && may_append {
                 let position = state.position;
+                if to_file.has_queued() {
+                    members.set_file_agents(follower.agent_names());
+                }
                 state.pending = to_file.next_append(state, members, options.hub.trim_end_matches('/'));
                 if state.position != position {
                     disk.changed();
@@ -169,8 +172,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
         let bridge = &mut *self.bridge;
         match frame {
             HubFrame::Message(message) => bridge.to_file.pushed(*message),
-            HubFrame::MembersChanged => self.members_changed = true,
-            HubFrame::RoomLost => {
+            HubFrame::MembersChanged { room } => self.members_changed |= *room == *bridge.options.room,
+            // The hub also reports rooms that this connection does not follow.
+            HubFrame::RoomLost { room } if *room != *bridge.options.room => {}
+            HubFrame::RoomLost { .. } => {
                 let why = "the account is no longer a member of the room, or the room was deleted";
                 return Err(SessionEnd::Refused(why.into()));
             }

@@ -5,12 +5,13 @@
 
 use super::continuations::{Addressed, Continuations};
 use super::digest;
+use crate::cursor::hex;
 use crate::locked_file::LockedFile;
 use crate::{Cursor, Workplace};
 use parlor_model::Position;
+use parlor_wire::broker::client::RoomMessage;
 use parlor_wire::chatmd::LineMessage;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::io;
 
 /// Name of the state file.
@@ -20,8 +21,6 @@ const VERSION: u32 = 1;
 
 /// Maximum size of the state file. A pending append contains the text of its messages.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// Maximum number of generations whose lines are recognised when the hub sends them back.
-const MAX_GENERATIONS: usize = 64;
 /// Maximum number of own lines that wait to be passed. While it is reached and lines wait for the hub, the
 /// bridge writes nothing to the file; otherwise the oldest are lines of a truncated file, and are dropped.
 pub const MAX_OWN_LINES: usize = 10_000;
@@ -34,8 +33,8 @@ pub struct BridgeState {
     pub hub: String,
     /// Position in the file behind the last line that the hub accepted or refused.
     pub cursor: Option<Cursor>,
-    /// Generations of the file whose lines were relayed, newest last.
-    generations: VecDeque<String>,
+    /// Key of the proofs in the ids of relayed lines.
+    secret: String,
     /// Position in the room of the last message that was written to the file or needs not be.
     pub position: Option<Position>,
     /// Lines that the bridge wrote and that the follower has not passed yet.
@@ -71,6 +70,14 @@ pub struct PendingAppend {
     pub before: Option<FileLength>,
 }
 
+impl PendingAppend {
+    /// Returns whether the lengths of the messages are those of the text.
+    fn is_consistent(&self) -> bool {
+        let sum = self.messages.iter().try_fold(0_usize, |sum, message| sum.checked_add(message.bytes));
+        sum == Some(self.text.len())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingMessage {
     /// Length of the message in the text, in bytes.
@@ -95,7 +102,7 @@ impl BridgeState {
             room: room.into(),
             hub: hub.into(),
             cursor: None,
-            generations: VecDeque::new(),
+            secret: new_secret(),
             position: None,
             own_lines: Vec::new(),
             pending: None,
@@ -103,20 +110,21 @@ impl BridgeState {
         }
     }
 
-    /// Returns a new state for another room, or a new start with the same one. The generations stay, so that
-    /// lines that were relayed earlier are still recognised.
+    /// Returns a new state for another room, or a new start with the same one. The secret stays, so that lines
+    /// that were relayed earlier are still recognised.
     pub fn reset(self, room: &str, hub: &str) -> Self {
-        Self { generations: self.generations, ..Self::new(room, hub) }
+        Self { secret: self.secret, ..Self::new(room, hub) }
+    }
+
+    /// Makes this a state of its own, after the project was copied: lines that the original relays from now on
+    /// are not lines of this file.
+    pub fn separate(&mut self) {
+        self.secret = new_secret();
     }
 
     /// Moves to a position in the file, and forgets the own lines before it.
     pub fn advance(&mut self, cursor: Cursor) {
         let file = (cursor.device, cursor.inode);
-        if self.generations.back() != Some(&cursor.generation) {
-            self.generations.retain(|known| *known != cursor.generation);
-            self.generations.push_back(cursor.generation.clone());
-            self.generations.drain(..self.generations.len().saturating_sub(MAX_GENERATIONS));
-        }
         // A file that was replaced has been read to its end. A truncated file keeps its inode: its old lines
         // stay until the position passes their offset, and their digests tell them from new ones.
         let previous = self.cursor.as_ref().map(|cursor| (cursor.device, cursor.inode));
@@ -133,10 +141,22 @@ impl BridgeState {
         self.own_lines.iter().find(at).filter(|own| own.digest == line_digest(line))
     }
 
-    /// Returns whether the id of a relayed message is that of a line of this file.
-    pub fn is_own_external_id(&self, external_id: &str) -> bool {
-        let generation = external_id.rsplit_once(':').map(|(generation, _)| generation);
-        self.generations.iter().any(|known| generation == Some(known))
+    /// Returns the id under which a line is relayed: its place and a proof that this bridge relayed exactly this
+    /// line. All members of the room see the id; with the proof, they cannot use it for another message, which
+    /// the bridge would then take for its own and not write to the file.
+    pub fn external_id(&self, line: &RelayedLine<'_>) -> String {
+        let RelayedLine { place, author, recipient, text } = line;
+        let addressed = if recipient.is_some() { "to" } else { "all" };
+        let proof = digest(&[&self.secret, place, author, addressed, recipient.unwrap_or(""), text]);
+        format!("{place}:{proof}")
+    }
+
+    /// Returns whether this bridge relayed the message.
+    pub fn has_relayed(&self, message: &RoomMessage) -> bool {
+        let (Some(id), Some(relayed)) = (&message.external_id, &message.relayed) else { return false };
+        let Some((place, _)) = id.rsplit_once(':') else { return false };
+        let (author, recipient) = (&*relayed.author, relayed.recipient.as_deref());
+        self.external_id(&RelayedLine { place, author, recipient, text: &message.text }) == **id
     }
 
     /// Applies a complete append: the text is in the file, with its messages at these offsets.
@@ -155,6 +175,23 @@ impl BridgeState {
             self.position = Some(position);
         }
     }
+}
+
+/// A line as the hub gets it.
+#[derive(Clone, Copy)]
+pub struct RelayedLine<'a> {
+    /// Generation of the file and offset of the line.
+    pub place: &'a str,
+    pub author: &'a str,
+    pub recipient: Option<&'a str>,
+    pub text: &'a str,
+}
+
+fn new_secret() -> String {
+    let mut secret = [0; 16];
+    // Without random bytes the proofs are worthless, but every line is still relayed once.
+    let _ = getrandom::fill(&mut secret);
+    hex(&secret)
 }
 
 /// Digest of the header line of a message.
@@ -177,6 +214,9 @@ impl StateFile {
         match self.0.read_json::<BridgeState>(MAX_FILE_BYTES)? {
             Some(state) if state.version != VERSION => {
                 Err(self.0.invalid("was written by another version of Parlor"))
+            }
+            Some(state) if state.pending.as_ref().is_some_and(|pending| !pending.is_consistent()) => {
+                Err(self.0.invalid("contains lengths that do not fit its text"))
             }
             state => Ok(state),
         }

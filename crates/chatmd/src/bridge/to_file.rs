@@ -135,6 +135,10 @@ impl ToFile {
         }
     }
 
+    pub fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Takes queued messages for one append. Returns `None` if there is nothing to write; the position of
     /// `state` may have changed anyway. `url` precedes the paths of attached files.
     pub fn next_append(
@@ -170,8 +174,7 @@ impl ToFile {
 
 /// Returns whether the message is a line of this file that the hub sends back.
 fn is_echo(message: &RoomMessage, state: &BridgeState) -> bool {
-    &*message.source == SOURCE
-        && message.external_id.as_deref().is_some_and(|id| state.is_own_external_id(id))
+    &*message.source == SOURCE && state.has_relayed(message)
 }
 
 /// Renders a message as lines.
@@ -207,8 +210,11 @@ fn sender(message: &RoomMessage, members: &Members) -> String {
 
 /// Aliases of the recipient, the first member that the message mentions, and of the observers.
 fn addressees(message: &RoomMessage, members: &Members) -> (Option<String>, Vec<String>) {
-    let mentioned = message.mentions.iter().map(|mention| members.alias(&mention.id, &mention.name));
-    let mut all: Vec<String> = mentioned.collect();
+    let mut all = match &message.relayed {
+        // A name in the text of a relayed message addresses no member.
+        Some(_) => message.mentions.iter().map(|mention| members.alias(&mention.id, &mention.name)).collect(),
+        None => members.mentioned(&message.text, &message.mentions),
+    };
     if let Some(relayed) = &message.relayed {
         // A recipient outside the hub is no mention.
         let outside = relayed.recipient.iter().filter(|_| all.is_empty());

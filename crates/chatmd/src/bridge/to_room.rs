@@ -2,13 +2,13 @@
 //!
 //! Owns: the order of lines and the position in the file. Lines are sent in order, several at a time, and the
 //! position passes a line only when the hub accepted or refused it and every line before it. A line that was
-//! sent twice, because its answer was lost, is the same message at the hub: its id is the generation of the
-//! file and the offset of the line.
+//! sent twice, because its answer was lost, is the same message at the hub: its id is made of the generation of
+//! the file, the offset of the line and its content.
 
 use super::BridgeNotice;
 use super::continuations::{Addressed, EVERYONE};
 use super::members::{Members, is_everyone};
-use super::state::BridgeState;
+use super::state::{BridgeState, RelayedLine};
 use crate::{Cursor, ReadMessage};
 use parlor_wire::broker::client::{Answer, Relay};
 use parlor_wire::chatmd::{LineMessage, names};
@@ -147,7 +147,13 @@ impl ToRoom {
                 return;
             }
             let fields = Fields::of(&message.line);
-            let external_id = format!("{}:{}", message.cursor.generation, message.offset);
+            let place = format!("{}:{}", message.cursor.generation, message.offset);
+            let external_id = state.external_id(&RelayedLine {
+                place: &place,
+                author: &fields.author,
+                recipient: fields.recipient.as_deref(),
+                text: fields.text,
+            });
             let relay = fields.relay(&state.room, state.continuations.of(&sender), &external_id);
             match send(&relay) {
                 Ok(request) => {

@@ -17,6 +17,8 @@ const CLOCK_GRANULARITY: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub struct KnownNames {
     given: HashSet<String>,
+    /// Names of agents, sorted.
+    agents: Vec<String>,
     /// Names given by the caller and names of agents.
     all: HashSet<String>,
     /// Modification time of the listed directory, unless it must be listed again.
@@ -26,6 +28,11 @@ pub struct KnownNames {
 impl KnownNames {
     pub fn all(&self) -> &HashSet<String> {
         &self.all
+    }
+
+    /// Returns the names of agents at the last refresh.
+    pub fn agents(&self) -> &[String] {
+        &self.agents
     }
 
     pub fn set(&mut self, names: impl IntoIterator<Item = String>) {
@@ -38,6 +45,7 @@ impl KnownNames {
     pub fn refresh(&mut self, workplace: &Workplace) {
         if self.try_refresh(workplace).is_err() {
             self.all.clone_from(&self.given);
+            self.agents.clear();
             self.listed = None;
         }
     }
@@ -51,9 +59,11 @@ impl KnownNames {
         if self.listed == Some(modified) {
             return Ok(());
         }
-        let agents = names(directory.as_fd())?;
+        let files = names(directory.as_fd())?;
+        self.agents = files.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect();
+        self.agents.sort_unstable();
         self.all.clone_from(&self.given);
-        self.all.extend(agents.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned));
+        self.all.extend(self.agents.iter().cloned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let settled = now.as_secs() as i64 - modified.0 >= CLOCK_GRANULARITY.as_secs() as i64;
         self.listed = settled.then_some(modified);

@@ -35,7 +35,7 @@ fn a_cursor_file_has_one_user() {
     let file = CursorFile::lock(&project.workplace(), NAME).unwrap();
     let refused = CursorFile::lock(&project.workplace(), NAME).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::WouldBlock);
-    assert!(refused.to_string().contains("another process"), "{refused}");
+    assert!(refused.to_string().contains("another watch"), "{refused}");
     CursorFile::lock(&project.workplace(), ".another-cursor").unwrap();
     drop(file);
     CursorFile::lock(&project.workplace(), NAME).unwrap();

@@ -148,7 +148,7 @@ async fn a_second_watch_is_refused_and_leaves_the_status_alone() {
     let status = std::fs::read(project.path("process-status.json")).unwrap();
     let second = Watch::start(&project, WatchStart::Saved);
     let error = second.task.await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("another process uses the cursor"), "{error}");
+    assert!(error.to_string().contains("another watch runs on this project and uses"), "{error}");
     assert_eq!(std::fs::read(project.path("process-status.json")).unwrap(), status);
     first.stop().await;
 }

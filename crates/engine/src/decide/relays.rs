@@ -12,6 +12,9 @@ use parlor_model::{
 /// show the mark too.
 const UNVERIFIED: &str = "(unverified)";
 
+/// Maximum length of an author's name in the name of the sender.
+const MAX_LABEL_CHARS: usize = 64;
+
 pub fn decide(relay: &Relay, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     if let Some(repeated) = messages::first_receipt(&effects_builder)? {
         return effects_builder.done(Receipt::Posted(repeated));
@@ -20,7 +23,9 @@ pub fn decide(relay: &Relay, mut effects_builder: EffectsBuilder) -> Result<Effe
         Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone(), MessageKind::AgentResponse),
         None => {
             let account = effects_builder.actor()?.id.clone();
-            (Sender::User(account), format!("{} {UNVERIFIED}", relay.author).into(), MessageKind::Text)
+            // A longer name could push the mark out of sight.
+            let label: String = relay.author.chars().take(MAX_LABEL_CHARS).collect();
+            (Sender::User(account), format!("{label} {UNVERIFIED}").into(), MessageKind::Text)
         }
     };
     let lineage = lineage(&effects_builder);

@@ -270,6 +270,11 @@ async fn a_program_learns_of_new_members_and_of_a_lost_room() {
     refused(&mut broker, json!({ "type": "msg.room.history", "roomId": room }), "Not a member of this room")
         .await;
     refused(&mut broker, json!({ "type": "msg.room.listen", "roomId": "unknown" }), "Not found").await;
+
+    let deleted = ada.make_room("Short-lived", &[&eve]).await.unwrap();
+    broker.ok(json!({ "type": "msg.room.listen", "roomId": deleted })).await.unwrap();
+    ada.delete(&format!("/api/rooms/{deleted}")).await.unwrap();
+    assert_eq!(broker.wait_for_type("msg.room.lost").await.unwrap()["roomId"], deleted);
     other.send(&json!({ "type": "ping", "reqId": 1 })).await.unwrap();
     let next = other.frame(parlor_testkit::socket::TEST_TIMEOUT).await.unwrap();
     assert_eq!(next, json!({ "type": "pong", "reqId": 1 }));

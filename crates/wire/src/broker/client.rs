@@ -65,15 +65,13 @@ pub struct Relay<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum HubFrame {
     /// The answer to the request with this number; an error is the hub's sentence.
-    Answer {
-        request: u64,
-        outcome: Result<Answer, Box<str>>,
-    },
+    Answer { request: u64, outcome: Result<Answer, Box<str>> },
     /// A new message of the followed room.
     Message(Box<RoomMessage>),
-    MembersChanged,
-    /// The account can no longer read the room.
-    RoomLost,
+    /// The members of a room changed.
+    MembersChanged { room: Box<str> },
+    /// The account can no longer read a room, followed or not.
+    RoomLost { room: Box<str> },
     /// The hub reports an error that is no answer, such as the reason why it disconnects the client.
     Failure(Box<str>),
     /// A frame without meaning for the program.
@@ -192,8 +190,8 @@ pub fn read(text: &str) -> Option<HubFrame> {
     let Some(request) = head.req_id.as_ref().and_then(Value::as_u64) else {
         return Some(match &*head.kind {
             "msg.room.push" => HubFrame::Message(serde_json::from_str(head.message?.get()).ok()?),
-            "msg.room.changed" => HubFrame::MembersChanged,
-            "msg.room.lost" => HubFrame::RoomLost,
+            "msg.room.changed" => HubFrame::MembersChanged { room: head.room_id?.into() },
+            "msg.room.lost" => HubFrame::RoomLost { room: head.room_id?.into() },
             "error" | "auth.error" => HubFrame::Failure(head.error.unwrap_or_default().into()),
             _ => HubFrame::Other,
         });
@@ -238,6 +236,8 @@ struct Head<'a> {
     error: Option<Cow<'a, str>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    room_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]

@@ -17,6 +17,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
             Some(frame.with("message", &RoomMessage::of(message, epoch)).end(None))
         }
         Event::MembersChanged { room, .. } => Some(changed(&room.id)),
+        Event::RoomRemoved { room, .. } => Some(lost(room)),
         _ => None,
     }
 }

@@ -143,6 +143,11 @@ fn splits(names: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         .map(|at| (&names[..at], &names[at + SEPARATOR.len()..]))
 }
 
+/// Returns whether the text is a valid name of a sender or recipient.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_name_byte)
+}
+
 /// Returns whether sender and recipient names may contain this byte.
 pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'

@@ -51,7 +51,7 @@ fn the_state_survives_a_restart() {
     let (_directory, workplace) = workplace();
     let mut state = with_own_lines(&[0, 10]);
     state.pending = Some(PendingAppend {
-        text: "[a-to-b]: x\n".into(),
+        text: String::new(),
         messages: Vec::new(),
         position: Position { epoch: Epoch(1), seq: Seq(6) },
         before: Some(FileLength { device: 1, inode: 7, bytes: 20 }),
@@ -119,17 +119,30 @@ fn own_lines_are_bounded() {
 }
 
 #[test]
-fn lines_of_recent_generations_are_recognised_as_own() {
-    let mut state = BridgeState::new("room", "hub");
-    for generation in 0..=MAX_GENERATIONS {
-        state.advance(cursor(&format!("g{generation}"), 7, 0));
-    }
-    assert!(state.is_own_external_id("g1:0"));
-    assert!(state.is_own_external_id(&format!("g{MAX_GENERATIONS}:123")));
-    for other in ["g0:0", "g1", "1:0", ":0", "", "x:g1:0"] {
-        assert!(!state.is_own_external_id(other), "{other}");
-    }
-    let reset = state.reset("other", "hub");
+fn a_reset_keeps_the_ids_of_lines() {
+    let state = BridgeState::new("room", "hub");
+    let line = RelayedLine { place: "g1:0", author: "coder", recipient: None, text: "x" };
+    let id = state.external_id(&line);
+    let addressed = RelayedLine { recipient: Some(""), ..line };
+    assert_ne!(state.external_id(&addressed), id);
+    let reset = state.clone().reset("other", "hub");
     assert_eq!((&*reset.room, &reset.cursor, reset.position), ("other", &None, None));
-    assert!(reset.is_own_external_id("g1:0"), "lines of an earlier bridge are not written back");
+    assert_eq!(reset.external_id(&line), id, "lines of an earlier bridge are not written back");
+}
+
+#[test]
+fn a_state_with_wrong_lengths_is_refused() {
+    let (_directory, workplace) = workplace();
+    let file = StateFile::lock(&workplace).unwrap();
+    let addressed = Addressed { id: "m".into(), seq: 5, sender: "id:u".into(), names: Vec::new() };
+    let message = |bytes| PendingMessage { bytes, digest: String::new(), addressed: addressed.clone() };
+    for lengths in [vec![5, usize::MAX], vec![5], vec![]] {
+        let mut state = BridgeState::new("room", "hub");
+        let position = Position { epoch: Epoch(1), seq: Seq(6) };
+        let messages = lengths.into_iter().map(message).collect();
+        state.pending =
+            Some(PendingAppend { text: "[a-to-b]: x\n".into(), messages, position, before: None });
+        file.save(&encode(&state)).unwrap();
+        assert_eq!(file.read().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
 }

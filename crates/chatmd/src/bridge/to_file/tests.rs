@@ -3,6 +3,7 @@
 use super::*;
 use crate::Cursor;
 use crate::bridge::members::tests::member;
+use crate::bridge::state::RelayedLine;
 use parlor_model::Epoch;
 use parlor_wire::broker::client::{AttachedFile, MemberKind, RelayedBy, RoomMember};
 
@@ -47,6 +48,27 @@ fn state() -> BridgeState {
 #[track_caller]
 fn check(message: &RoomMessage, lines: &str) {
     assert_eq!(as_lines(message, &members(), "https://hub.example").0, lines);
+}
+
+#[test]
+fn an_agent_of_the_workplace_is_addressed_by_its_name_in_the_text() {
+    let mut members = members();
+    let names = ["writer", "researcher__analyzer", "coder", "all", "not a name"].map(str::to_owned);
+    members.set_file_agents(&names);
+    let check = |text: &str, mentions: Vec<RoomMember>, lines: &str| {
+        let message = RoomMessage { mentions, ..message(1, text) };
+        assert_eq!(as_lines(&message, &members, "").0, lines);
+    };
+    check("@writer do it", vec![], "[ada-to-writer]: @writer do it\n");
+    check(
+        "@Writer, or @researcher/analyzer",
+        vec![],
+        "[ada-to-writer] @ [researcher__analyzer]: @Writer, or @researcher/analyzer\n",
+    );
+    let coder = || vec![mention("a2", "coder")];
+    check("@writer and @coder", coder(), "[ada-to-writer] @ [coder]: @writer and @coder\n");
+    check("@coder and @writer", coder(), "[ada-to-coder] @ [writer]: @coder and @writer\n");
+    check("`@writer` mail@writer @writers", vec![], "[ada-to-all]: `@writer` mail@writer @writers\n");
 }
 
 #[test]
@@ -115,9 +137,16 @@ fn an_unverified_author_has_the_name_of_its_account() {
 fn lines_of_this_file_are_not_written_back() {
     let mut to_file = ToFile::new(Some(at(0)));
     let mut state = state();
+    let relayed_by = |author: &str| {
+        let (author, recipient) = (author.into(), Some("writer".into()));
+        Some(RelayedBy { author, verified: false, recipient, observers: Vec::new() })
+    };
+    let line = RelayedLine { place: "g1:77", author: "coder", recipient: Some("writer"), text: "echo" };
+    let id = state.external_id(&line);
     let echo = |seq| RoomMessage {
         source: SOURCE.into(),
-        external_id: Some("g1:77".into()),
+        external_id: Some(id.as_str().into()),
+        relayed: relayed_by("coder"),
         ..message(seq, "echo")
     };
     to_file.received_page(vec![echo(1)]);
@@ -129,6 +158,20 @@ fn lines_of_this_file_are_not_written_back() {
     assert_eq!(append.text, "[ada-to-all]: hi\n[ada-to-all]: not relayed\n");
     assert_eq!((append.position, append.messages.len()), (at(5), 2));
     assert_eq!(state.position, Some(at(1)), "the position changes with the append");
+    // Another member cannot use the id of a line for a message of its own.
+    for forged in [
+        RoomMessage { text: "forged".into(), ..echo(6) },
+        RoomMessage { relayed: relayed_by("admin"), ..echo(6) },
+        RoomMessage { relayed: None, ..echo(6) },
+    ] {
+        let mut to_file = ToFile::new(Some(at(5)));
+        to_file.received_page(vec![forged]);
+        assert!(to_file.next_append(&mut state, &members(), "").is_some());
+    }
+    state.separate();
+    let mut copy = ToFile::new(Some(at(5)));
+    copy.received_page(vec![echo(6)]);
+    assert!(copy.next_append(&mut state, &members(), "").is_some(), "a copied project has its own lines");
 }
 
 #[test]

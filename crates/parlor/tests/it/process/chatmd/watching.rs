@@ -118,7 +118,10 @@ fn a_second_watch_is_refused_while_the_first_one_runs() {
     let project = Project::new();
     let first = project.watch(&[]);
     let error = refused(&["watch", project.root()], &[]);
-    assert!(error.contains("another process uses the cursor") && error.contains(".parlor-cursor"), "{error}");
+    assert!(
+        error.contains("another watch runs on this project and uses") && error.contains(".parlor-cursor"),
+        "{error}"
+    );
     assert_eq!(project.status()["status"], "running");
     assert_eq!(first.stop(), [""; 0]);
     project.watch(&[]).stop();
