@@ -111,9 +111,9 @@ async fn lost_connections_in_either_direction_lose_and_repeat_nothing() {
     let proxy = LossyProxy::to(scene.scene.url()).await.unwrap();
     let start = || RunningBridge::start(&scene.project, proxy.url(), &scene.room, &scene.key);
     let mut bridge = start().connected().await;
-    let rounds = 6;
+    let rounds = 3;
     for round in 0..rounds {
-        match round % 3 {
+        match round {
             // Lines reach the hub, but their answers are lost.
             0 => proxy.lose_what_is_heard(),
             1 => proxy.lose_what_is_said(),
@@ -121,7 +121,7 @@ async fn lost_connections_in_either_direction_lose_and_repeat_nothing() {
         }
         scene.project.write(&format!("[script-to-all]: line {round}\n"));
         scene.eve.post_message(&scene.room, &format!("message {round}")).await.unwrap();
-        if round % 3 == 0 {
+        if round == 0 {
             scene.room_has(&format!("line {round}")).await;
         }
         proxy.lead_to(scene.scene.url());

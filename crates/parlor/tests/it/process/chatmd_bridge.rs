@@ -89,7 +89,7 @@ async fn a_killed_bridge_loses_and_repeats_nothing() {
     let mut at_eve = following(&scene.eve, &scene.room).await;
     let mut bridge = start(&scene);
     connected(&mut bridge).await;
-    for round in 0..seed::cases(10) {
+    for round in 0..seed::cases(30) {
         // Some rounds kill the bridge while it starts.
         if round % 3 != 2 {
             connected(&mut bridge).await;
