@@ -64,7 +64,7 @@ pub struct Approval {
     pub decided_at: Option<Time>,
 }
 
-/// Tool input or questions that an approval is about.
+/// Subject of an approval: the input of a tool, or questions to users.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ApprovalSubject {
     /// Input of the tool, as sent by the agent.

@@ -154,7 +154,7 @@ pub struct RelayedBy {
 /// How far a refusal reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalScope {
-    /// The same request may succeed later without any change.
+    /// The hub refuses the request for the moment; the client may send it again unchanged.
     ForNow,
     /// The account cannot read or write this room, or the room does not exist.
     Room,
