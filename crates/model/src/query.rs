@@ -1,8 +1,46 @@
 //! Queries: every read that a caller can request, and the answers. Queries change nothing.
 
+mod accounts;
+mod agents;
 mod annotations;
+mod approvals;
+mod gateways;
+mod invitations;
+mod keys;
+mod mail;
+mod maintenance;
+mod messages;
+mod missions;
+mod plans;
+mod rooms;
+mod routers;
+mod runs;
+mod services;
+mod settings;
+mod sign_ins;
+mod tasks;
+mod uploads;
 
-pub use annotations::{BookmarkPage, ListBookmarks, ListPins, PinnedMessages};
+pub use accounts::*;
+pub use agents::*;
+pub use annotations::*;
+pub use approvals::*;
+pub use gateways::*;
+pub use invitations::*;
+pub use keys::*;
+pub use mail::*;
+pub use maintenance::*;
+pub use messages::*;
+pub use missions::*;
+pub use plans::*;
+pub use rooms::*;
+pub use routers::*;
+pub use runs::*;
+pub use services::*;
+pub use settings::*;
+pub use sign_ins::*;
+pub use tasks::*;
+pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{

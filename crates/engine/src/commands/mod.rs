@@ -4,15 +4,31 @@
 //! them. The list below generates its name and its variants of `AnyCommand` and `AnyReceipt`; a command that
 //! is not listed does not compile.
 
+mod accounts;
+mod agents;
 mod annotations;
+mod approvals;
 mod batch;
+mod gateways;
+mod invitations;
 mod job;
+mod keys;
 mod legacy;
+mod mail;
+mod maintenance;
 pub(crate) mod messages;
+mod missions;
 mod plans;
+mod rooms;
+mod routers;
 pub(crate) mod runs;
+mod services;
+mod settings;
+mod sign_ins;
+mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
+mod uploads;
 
 pub use batch::Batch;
 pub use job::{Job, PendingReceipt, QueuedJob};
@@ -103,6 +119,9 @@ macro_rules! commands {
         }
 
         impl AnyCommand {
+            /// The names of all listed commands.
+            pub const NAMES: &[&str] = &[$(<$data>::NAME,)+];
+
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => <$data>::NAME,)+

@@ -3,8 +3,27 @@
 //! A query's data and answer are in `parlor_model::query`. The list below generates its name and its variants of
 //! `AnyQuery` and `AnyAnswer`; a query that is not listed does not compile.
 
+mod accounts;
+mod agents;
 mod annotations;
+mod approvals;
+mod gateways;
+mod invitations;
+mod keys;
 mod legacy;
+mod mail;
+mod maintenance;
+mod messages;
+mod missions;
+mod plans;
+mod rooms;
+mod routers;
+mod runs;
+mod services;
+mod settings;
+mod sign_ins;
+mod tasks;
+mod uploads;
 
 pub(crate) use legacy::facts;
 
@@ -93,6 +112,9 @@ macro_rules! queries {
         }
 
         impl AnyQuery {
+            /// The names of all listed queries.
+            pub const NAMES: &[&str] = &[$(<$data>::NAME,)+];
+
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => <$data>::NAME,)+

@@ -21,6 +21,8 @@ pub struct Row<Request, G = Given> {
     pub verdicts: &'static str,
 }
 
+pub type StoredRow<Request> = Row<Request, Stored>;
+
 pub fn check<Request: std::fmt::Debug>(
     rows: &[Row<Request>],
     decide: impl Fn(&Caller, &Request, &Facts) -> Result<(), Refusal>,
@@ -46,7 +48,7 @@ pub fn check<Request: std::fmt::Debug>(
 
 /// Checks commands or queries that read the store themselves.
 pub fn check_stored<Request: std::fmt::Debug>(
-    rows: &[Row<Request, Stored>],
+    rows: &[StoredRow<Request>],
     permit: impl Fn(&Caller, &Request, &mut dyn Store, &dyn Reader) -> Result<(), Refusal>,
 ) {
     let mut wrong = Vec::new();
@@ -109,29 +111,40 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
 
 /// Defines `rows()` from groups of rows, one group per command or query. The match has an arm for each group,
 /// so a new command or query without rows makes it incomplete; a row in the wrong group fails an assertion.
+///
+/// With a name, defines a function of that name with the rows of one family. A row in the wrong group fails an
+/// assertion.
 macro_rules! table {
-    ($request:ty, $($groups:tt)+) => {
-        $crate::table::table! { $request; $crate::fixtures::Given, $($groups)+ }
-    };
-    ($request:ty; $kind:ty, $($group:pat => {
+    ($name:ident: $request:ty; $($group:pat => {
         $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)*
-    })+) => {
-        pub fn rows() -> Vec<$crate::table::Row<$request, $kind>> {
-            let _complete = |request: &$request| match request { $($group => {})+ };
+    })*) => {
+        #[allow(unused_mut, reason = "a family may have only commands or only queries")]
+        pub fn $name() -> Vec<$crate::table::StoredRow<$request>> {
             let mut rows = Vec::new();
-            $($({
-                let request = <$request>::from($value);
-                assert!(matches!(&request, $group), "a row in the wrong group: {request:?}");
-                rows.push($crate::table::Row {
-                    request,
-                    scope: $scope,
-                    given: $given as $kind,
-                    given_name: stringify!($given),
-                    verdicts: $verdicts,
-                });
-            })*)+
+            $($($crate::table::table!(@row rows, $request, $group, $verdicts, $scope, $value, $given);)*)*
             rows
         }
+    };
+    ($request:ty, $($group:pat => {
+        $($verdicts:literal, $scope:expr, $value:expr, $given:ident;)*
+    })+) => {
+        pub fn rows() -> Vec<$crate::table::Row<$request>> {
+            let _complete = |request: &$request| match request { $($group => {})+ };
+            let mut rows = Vec::new();
+            $($($crate::table::table!(@row rows, $request, $group, $verdicts, $scope, $value, $given);)*)+
+            rows
+        }
+    };
+    (@row $rows:ident, $request:ty, $group:pat, $verdicts:literal, $scope:expr, $value:expr, $given:ident) => {
+        let request = <$request>::from($value);
+        assert!(matches!(&request, $group), "a row in the wrong group: {request:?}");
+        $rows.push($crate::table::Row {
+            request,
+            scope: $scope,
+            given: $given,
+            given_name: stringify!($given),
+            verdicts: $verdicts,
+        });
     };
 }
 pub(crate) use table;

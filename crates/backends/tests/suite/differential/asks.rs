@@ -58,7 +58,7 @@ enum AnyBuild {
 }
 
 /// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
-const KINDS: [(u32, Build); 85] = [
+const KINDS: &[(u32, Build)] = &[
     (24, turns::start),
     (12, turns::join),
     (4, turns::open),
@@ -172,7 +172,7 @@ const KINDS: [(u32, Build); 85] = [
 ];
 
 /// Each kind of command that has a type of its own, with its relative frequency.
-const LISTED: [(u32, ListedBuild); 8] = [
+const LISTED: &[(u32, ListedBuild)] = &[
     (30, |dice, world| post(dice, world).into()),
     (12, |dice, world| answer(dice, world).into()),
     (12, |dice, world| turns::decide_plan(dice, world).into()),
@@ -187,8 +187,8 @@ const LISTED: [(u32, ListedBuild); 8] = [
 
 /// All kinds of command with their relative frequencies.
 fn kinds() -> impl Iterator<Item = (u32, AnyBuild)> {
-    let legacy = KINDS.into_iter().map(|(weight, build)| (weight, AnyBuild::Legacy(build)));
-    legacy.chain(LISTED.into_iter().map(|(weight, build)| (weight, AnyBuild::Listed(build))))
+    let legacy = KINDS.iter().map(|(weight, build)| (*weight, AnyBuild::Legacy(*build)));
+    legacy.chain(LISTED.iter().map(|(weight, build)| (*weight, AnyBuild::Listed(*build))))
 }
 
 /// One command of each kind. Its content depends on the bytes and on the entities that exist when it runs.

@@ -1,16 +1,16 @@
-//! The permission table of all commands that have a type of their own, with the verdicts described in `commands`.
+//! Permissions of the family `annotations`, with the verdicts described in `commands`.
 
 use crate::callers::lobby;
-use crate::requests::{PERSON, WRITE, post};
+use crate::requests::{READ, WRITE};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::commands::AnyCommand;
-use parlor_model::command::{
-    AddBookmark, DecidePlan, PinMessage, PlanDecision, RemoveBookmark, ToggleReaction, UnpinMessage,
-};
-use parlor_model::{AgentId, MessageId, Post, RoomId};
+use parlor_engine::queries::AnyQuery;
+use parlor_model::MessageId;
+use parlor_model::command::{AddBookmark, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage};
+use parlor_model::query::{ListBookmarks, ListPins};
 
-table! { AnyCommand; Stored,
+table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     AnyCommand::ToggleReaction(_) => {
@@ -40,19 +40,18 @@ table! { AnyCommand; Stored,
     AnyCommand::RemoveBookmark(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_bookmark(), READY;
     }
-    AnyCommand::Post(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
+}
+
+table! { queries: AnyQuery;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::ListPins(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_pins(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_pins(), NO_ROOM;
     }
-    AnyCommand::DecidePlan(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    no    who  ", PERSON,  decide_plan(), ADMINS_APPROVE;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    who  ", PERSON,  decide_plan(), NO_ROOM;
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", PERSON,  approve_plan("lobby"), READY;
-        "who   who   out   ?room ?room ?room out   out   out   no    no    who  ", PERSON,  approve_plan("other"), READY;
+    AnyQuery::ListBookmarks(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_bookmarks(), READY;
     }
-    // Their rows are in `commands`.
-    AnyCommand::Legacy(_) => {}
 }
 
 fn message() -> MessageId {
@@ -79,12 +78,10 @@ fn remove_bookmark() -> RemoveBookmark {
     RemoveBookmark { message: message() }
 }
 
-fn decide_plan() -> DecidePlan {
-    DecidePlan { room: lobby(), agent: AgentId::stored("coder"), rev: 1, verdict: PlanDecision::Reject }
+fn list_pins() -> ListPins {
+    ListPins { room: lobby() }
 }
 
-/// An approval that posts its message to this room.
-fn approve_plan(room: &str) -> DecidePlan {
-    let post = Post { room: RoomId::stored(room), ..post() };
-    DecidePlan { verdict: PlanDecision::Approve(post), ..decide_plan() }
+fn list_bookmarks() -> ListBookmarks {
+    ListBookmarks { before: None, limit: 10 }
 }

@@ -1,0 +1,1 @@
+//! Commands on invitations and pairing codes.

@@ -1,0 +1,1 @@
+//! Commands on rooms, members and room preferences.

@@ -1,0 +1,1 @@
+//! Queries about mailboxes, routes and subscriptions.

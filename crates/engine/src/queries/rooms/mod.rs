@@ -1,0 +1,1 @@
+//! Queries about rooms, members and room preferences.

@@ -1,0 +1,1 @@
+//! Queries about sign-ins and second factors.

@@ -1,0 +1,1 @@
+//! Commands on approvals, questions and approval rules, and their receipts.

@@ -1,0 +1,1 @@
+//! Commands on mailboxes, routes and subscriptions, and their receipts.

@@ -1,0 +1,1 @@
+//! Commands on operating the hub, and their receipts.

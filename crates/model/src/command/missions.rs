@@ -1,0 +1,1 @@
+//! Commands on missions and idle prompts, and their receipts.

@@ -1,0 +1,1 @@
+//! Commands on sign-ins and second factors, and their receipts.

@@ -1,0 +1,1 @@
+//! Commands on tasks, and their receipts.

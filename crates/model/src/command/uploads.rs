@@ -1,0 +1,1 @@
+//! Commands on uploads, and their receipts.

@@ -1,0 +1,1 @@
+//! Queries about approvals, questions and approval rules, and their answers.

@@ -1,0 +1,1 @@
+//! Queries about invitations and pairing codes, and their answers.

@@ -1,0 +1,1 @@
+//! Queries about operating the hub, and their answers.

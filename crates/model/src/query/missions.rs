@@ -1,0 +1,1 @@
+//! Queries about missions and idle prompts, and their answers.

@@ -1,0 +1,1 @@
+//! Queries about services, and their answers.

@@ -1,0 +1,1 @@
+//! Queries about the hub's settings and the audit log, and their answers.

@@ -1,0 +1,1 @@
+//! Queries about tasks, and their answers.
