@@ -9,7 +9,8 @@ use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Caller, EntityKind, Member, Message, MessageId, Principal, Refusal, Room, RoomId, RoomRole, Scope,
+    Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
+    RoomId, RoomRole, Scope,
 };
 use std::sync::Arc;
 
@@ -70,6 +71,26 @@ impl CallerContext {
         if auth.scopes.is_none() { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
+    /// Requires the hub itself or its operator at the command line.
+    pub fn operator(&self) -> Result<(), Refusal> {
+        if self.is_operator() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires the operator, a site admin or an API key of one with the scope for admins.
+    pub fn site_admin(&self) -> Result<(), Refusal> {
+        if self.is_operator() {
+            return Ok(());
+        }
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if auth.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires a site admin, or an API key with exactly this scope.
+    pub fn site_admin_or_key(&self, scope: Scope) -> Result<(), Refusal> {
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if auth.has(scope) || auth.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
     /// The caller as the audit log names it.
     pub fn actor(&self) -> Actor {
         let Some(auth) = &self.auth else {
@@ -98,6 +119,20 @@ pub struct SeenMessage {
     pub message: Arc<Message>,
     pub room: RoomId,
     pub member: Arc<Member>,
+}
+
+/// Evidence that the caller owns an agent.
+#[derive(Debug, Clone)]
+pub struct OwnAgent {
+    pub caller: Arc<AuthContext>,
+    pub agent: Arc<Agent>,
+}
+
+/// Evidence that the caller may know of an agent.
+#[derive(Debug, Clone)]
+pub struct VisibleAgent {
+    pub caller: Arc<AuthContext>,
+    pub agent: Arc<Agent>,
 }
 
 /// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
@@ -145,5 +180,57 @@ impl ReadView<'_> {
             }
             _ => Err(not_found.into()),
         }
+    }
+
+    /// Requires an agent that the caller owns. Another user's agent and a missing one yield the same refusal.
+    pub fn own_agent(
+        &mut self,
+        caller: &CallerContext,
+        id: &AgentId,
+        scope: Scope,
+    ) -> Result<OwnAgent, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        match self.agent(id)? {
+            Some(agent) if agent.owner == caller.user.id => Ok(OwnAgent { caller, agent }),
+            _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
+        }
+    }
+
+    /// Requires an agent that the caller owns or that is shared with the caller.
+    pub fn own_or_shared_agent(
+        &mut self,
+        caller: &CallerContext,
+        id: &AgentId,
+        scope: Scope,
+    ) -> Result<Arc<Agent>, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let usable = |agent: &Agent| agent.owner == caller.user.id || agent.is_shared_with(&caller.user.id);
+        match self.agent(id)? {
+            Some(agent) if usable(&agent) => Ok(agent),
+            _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
+        }
+    }
+
+    /// Requires an agent that the caller owns, that is shared with the caller, or that is in a common room.
+    pub fn visible_agent(
+        &mut self,
+        caller: &CallerContext,
+        id: &AgentId,
+        scope: Scope,
+    ) -> Result<VisibleAgent, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Agent);
+        let Some(agent) = self.agent(id)? else { return Err(not_found.into()) };
+        let user = &caller.user.id;
+        let visible = agent.owner == *user
+            || agent.is_shared_with(user)
+            || self.store.share_a_room(&MemberId::User(user.clone()), &MemberId::Agent(id.clone()))?;
+        if visible { Ok(VisibleAgent { caller, agent }) } else { Err(not_found.into()) }
+    }
+
+    /// Requires an agent that is a member of the room. Any other agent is `NotFound`.
+    pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
+        let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;
+        Ok(member.ok_or(Refusal::NotFound(EntityKind::Agent))?)
     }
 }
