@@ -53,7 +53,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     let own = || facts.standing.as_ref().map(|standing| user(&standing.user));
     let about = || facts.user.as_ref().map(user);
     match (command, &plan.receipt) {
-        (Command::NoteBackup { through }, _) => vec![(Action::BackedUp, None, up_to(*through))],
         (Command::SetUp { .. }, Receipt::User(new)) => {
             entry(Action::UserCreated, user(new), "as admin, by the setup link".into())
         }

@@ -11,15 +11,15 @@ use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope,
-    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Member, MemberId,
+    Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, Sender,
+    SiteRole, Task, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match command {
-        Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
+        Command::OfferSetup { .. } => ask.operator(),
         // These commands carry their own evidence (setup secret, credentials, refresh token), which `decide`
         // checks.
         Command::SetUp { .. }
@@ -125,9 +125,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         // Own read marks stay accessible after the user has left a room.
         Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
 
-        Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::TakeUnreferencedBlobs { .. } => ask.operator(),
-
         Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
         Command::ChangeAgent { id, .. } => ask.own_agent(id),
         Command::RemoveAgent { id } => {
@@ -152,13 +149,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
                 None => ask.family_of(owner),
             }
         }
-        Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
-        Command::Unsubscribe { mailbox, .. }
-        | Command::Receive { mailbox, .. }
-        | Command::Acknowledge { mailbox, .. } => ask.own_agent(&mailbox.agent),
-        Command::Route(_) => ask.route(),
-        Command::Relay(_) => ask.relay(),
-        Command::ClearDeadLetters => ask.dead_letters(),
 
         // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
         // registers it.
@@ -234,7 +224,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.person()?;
             ask.own_gateway(Scope::Agents)
         }
-        Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
         Query::AgentCards(AgentCards::One(id))
         | Query::RunsBy { agent: id, .. }
@@ -242,20 +231,8 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
-        Query::Upload { .. } => ask.read_upload(),
-        Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
-        Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
-        Query::DeadLetters { .. } => ask.dead_letters(),
         Query::MayReadMetrics => ask.admin_or_key_for(Scope::Metrics),
     }
-}
-
-/// Whether agents of `owner` may receive messages that a source publishes on a path. True for the account
-/// behind the source, for site admins, and for users with a matching `source_patterns` entry, which an admin
-/// grants.
-pub fn may_receive_from_source(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
-    let is_granted = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
-    behind == Some(&owner.id) || owner.role == SiteRole::Admin || is_granted()
 }
 
 /// The room that a pattern names literally, if any.
@@ -640,22 +617,6 @@ impl<'a> Authoriser<'a> {
         if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// An attachment is visible to users who can currently see its message, an unattached upload only to its
-    /// owner.
-    fn read_upload(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Read)?;
-        let upload = self.facts.uploads.first().ok_or(Refusal::NotFound(EntityKind::Upload))?;
-        match &upload.purpose {
-            UploadPurpose::Avatar => Ok(()),
-            UploadPurpose::Unattached if upload.owner == standing.user.id => Ok(()),
-            UploadPurpose::Unattached => Err(Refusal::NotFound(EntityKind::Upload)),
-            UploadPurpose::Message(_) => {
-                let seen = self.seen_message(self.facts.membership.as_deref(), Scope::Read);
-                seen.map(|_| ()).map_err(|_| Refusal::NotFound(EntityKind::Upload))
-            }
-        }
-    }
-
     /// The ids above and below an agent's id are reserved for its owner. A new agent is not in a room yet, so
     /// it cannot subscribe to one.
     fn create_agent(&self, subscriptions: &[Pattern]) -> Result<(), Refusal> {
@@ -712,22 +673,6 @@ impl<'a> Authoriser<'a> {
             Some(_) => Err(Refusal::BelongsToAnother(EntityKind::Agent)),
             None => self.family_of(&standing.user.id),
         }
-    }
-
-    /// A pattern that names a room requires membership. Patterns with wildcards are checked for each message
-    /// instead.
-    fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
-        self.own_agent(&mailbox.agent)?;
-        match room_of(pattern) {
-            Some(room) if self.facts.target.is_none() => Err(Refusal::NotAMember { room }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Allowed for site admins and keys with the dead-letter scope: an undelivered message may have been
-    /// meant for any user.
-    fn dead_letters(&self) -> Result<(), Refusal> {
-        self.admin_or_key_for(Scope::DeadLetters)
     }
 
     /// Allowed for site admins, and for keys with exactly this scope.
@@ -825,43 +770,6 @@ impl<'a> Authoriser<'a> {
         let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
         let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
         if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.
-    fn relay(&self) -> Result<(), Refusal> {
-        self.role_in_room(RoomRole::Member, Scope::Write)?;
-        match &self.facts.agent {
-            Some(agent) => self.own_agent(&agent.id),
-            None => Ok(()),
-        }
-    }
-
-    /// `from` must be an agent that the caller owns, or a source name if the caller is an admin or holds the
-    /// `sources` scope.
-    fn route(&self) -> Result<(), Refusal> {
-        let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
-        let to_room = self.facts.room.as_ref();
-        match &self.facts.agent {
-            Some(agent) => {
-                self.own_agent(&agent.id)?;
-                match to_room {
-                    Some(room) if self.facts.target.is_none() => {
-                        Err(Refusal::NotAMember { room: room.id.clone() })
-                    }
-                    _ => Ok(()),
-                }
-            }
-            // A username is never a valid source name, so that a source cannot impersonate a user.
-            None if self.facts.user.is_some() => Err(Refusal::NotFound(EntityKind::Agent)),
-            None => {
-                match to_room {
-                    _ if !standing.has(Scope::Sources) => Err(Refusal::NotFound(EntityKind::Agent)),
-                    // A source cannot be a member of a room.
-                    Some(room) => Err(Refusal::NotAMember { room: room.id.clone() }),
-                    None => Ok(()),
-                }
-            }
-        }
     }
 }
 

@@ -23,7 +23,8 @@ use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::query::{Answer, Recent, RunDetail};
+use parlor_model::command::AppendNoop;
+use parlor_model::query::{Answer, MayListenToMailbox, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
     Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
@@ -95,7 +96,7 @@ impl Hub {
         mark_gateways_disconnected(&mut writer, &*reader)?;
         // Takes a new `Seq`, so that the ordinals of signals sent before this start stay lower than all
         // ordinals sent from now on.
-        run_startup_commands(&mut writer, vec![Command::AppendNoop]);
+        run_startup_commands(&mut writer, vec![AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
@@ -458,7 +459,7 @@ impl Hub {
         viewer: SubscriberId,
         mailbox: Mailbox,
     ) -> Result<(), Refusal> {
-        let query = Query::MayListen { agent: mailbox.agent.clone() };
+        let query = MayListenToMailbox { agent: mailbox.agent.clone() };
         self.may(caller, query.clone()).await?;
         let (caller, hub) = (caller.clone(), self.clone());
         let listening =
@@ -631,11 +632,10 @@ impl Hub {
         self.with_view(caller, snapshot, |caller, view| queries::facts(query, caller, view))
     }
 
-    fn admitted(&self, caller: &Caller, query: &Query) -> Result<bool, Fault> {
+    fn admitted<Q: queries::Query>(&self, caller: &Caller, query: &Q) -> Result<bool, Fault> {
         let mut admitted = false;
         self.inner.reader.with(&mut |snapshot| {
-            let facts = self.facts(caller, query, snapshot)?;
-            admitted = authorise_query(caller, query, &facts).is_ok();
+            admitted = self.permitted(caller, query, snapshot)?.is_ok();
             Ok(())
         })?;
         Ok(admitted)
@@ -698,7 +698,7 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
 }
 
 /// Runs commands as the operator before the hub accepts commands from other callers.
-fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
+fn run_startup_commands<C: commands::Command>(writer: &mut Writer, commands: Vec<C>) {
     let queued = |command| Box::new(Job::new(Caller::OPERATOR, command).0) as Box<dyn QueuedJob>;
     if !commands.is_empty() {
         writer.process_batch(commands.into_iter().map(queued).collect());
@@ -899,21 +899,6 @@ pub(crate) fn answer(
         }
         Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
-        Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
-        Query::Mail { mailbox, page } => {
-            let mut mail = snapshot.mail(mailbox, *page)?;
-            mail.truncate(count_within_budget(mail.iter().map(|(message, _)| message.length())));
-            Answer::Mail(mail)
-        }
-        Query::DeadLetters { page } => {
-            let mut letters = snapshot.dead_letters(*page)?;
-            letters.truncate(count_within_budget(letters.iter().map(|letter| letter.message.length())));
-            Answer::DeadLetters(letters)
-        }
-        Query::Upload { .. } => {
-            let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
-            Answer::Upload(Arc::new(upload))
-        }
         Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
         Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
         Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
@@ -983,8 +968,6 @@ pub(crate) fn answer(
         | Query::MayInquire { .. }
         | Query::MaySpawn { .. }
         | Query::MayManageCredentials { .. }
-        | Query::MayListen { .. }
-        | Query::MayUpload
         | Query::MayMakeRouter { .. }
         | Query::MayReadMetrics
         | Query::MaySeeLimits

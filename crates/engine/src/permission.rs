@@ -9,8 +9,8 @@ use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Scope,
+    Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Path, Pattern, Principal,
+    Refusal, Room, RoomId, RoomRole, Scope,
 };
 use std::sync::Arc;
 
@@ -139,6 +139,11 @@ pub struct VisibleAgent {
 /// `approve_role`.
 pub fn may_approve(room: &Room, member: &Member) -> bool {
     member.member.user().is_some() && member.role >= room.approve_role
+}
+
+/// The room that a pattern names literally, if any.
+pub fn room_named_by(pattern: &Pattern) -> Option<RoomId> {
+    Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
 
 impl ReadView<'_> {

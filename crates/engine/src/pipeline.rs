@@ -178,6 +178,7 @@ impl Writer {
             ids: &*self.ids,
             limits: &self.limits,
             head: self.head,
+            route_lookups: Default::default(),
             lookup_cache: Default::default(),
             committed: Default::default(),
         };

@@ -4,6 +4,7 @@
 //! other reads go to `store`. Commands get a `WriterView`, which adds the routing index.
 
 use crate::cache::Cache;
+use crate::commands::mail::reach::RouteLookups;
 use crate::facts::{AuthContext, LookupCache};
 use crate::permission::CallerContext;
 use crate::ports::Lookup;
@@ -29,6 +30,8 @@ pub struct ReadView<'a> {
 pub struct WriterView<'a> {
     pub(crate) read: ReadView<'a>,
     pub(crate) routes: &'a RoutingIndex,
+    /// Lookups for routed messages.
+    pub(crate) route_lookups: &'a mut RouteLookups,
     /// Lookups of the commands that are still variants of `parlor_model::Command`.
     pub(crate) lookup_cache: &'a mut LookupCache,
 }

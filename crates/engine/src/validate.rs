@@ -9,8 +9,8 @@ use parlor_model::command::{
 };
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
-    Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
+    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, GatewayRequest, IdlePrompt, Mission, Post,
+    Query, Refusal, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -150,16 +150,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::ChangeAgent { profile, .. } => field_errors.profile(profile),
         Command::ConnectGateway(new) => field_errors.device(&new.device),
         Command::RegisterAgent(new) | Command::HostAgent { new, .. } => field_errors.registration(new),
-        Command::Receive { lease, .. } => {
-            let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
-            field_errors.unless(fits, "lease", "must be between a millisecond and a day");
-        }
-        Command::Acknowledge { messages, .. } => {
-            field_errors.unless(messages.len() <= 1000, "messageIds", "at most 1000");
-        }
-        Command::Route(route) => field_errors.route(route),
-        Command::Relay(relay) => field_errors.relay(relay, limits)?,
-        Command::Upload(new) => field_errors.file(&new.file),
         Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
         Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
         Command::AskApproval(new) => {
@@ -186,9 +176,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::MergeRun { .. }
         | Command::StartUnpromptedRun { .. }
         | Command::ReportUsage { .. }
-        | Command::NoteBackup { .. }
-        | Command::AppendNoop
-        | Command::TakeUnreferencedBlobs { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
@@ -218,10 +205,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::MarkAllRead
         | Command::RemoveAgent { .. }
         | Command::DisconnectGateway { .. }
-        | Command::RemoveGateway { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. }
-        | Command::ClearDeadLetters => {}
+        | Command::RemoveGateway { .. } => {}
     }
     field_errors.into_result()
 }
@@ -264,7 +248,7 @@ pub fn password_errors(password: &str) -> Vec<FieldError> {
     field_errors.0
 }
 
-fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+pub(crate) fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     // The number of bytes is an upper bound for the number of characters, so short texts need not be counted.
     if text.len() <= limit {
         return Ok(());
@@ -314,7 +298,7 @@ impl FieldErrors {
     }
 
     /// One line of visible text, such as a name or a title.
-    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
+    pub(crate) fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
@@ -418,12 +402,6 @@ impl FieldErrors {
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }
 
-    fn file(&mut self, file: &File) {
-        self.line("filename", &file.name, 200);
-        self.unless(!file.name.contains(['/', '\\']), "filename", "must not be a path");
-        self.unless(file.size > 0, "file", "must not be empty");
-    }
-
     fn profile(&mut self, profile: &AgentProfile) {
         if let Some(name) = &profile.name {
             self.line("name", name, 100);
@@ -479,28 +457,8 @@ impl FieldErrors {
         self.unless(size <= 262_144, "agent", "has lists of more than 256 KB");
     }
 
-    fn route(&mut self, route: &Route) {
-        self.line("from", &route.from, 600);
-        self.line("command", &route.command, 100);
-        self.origin(&route.source, route.external_id.as_deref());
-    }
-
-    fn relay(&mut self, relay: &Relay, limits: &Limits) -> Result<(), Refusal> {
-        fits(&relay.text, limits.message_characters)?;
-        self.unless(!relay.text.trim().is_empty(), "text", "must not be empty");
-        self.line("author", &relay.author, 600);
-        if let Some(recipient) = &relay.recipient {
-            self.line("recipient", recipient, 600);
-        }
-        self.unless(relay.observers.len() <= 50, "observers", "at most 50");
-        for observer in &relay.observers {
-            self.line("observers", observer, 600);
-        }
-        self.origin(&relay.source, relay.external_id.as_deref());
-        Ok(())
-    }
-
-    fn origin(&mut self, source: &str, external_id: Option<&str>) {
+    /// Source of a message from outside, and its id there.
+    pub(crate) fn origin(&mut self, source: &str, external_id: Option<&str>) {
         self.line("source", source, 100);
         let fits = external_id.is_none_or(|id| (1..=500).contains(&id.len()));
         self.unless(fits, "externalId", "must have 1 to 500 characters");

@@ -46,12 +46,12 @@ pub use uploads::*;
 
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, Chunk, Delivery, Device,
+    Edit, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId,
+    MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Pattern, Payload,
+    Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, Scope, SealedKey,
+    SecondProof, SecretHash, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    TaskStatus, Time, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -302,20 +302,6 @@ pub enum Command {
     },
     MarkAllRead,
 
-    // Files. The content is stored before the command is submitted.
-    Upload(NewUpload),
-    /// Takes up to `limit` digests of unreferenced file contents. Each digest is returned once; the caller
-    /// then deletes the content.
-    TakeUnreferencedBlobs {
-        limit: usize,
-    },
-    /// Records in the audit log that a backup was made, complete up to and including `through`.
-    NoteBackup {
-        through: Seq,
-    },
-    /// Appends an event without content. Later signals get higher ordinals than all earlier ones.
-    AppendNoop,
-
     // Agents.
     CreateAgent {
         id: AgentId,
@@ -348,30 +334,6 @@ pub enum Command {
         owner: UserId,
         new: AgentRegistration,
     },
-
-    // Mailboxes.
-    Subscribe {
-        mailbox: Mailbox,
-        pattern: Pattern,
-    },
-    Unsubscribe {
-        mailbox: Mailbox,
-        pattern: Pattern,
-    },
-    Route(Route),
-    Relay(Relay),
-    /// Takes pending mail. With a lease, mail that is not acknowledged before the lease expires is pending
-    /// again.
-    Receive {
-        mailbox: Mailbox,
-        limit: usize,
-        lease: Option<Duration>,
-    },
-    Acknowledge {
-        mailbox: Mailbox,
-        messages: Vec<MessageId>,
-    },
-    ClearDeadLetters,
 
     // Runs. Messages and tasks that address an agent create them; the scheduler starts them.
     StartRun {
@@ -674,45 +636,6 @@ pub struct Post {
     pub client_message_id: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewUpload {
-    pub file: File,
-    pub digest: BlobDigest,
-    /// Whether the file is the caller's avatar and not a message attachment.
-    pub avatar: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Route {
-    /// Sender: the id of one of the caller's agents, or the name of an external source.
-    pub from: Box<str>,
-    pub path: Path,
-    pub command: Box<str>,
-    pub payload: Payload,
-    /// Readable text of the payload, which a room shows; `None` if the payload has none.
-    pub text: Option<Arc<str>>,
-    pub source: Box<str>,
-    pub external_id: Option<Box<str>>,
-}
-
-/// Posts a message in a room on behalf of an author outside the hub, such as the writer of a line in chat.md.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Relay {
-    pub room: RoomId,
-    /// Name of the author. If it names an agent of the caller that is a member of the room, the message is
-    /// posted as that agent; otherwise by the caller's account, with the name as an unverified label.
-    pub author: Box<str>,
-    /// Name of the member that the message addresses; `None` for the whole room.
-    pub recipient: Option<Box<str>>,
-    /// Names of members that receive a copy, which starts no run.
-    pub observers: Vec<Box<str>>,
-    pub text: Arc<str>,
-    /// The message that the author answers. The relayed message continues its chain of agents.
-    pub continues: Option<MessageId>,
-    pub source: Box<str>,
-    pub external_id: Option<Box<str>>,
-}
-
 /// Value returned to the caller after the commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Receipt {
@@ -745,15 +668,6 @@ pub enum Receipt {
     Dismissed(AgentId),
     Task(Arc<Task>),
     Mission(Arc<Mission>),
-    Subscriptions(Vec<Subscription>),
-    Upload(Arc<Upload>),
-    /// Unreferenced file contents that the caller must delete.
-    Released(Vec<BlobDigest>),
-    /// Number of pending or leased messages that were acknowledged.
-    Acknowledged(usize),
-    Received {
-        mail: Vec<(Arc<Message>, Delivery)>,
-    },
     Started(Box<StartedRun>),
     Run(Arc<Run>),
     Approval(Arc<Approval>),

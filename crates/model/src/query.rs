@@ -44,10 +44,10 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, Gateway, GatewayId, HubSettings,
+    IdlePrompt, Inquiry, Invitation, Member, Message, MessageId, MessageKind, Mission, Revision, Room,
+    RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn,
+    Subscription, Task, Time, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -129,12 +129,6 @@ pub enum Query {
     ReplyCount {
         message: MessageId,
     },
-    /// An uploaded file that the caller may read.
-    Upload {
-        id: UploadId,
-    },
-    /// Checks whether the caller may upload files.
-    MayUpload,
     /// Agents of the caller, agents shared with the caller, and agents in rooms of the caller.
     Agents,
     /// An agent that the caller may see, as in [`Query::Agents`].
@@ -164,23 +158,9 @@ pub enum Query {
     AgentCards(AgentCards),
     /// Gateways of the caller, sorted by id; all gateways for the operator.
     Gateways,
-    Subscriptions {
-        mailbox: Mailbox,
-    },
-    Mail {
-        mailbox: Mailbox,
-        page: MailPage,
-    },
-    DeadLetters {
-        page: MailPage,
-    },
     /// Checks whether the caller may subscribe to the events of a room.
     MayFollow {
         room: RoomId,
-    },
-    /// Checks whether the caller may subscribe to an agent's mailbox.
-    MayListen {
-        agent: AgentId,
     },
     /// Checks whether the caller may cancel runs in a room.
     MayStop {
@@ -269,14 +249,6 @@ pub enum AgentCards {
     One(AgentId),
 }
 
-/// Page of mail between two times (inclusive), newest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MailPage {
-    pub limit: usize,
-    pub from: Option<Time>,
-    pub to: Option<Time>,
-}
-
 /// Search query over messages. A message must meet every given condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Search {
@@ -351,7 +323,6 @@ pub enum Answer {
     Found(SearchResults),
     Revisions(Vec<Revision>),
     Count(u64),
-    Upload(Arc<Upload>),
     Agents(Vec<Agent>),
     /// An agent of another user, with the properties that are visible to others.
     VisibleAgent(Agent),
@@ -365,9 +336,6 @@ pub enum Answer {
     Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
-    Subscriptions(Vec<Subscription>),
-    Mail(Vec<(Arc<Message>, Delivery)>),
-    DeadLetters(Vec<DeadLetter>),
     Runs(Vec<(Run, Box<str>)>),
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),

@@ -8,7 +8,7 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::command::{NewUser, RecordBackup, UserChanges};
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
     Seq, SiteRole, User,
@@ -168,7 +168,7 @@ impl AdminExecutor {
                 AdminReply::RoomFrozen { room, frozen }
             }
             AdminRequest::NoteBackup { through } => {
-                self.hub.execute(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
+                self.hub.execute(&OPERATOR, RecordBackup { through: Seq(through) }).await?;
                 AdminReply::Noted
             }
             AdminRequest::ListTokens => {

@@ -4,6 +4,7 @@
 //! or not at all.
 
 use super::Command;
+use super::mail::reach::RouteLookups;
 use crate::cache::Cache;
 use crate::decide::Change;
 use crate::effects::{Effects, EffectsBuilder};
@@ -23,6 +24,7 @@ pub struct Batch<'a> {
     pub(crate) ids: &'a dyn IdGenerator,
     pub(crate) limits: &'a Limits,
     pub(crate) head: Head,
+    pub(crate) route_lookups: RouteLookups,
     pub(crate) lookup_cache: LookupCache,
     pub(crate) committed: Committed,
 }
@@ -51,6 +53,7 @@ impl Batch<'_> {
         let mut view = WriterView {
             read: ReadView::new(now, head, self.limits, &mut *self.transaction, self.cache),
             routes: self.routes,
+            route_lookups: &mut self.route_lookups,
             lookup_cache: &mut self.lookup_cache,
         };
         let caller = view.caller_context(caller)?;
@@ -72,6 +75,7 @@ impl Batch<'_> {
     fn apply(&mut self, effects: Effects) -> Result<(), Fault> {
         self.transaction.apply(&effects)?;
         if !effects.changes.iter().all(Change::is_about_a_message) {
+            self.route_lookups = RouteLookups::default();
             self.lookup_cache = LookupCache::default();
         }
         for change in &effects.changes {

@@ -22,7 +22,7 @@ impl Command for parlor_model::Command {
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Box<Facts>, PermitError> {
         let mut facts = Box::new(Facts::empty(view.now, view.head.epoch, view.head.seq));
         facts.standing = caller.auth.clone();
-        let WriterView { read, routes, lookup_cache } = view;
+        let WriterView { read, routes, lookup_cache, .. } = view;
         facts.load_for_command(&caller.caller, self, read.store, routes, lookup_cache, read.limits)?;
         authorise(&caller.caller, self, &facts)?;
         Ok(facts)

@@ -14,7 +14,7 @@ mod invitations;
 mod job;
 mod keys;
 mod legacy;
-mod mail;
+pub(crate) mod mail;
 mod maintenance;
 pub(crate) mod messages;
 mod missions;
@@ -28,7 +28,7 @@ mod sign_ins;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
-mod uploads;
+pub(crate) mod uploads;
 
 pub use batch::Batch;
 pub use job::{Job, PendingReceipt, QueuedJob};
@@ -41,6 +41,7 @@ use crate::ports::{Head, Store};
 use crate::read_view::{ReadView, WriterView};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Hub, Limits};
+use mail::reach::RouteLookups;
 use parlor_model::{Caller, Position, Refusal, Time};
 use serde::{Deserialize, Serialize};
 use std::pin::Pin;
@@ -83,7 +84,8 @@ impl AnyCommand {
         let routes = &RoutingIndex::build(agents, subscriptions);
         let (mut transaction, mut cache) = (store.begin()?, Cache::new(0));
         let read = ReadView::new(now, Position { epoch, seq }, limits, &mut *transaction, &mut cache);
-        let mut view = WriterView { read, routes, lookup_cache: &mut LookupCache::default() };
+        let (route_lookups, lookup_cache) = (&mut RouteLookups::default(), &mut LookupCache::default());
+        let mut view = WriterView { read, routes, route_lookups, lookup_cache };
         let caller = view.caller_context(caller)?;
         PermitError::split(self.permit(&caller, &mut view))
     }
@@ -149,12 +151,23 @@ macro_rules! commands {
 }
 
 commands! {
+    AcknowledgeMail = parlor_model::command::AcknowledgeMail,
     AddBookmark = parlor_model::command::AddBookmark,
+    AddUpload = parlor_model::command::AddUpload,
+    AppendNoop = parlor_model::command::AppendNoop,
+    ClearDeadLetters = parlor_model::command::ClearDeadLetters,
     DecidePlan = parlor_model::command::DecidePlan,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    ReceiveMail = parlor_model::command::ReceiveMail,
+    RecordBackup = parlor_model::command::RecordBackup,
+    Relay = parlor_model::command::Relay,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    Route = parlor_model::command::Route,
+    Subscribe = parlor_model::command::Subscribe,
+    TakeUnreferencedBlobs = parlor_model::command::TakeUnreferencedBlobs,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
+    Unsubscribe = parlor_model::command::Unsubscribe,
     Legacy = parlor_model::Command,
 }

@@ -12,12 +12,6 @@ use std::time::Duration;
 
 pub fn decide(command: &Command, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     match command {
-        // The backup was made elsewhere; only its audit record is written.
-        Command::NoteBackup { .. } => effects_builder.done(Receipt::Done),
-        Command::AppendNoop => {
-            effects_builder.publish(Event::Tombstone);
-            effects_builder.done(Receipt::Done)
-        }
         Command::OfferSetup { token, expires_at } => {
             if effects_builder.facts.admins > 0 {
                 return Err(Refusal::AlreadyExists(EntityKind::User));

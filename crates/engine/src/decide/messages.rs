@@ -68,7 +68,7 @@ pub fn post_and_start_runs(message: Message, effects_builder: &mut EffectsBuilde
 /// Posts a message, with its deliveries to mailboxes, and stores its idempotency key.
 pub fn post(message: Message, effects_builder: &mut EffectsBuilder) -> Posted {
     let facts = effects_builder.facts;
-    let deliveries = recipients::deliveries(&message, &facts.recipients, &facts.observers);
+    let deliveries = recipients::deliveries(&message, &facts.recipients, &[]);
     recipients::put_message(Arc::new(message), deliveries, facts.once.as_ref(), effects_builder)
 }
 

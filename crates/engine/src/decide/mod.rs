@@ -11,15 +11,12 @@ mod approvals;
 mod chats;
 mod gateways;
 mod invitations;
-mod mail;
 mod messages;
 mod missions;
 mod question_answers;
-mod relays;
 mod room_preferences;
 mod rooms;
 mod routers;
-mod routing;
 mod runs;
 mod second_factor;
 mod services;
@@ -29,9 +26,7 @@ pub(crate) mod test_fixtures;
 mod uploads;
 mod welcome;
 
-pub use mail::MAX_DELIVERY_ATTEMPTS;
 pub use messages::MAX_REWOUND_MESSAGES;
-pub use uploads::MAX_UNATTACHED_UPLOADS;
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
 use crate::facts::Facts;
@@ -227,9 +222,7 @@ pub struct DecideContext<'a> {
 pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) -> Result<Effects, Refusal> {
     let effects_builder = EffectsBuilder::new(facts, decide_context);
     match command {
-        Command::NoteBackup { .. }
-        | Command::AppendNoop
-        | Command::OfferSetup { .. }
+        Command::OfferSetup { .. }
         | Command::SetUp { .. }
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
@@ -291,16 +284,9 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::Forward { .. }
         | Command::MarkRead { .. }
         | Command::MarkAllRead => messages::decide(command, effects_builder),
-        Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
-            uploads::decide(command, effects_builder)
+        Command::CreateAgent { .. } | Command::ChangeAgent { .. } | Command::RemoveAgent { .. } => {
+            agents::decide(command, effects_builder)
         }
-        Command::Route(route) => routing::decide(route, effects_builder),
-        Command::Relay(relay) => relays::decide(relay, effects_builder),
-        Command::CreateAgent { .. }
-        | Command::ChangeAgent { .. }
-        | Command::RemoveAgent { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
         Command::StartRun { .. }
         | Command::MergeRun { .. }
         | Command::StartUnpromptedRun { .. }
@@ -318,9 +304,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveGateway { .. }
         | Command::HostAgent { .. }
         | Command::RegisterAgent(_) => gateways::decide(command, effects_builder),
-        Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
-            mail::decide(command, effects_builder)
-        }
     }
 }
 

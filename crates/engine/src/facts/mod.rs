@@ -6,11 +6,9 @@
 mod agents;
 mod approvals;
 mod lookup_cache;
-mod mail;
 mod missions;
 mod people;
 mod posts;
-mod relays;
 mod roots;
 mod tasks;
 mod turns;
@@ -30,12 +28,11 @@ use parlor_model::audit::AuditRecord;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
-    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Agent, ApiKey, Approval, ApprovalRule, Caller, Command, CurrentPlan, Edit, Epoch, Gateway, HubSettings,
+    IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope, Pairing, Query,
+    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service,
+    SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Maximum number of members listed in the event of a membership change.
@@ -114,19 +111,12 @@ pub struct Facts {
     /// Existing agents whose ids are ancestors or descendants of the id of a new agent.
     pub relatives: Vec<Agent>,
     pub subscriptions: Vec<Subscription>,
-    pub sessions: Vec<Session>,
-    pub deliveries: Vec<Delivery>,
-    pub mail: Vec<(Arc<Message>, Delivery)>,
     pub recipients: Vec<Recipient>,
-    /// Members that receive a copy of a relayed message without being addressed by it.
-    pub observers: Vec<MemberId>,
     /// Number of patterns with `**` before the last segment that the caller's agents have in total.
     pub globstar_patterns: usize,
-    /// Uploads named by the command, in that order, or the upload to read.
+    /// Uploads named by the command, in that order.
     pub uploads: Vec<Upload>,
-    pub uploads_waiting: usize,
     pub avatars: Vec<Upload>,
-    pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
     /// Active run that `run` is merged into.
@@ -243,16 +233,10 @@ impl Facts {
             agents: Vec::new(),
             relatives: Vec::new(),
             subscriptions: Vec::new(),
-            sessions: Vec::new(),
-            deliveries: Vec::new(),
-            mail: Vec::new(),
             recipients: Vec::new(),
-            observers: Vec::new(),
             globstar_patterns: 0,
             uploads: Vec::new(),
-            uploads_waiting: 0,
             avatars: Vec::new(),
-            released: Vec::new(),
             once: None,
             run: None,
             running: None,
@@ -282,7 +266,6 @@ impl Facts {
         limits: &Limits,
     ) -> Result<(), Fault> {
         match command {
-            Command::NoteBackup { .. } | Command::AppendNoop => {}
             Command::OfferSetup { .. } => self.admins = store.admins()?,
             Command::SetUp { account, .. } => {
                 self.admins = store.admins()?;
@@ -486,15 +469,7 @@ impl Facts {
                     self.memberships(&MemberId::User(user.clone()), store)?;
                 }
             }
-            Command::Upload(new) => self.about_upload(caller, new, store)?,
-            Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
-            Command::Route(route) => {
-                self.about_route(caller, route, store, routing_index, lookup_cache, limits)?
-            }
-            Command::Relay(relay) => {
-                self.about_relay(caller, relay, store, routing_index, lookup_cache, limits)?
-            }
             Command::ChangeAgent { id, .. } => {
                 self.agent = store.agent(id)?;
                 self.rooms_of_agent(store)?;
@@ -526,29 +501,6 @@ impl Facts {
                 self.gateway = store.gateway(&new.gateway)?;
                 self.about_new_agent(caller, &new.id, store, routing_index)?;
             }
-            Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
-                self.agent = store.agent(&mailbox.agent)?;
-                self.subscriptions = store.subscriptions_of(mailbox)?;
-                self.sessions = store.sessions(&mailbox.agent)?;
-                self.globstar_patterns =
-                    caller.user().map(|user| routing_index.globstar_patterns_of(user)).unwrap_or_default();
-                let path = Path::stored(pattern.as_str());
-                if let Some(room) = path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
-                    let member = MemberId::Agent(mailbox.agent.clone());
-                    self.target = store.member(&room, &member)?;
-                }
-            }
-            Command::Receive { mailbox, limit, lease } => {
-                self.about_receive(mailbox, *limit, lease.is_some(), store)?;
-            }
-            Command::Acknowledge { mailbox, messages } => {
-                self.agent = store.agent(&mailbox.agent)?;
-                // A message that is named twice counts once.
-                for message in messages.iter().collect::<BTreeSet<_>>() {
-                    self.deliveries.extend(store.delivery(mailbox, message)?);
-                }
-            }
-            Command::ClearDeadLetters => {}
             Command::StartRun { run } => self.about_start(run, store)?,
             Command::MergeRun { run, into } => {
                 self.run = store.run(run)?;
@@ -661,7 +613,6 @@ impl Facts {
             Query::Idle { agent, room } => {
                 self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?
             }
-            Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MayInquire { agent, room, .. } => {
                 self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
             }
@@ -674,11 +625,7 @@ impl Facts {
             | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
-            Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.about_invitation(token, store)?,
-            Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
-                self.agent = store.agent(&mailbox.agent)?;
-            }
             Query::Me
             | Query::Users { .. }
             | Query::SearchUsers { .. }
@@ -692,10 +639,8 @@ impl Facts {
             | Query::Rooms
             | Query::ProjectRoots
             | Query::Recent
-            | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits
-            | Query::MayUpload
             | Query::MayMakeRouter { .. }
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })

@@ -139,7 +139,13 @@ macro_rules! queries {
 }
 
 queries! {
+    GetUpload = parlor_model::query::GetUpload,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListDeadLetters = parlor_model::query::ListDeadLetters,
+    ListMail = parlor_model::query::ListMail,
     ListPins = parlor_model::query::ListPins,
+    ListSubscriptions = parlor_model::query::ListSubscriptions,
+    MayListenToMailbox = parlor_model::query::MayListenToMailbox,
+    MayUpload = parlor_model::query::MayUpload,
     Legacy = parlor_model::Query,
 }

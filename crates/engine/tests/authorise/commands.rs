@@ -314,20 +314,6 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Command::MarkAllRead, READY;
     }
 
-    Command::Upload(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(false), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   upload(true), READY;
-    }
-    Command::TakeUnreferencedBlobs { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  take_released(), READY;
-    }
-    Command::NoteBackup { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  note_backup(), READY;
-    }
-    Command::AppendNoop => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::AppendNoop, READY;
-    }
-
     Command::CreateAgent { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;
@@ -371,59 +357,6 @@ table! { Command,
         "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND;
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), AGENT_OWNERS_GATEWAY_OWN_AGENT;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", HOSTING, register_agent(), READY;
-    }
-    Command::Subscribe { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/*"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(Some("main"), "room/lobby"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  subscribe(None, "room/lobby"), AGENT_OWNERS_AGENT_NO_ROOM;
-    }
-    Command::Unsubscribe { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::Route(_) => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), AGENT_OWNERS_AGENT_NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "room/lobby"), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  route("coder", "room/lobby"), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  yes   who  ", SOURCES, route("slack-bridge", "slack/team"), NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  ?bot  who  ", SOURCES, route("slack-bridge", "slack/team"), OWNER_OF_KEYS_DEMOTED;
-    }
-    Command::Relay(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   relay(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   relay(), NO_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    no    who  ", WRITE,   relay(), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   out   yes   yes   yes   out   out   out   no    no    who  ", WRITE,   relay(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::Receive { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  receive_in_session(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  receive(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::Acknowledge { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(None), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  acknowledge(Some("main")), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  acknowledge(None), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::ClearDeadLetters => {
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, Command::ClearDeadLetters, READY;
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Command::ClearDeadLetters, READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, Command::ClearDeadLetters, OWNER_OF_KEYS_DEMOTED;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
 
     Command::StartRun { .. } => {

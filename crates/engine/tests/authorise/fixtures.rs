@@ -4,11 +4,11 @@ use crate::callers::{CallerKind, coder_member, lobby, member, other_member, othe
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
-    BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
-    InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
-    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    ConversationId, Destination, Device, Forwarded, Frozen, Gateway, GatewayId, InputDigest, Invitation,
+    InvitationId, KeyId, Lineage, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId,
+    MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole, Router, RouterId, Run,
+    RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time,
+    Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -229,15 +229,6 @@ pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
     facts.relatives.push(agent(other_user()));
 };
 
-/// The keys are unchanged, but their owner is no longer an admin.
-pub const OWNER_OF_KEYS_DEMOTED: Given = |facts, _| {
-    NO_ROOM(facts, CallerKind::KeyWith);
-    let standing = facts.standing.as_deref().cloned().filter(|standing| standing.scopes.is_some());
-    if let Some(standing) = standing {
-        let user = user(&standing.user.id, SiteRole::User);
-        facts.standing = Some(Arc::new(AuthContext { user: user.into(), ..standing }));
-    }
-};
 pub const VISIBLE_AGENT: Given = |facts, who| {
     ANOTHERS_AGENT(facts, who);
     facts.agent_visible = true;
@@ -409,37 +400,6 @@ fn rule(by: UserId) -> ApprovalRule {
 fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {
         Arc::make_mut(own).room_preferences.cleared_through = Seq(5);
-    }
-}
-
-/// An upload of the caller on a message; its ownership does not matter there.
-pub const UPLOAD_ON_MESSAGE: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.uploads = vec![upload(who.user(), UploadPurpose::Message(MessageId::stored("message")))];
-};
-pub const UPLOAD_ON_MESSAGE_CLEARED_AWAY: Given = |facts, who| {
-    UPLOAD_ON_MESSAGE(facts, who);
-    MESSAGE_CLEARED_AWAY(facts, who);
-};
-pub const UPLOAD_ON_MESSAGE_NO_ROOM: Given = |facts, who| {
-    UPLOAD_ON_MESSAGE(facts, who);
-    NO_ROOM(facts, who);
-};
-pub const OWN_WAITING_UPLOAD: Given =
-    |facts, who| facts.uploads = vec![upload(who.user(), UploadPurpose::Unattached)];
-pub const ANOTHERS_WAITING_UPLOAD: Given =
-    |facts, _| facts.uploads = vec![upload(Some(other_user()), UploadPurpose::Unattached)];
-pub const AN_AVATAR: Given =
-    |facts, _| facts.uploads = vec![upload(Some(other_user()), UploadPurpose::Avatar)];
-
-fn upload(owner: Option<UserId>, purpose: UploadPurpose) -> Upload {
-    Upload {
-        id: UploadId::stored("upload"),
-        owner: owner.unwrap_or_else(other_user),
-        file: File { name: "cat.png".into(), media: MediaType::Png, size: 3 },
-        digest: BlobDigest([3; 32]),
-        created_at: Time(1),
-        purpose,
     }
 }
 

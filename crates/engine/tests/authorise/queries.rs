@@ -139,18 +139,6 @@ table! { Query,
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
     }
-    Query::Upload { .. } => {
-        "who   who   ?file yes   yes   yes   ?file ?file ?file no    yes   who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE;
-        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_CLEARED_AWAY;
-        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    read_upload(), OWN_WAITING_UPLOAD;
-        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), ANOTHERS_WAITING_UPLOAD;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    read_upload(), AN_AVATAR;
-        "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), READY;
-    }
-    Query::MayUpload => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayUpload, READY;
-    }
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
     }
@@ -242,28 +230,12 @@ table! { Query,
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), AGENT_OWNERS_GATEWAY;
         "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    no    who  ", PERSON,  may_manage_credentials(), READY;
     }
-    Query::MayListen { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;
-    }
     Query::Agent { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), OWN_AGENT_OF_ANOTHER_NAME;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), ANOTHERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), VISIBLE_AGENT;
-    }
-    Query::Subscriptions { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(Some("main")), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscriptions(None), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  subscriptions(None), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Query::Mail { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(None), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Query::MayReadMetrics => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, Query::MayReadMetrics, READY;
@@ -273,11 +245,5 @@ table! { Query,
     Query::MaySeeLimits => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::MaySeeLimits, READY;
         "who   who   no    no    no    no    yes   no    no    yes   no    yes  ", METRICS, Query::MaySeeLimits, READY;
-    }
-    Query::DeadLetters { .. } => {
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  dead_letters(), READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, dead_letters(), OWNER_OF_KEYS_DEMOTED;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  dead_letters(), KEYS_READ_ONLY;
     }
 }

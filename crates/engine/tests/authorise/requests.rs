@@ -4,18 +4,17 @@ use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewSignIn, NewTask, NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges,
+    TaskChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::query::{AgentCards, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, Command, Device, Edit, GatewayId, IdlePrompt,
+    InputDigest, Inquiry, InvitationId, KeyId, MemberId, MessageId, MissionId, ModelAccess, ModelApi,
+    Pattern, Payload, Post, Query, RoomId, RoomPreferenceChange, RoomRole, RouterId, RunFinish, RunId,
+    RunOutcome, Scope, SecretHash, Seq, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, Usage,
+    UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -388,19 +387,6 @@ pub fn create_agent(subscriptions: &[&str]) -> Command {
     Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
 }
 
-pub fn upload(avatar: bool) -> Command {
-    let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
-    Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
-}
-
-pub fn note_backup() -> Command {
-    Command::NoteBackup { through: parlor_model::Seq(7) }
-}
-
-pub fn take_released() -> Command {
-    Command::TakeUnreferencedBlobs { limit: 10 }
-}
-
 pub fn change_agent() -> Command {
     Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
 }
@@ -438,52 +424,6 @@ pub fn register_agent() -> Command {
 
 fn laptop() -> GatewayId {
     GatewayId::stored("laptop")
-}
-
-pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {
-    Command::Subscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
-}
-
-pub fn unsubscribe(session: Option<&str>, pattern: &str) -> Command {
-    Command::Unsubscribe { mailbox: mailbox(session), pattern: Pattern::parse(pattern).unwrap() }
-}
-
-pub fn route(from: &str, path: &str) -> Command {
-    Command::Route(Route {
-        from: from.into(),
-        path: Path::parse(path).unwrap(),
-        command: "say".into(),
-        payload: Payload("{}".into()),
-        text: Some("hello".into()),
-        source: "test".into(),
-        external_id: None,
-    })
-}
-
-pub fn relay() -> Command {
-    Command::Relay(Relay {
-        room: lobby(),
-        author: "coder".into(),
-        recipient: Some("writer".into()),
-        observers: Vec::new(),
-        text: "hello".into(),
-        continues: None,
-        source: "test".into(),
-        external_id: None,
-    })
-}
-
-pub fn receive() -> Command {
-    Command::Receive { mailbox: mailbox(None), limit: 10, lease: None }
-}
-
-pub fn receive_in_session() -> Command {
-    let lease = Some(std::time::Duration::from_secs(30));
-    Command::Receive { mailbox: mailbox(Some("main")), limit: 10, lease }
-}
-
-pub fn acknowledge(session: Option<&str>) -> Command {
-    Command::Acknowledge { mailbox: mailbox(session), messages: vec![MessageId::stored("message")] }
 }
 
 pub fn users() -> Query {
@@ -534,10 +474,6 @@ pub fn thread() -> Query {
 
 pub fn reply_count() -> Query {
     Query::ReplyCount { message: message() }
-}
-
-pub fn read_upload() -> Query {
-    Query::Upload { id: UploadId::stored("upload") }
 }
 
 pub fn may_follow() -> Query {
@@ -658,10 +594,6 @@ pub fn approval_rules() -> Query {
     Query::ApprovalRules { room: lobby() }
 }
 
-pub fn may_listen() -> Query {
-    Query::MayListen { agent: coder() }
-}
-
 pub fn agent() -> Query {
     Query::Agent { id: coder() }
 }
@@ -680,24 +612,6 @@ pub fn rooms_with() -> Query {
 
 pub fn shared_agents() -> Query {
     Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
-}
-
-pub fn subscriptions(session: Option<&str>) -> Query {
-    Query::Subscriptions { mailbox: mailbox(session) }
-}
-
-pub fn mail(session: Option<&str>) -> Query {
-    Query::Mail { mailbox: mailbox(session), page: MAIL_PAGE }
-}
-
-pub fn dead_letters() -> Query {
-    Query::DeadLetters { page: MAIL_PAGE }
-}
-
-const MAIL_PAGE: MailPage = MailPage { limit: 10, from: None, to: None };
-
-fn mailbox(session: Option<&str>) -> Mailbox {
-    Mailbox { agent: coder(), session: session.map(SessionId::stored) }
 }
 
 fn coder() -> AgentId {

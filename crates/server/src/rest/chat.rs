@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::query::{AgentCards, RunDetail};
+use parlor_model::query::{AgentCards, MayUpload, RunDetail};
 use parlor_model::{
     AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
     Receipt, Refusal, RoomId, Run, RunId, RunState,
@@ -55,7 +55,7 @@ pub async fn chat(
 ) -> Result<BareJson<ChatAccepted>, Problem> {
     // The response reveals the resulting run, so a caller without read access is rejected before the post.
     app.hub.may(&caller, Query::Rooms).await?;
-    app.hub.may(&caller, Query::MayUpload).await?;
+    app.hub.may(&caller, MayUpload).await?;
     let rooms =
         rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     if body.session_id.is_none() && rooms.is_some() {

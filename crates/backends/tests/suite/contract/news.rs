@@ -3,6 +3,7 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
+use parlor_engine::commands;
 use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
@@ -51,8 +52,8 @@ pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) ->
     room
 }
 
-pub async fn execute(test_hub: &TestHub, caller: &Caller, command: Command) {
-    test_hub.hub().execute(caller, command).await.unwrap();
+pub async fn execute(test_hub: &TestHub, caller: &Caller, command: impl commands::Command) {
+    test_hub.hub().execute(caller, command).await.map(drop).unwrap();
 }
 
 /// Takes the events published since the last call and checks that the log returns the same events. The log

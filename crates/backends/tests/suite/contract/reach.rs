@@ -2,7 +2,7 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, UserChanges};
+use parlor_model::command::{AgentProfile, Subscribe, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
@@ -51,7 +51,7 @@ pub async fn send_with(
     path: &str,
     payload: &str,
 ) -> Vec<String> {
-    let route = Command::Route(Route {
+    let route = Route {
         from: from.into(),
         path: Path::parse(path).unwrap(),
         command: "say".into(),
@@ -59,9 +59,8 @@ pub async fn send_with(
         text: Some("hello".into()),
         source: "test".into(),
         external_id: None,
-    });
-    let sent = test_hub.hub().execute(caller, route).await;
-    let Ok(Receipt::Posted(posted)) = sent else { panic!("not sent: {sent:?}") };
+    };
+    let posted = test_hub.hub().execute(caller, route).await.unwrap();
     let name = |mailbox: &Mailbox| match &mailbox.session {
         Some(session) => format!("{}:{session}", mailbox.agent),
         None => mailbox.agent.to_string(),
@@ -184,16 +183,14 @@ fn a_key_grants_no_more_than_its_owner_currently_has() {
         let source = bridge(test_hub, &ann_id).await;
         assert_eq!(send(test_hub, &source, "bridge", "slack/x").await, NO_MAILBOX);
         set_role(test_hub, &ann_id, SiteRole::User).await;
-        let route = |path| {
-            Command::Route(Route {
-                from: "bridge".into(),
-                path: Path::parse(path).unwrap(),
-                command: "say".into(),
-                payload: Payload("{}".into()),
-                text: None,
-                source: "test".into(),
-                external_id: None,
-            })
+        let route = |path| Route {
+            from: "bridge".into(),
+            path: Path::parse(path).unwrap(),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            text: None,
+            source: "test".into(),
+            external_id: None,
         };
         let refused = test_hub.hub().execute(&source, route("slack/x")).await;
         assert_eq!(
@@ -243,7 +240,7 @@ fn a_room_path_reaches_its_members_and_their_sessions() {
         join(test_hub, &ann, &room.id, "speaker").await;
         let mailbox = Mailbox { agent: AgentId::stored("coder"), session: Some(SessionId::main()) };
         let pattern = Pattern::stored(Path::of_room(&room.id).as_str());
-        execute(test_hub, &ann, Command::Subscribe { mailbox, pattern }).await;
+        execute(test_hub, &ann, Subscribe { mailbox, pattern }).await;
         let received = send(test_hub, &ann, "speaker", Path::of_room(&room.id).as_str()).await;
         assert_eq!(received, ["coder:main", "coder"]);
     });

@@ -14,8 +14,9 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
-    RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, AddUpload, AppendNoop, ClearDeadLetters, ModelChanges, NewRouter, NewSignIn, NewUser,
+    PinMessage, RecordBackup, RemoveBookmark, RoomChanges, RouterChanges, TakeUnreferencedBlobs,
+    ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -83,12 +84,6 @@ const KINDS: &[(u32, Build)] = &[
     }),
     (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
     (3, |_, _| Command::MarkAllRead),
-    (16, upload),
-    (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
-    (24, agents::route),
-    (16, agents::relay),
-    (24, agents::receive),
-    (12, agents::acknowledge),
     (6, agents::create),
     (4, agents::change),
     (2, agents::remove),
@@ -97,9 +92,6 @@ const KINDS: &[(u32, Build)] = &[
     (2, agents::remove_gateway),
     (10, agents::register),
     (4, agents::host),
-    (10, agents::subscribe),
-    (6, agents::unsubscribe),
-    (2, |_, _| Command::ClearDeadLetters),
     (12, missions::set),
     (8, missions::end),
     (12, missions::set_idle),
@@ -162,8 +154,6 @@ const KINDS: &[(u32, Build)] = &[
     (3, |dice, world| Command::EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }),
     (6, create_key),
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
-    (4, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
-    (4, |_, _| Command::AppendNoop),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
     (1, |dice, world| Command::SetUp {
         token: dice.known(&world.tokens, SecretHash([9; 32])),
@@ -183,6 +173,17 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+    (16, |dice, _| upload(dice).into()),
+    (4, |dice, _| TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }.into()),
+    (24, |dice, world| agents::route(dice, world).into()),
+    (16, |dice, world| agents::relay(dice, world).into()),
+    (24, |dice, world| agents::receive(dice, world).into()),
+    (12, |dice, world| agents::acknowledge(dice, world).into()),
+    (10, |dice, world| agents::subscribe(dice, world).into()),
+    (6, |dice, world| agents::unsubscribe(dice, world).into()),
+    (2, |_, _| ClearDeadLetters.into()),
+    (4, |dice, _| RecordBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }.into()),
+    (4, |_, _| AppendNoop.into()),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -199,8 +200,9 @@ pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = Rando
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let build = Union::new_weighted(kinds().map(|(weight, build)| (weight, Just(build))).collect());
     let command = (build, any::<Bytes>()).prop_map(|(build, bytes)| RandomCommand { build, bytes });
-    let neglected = any::<Bytes>()
-        .prop_map(|bytes| RandomCommand { build: AnyBuild::Legacy(agents::receive_on_short_lease), bytes });
+    let neglect: ListedBuild = |dice, world| agents::receive_on_short_lease(dice, world).into();
+    let neglected =
+        any::<Bytes>().prop_map(move |bytes| RandomCommand { build: AnyBuild::Listed(neglect), bytes });
     let hours: i64 = 60 * 60;
     let step = prop_oneof![
         30 => prop::collection::vec(command.clone(), 1).prop_map(Step::Commands),
@@ -471,14 +473,14 @@ fn some_uploads(dice: &mut Dice, world: &World) -> Vec<Box<str>> {
     (0..1 + dice.roll(2)).map(|_| upload(dice)).collect()
 }
 
-fn upload(dice: &mut Dice, _: &mut World) -> Command {
+fn upload(dice: &mut Dice) -> AddUpload {
     let file = File {
         name: dice.one_of(&["cat.png", "a/b", "notes"]).into(),
         media: dice.one_of(&[MediaType::Png, MediaType::Text]),
         size: dice.roll(4) as u64,
     };
     let digest = BlobDigest([dice.roll(4) as u8; 32]);
-    Command::Upload(NewUpload { file, digest, avatar: dice.once_in(3) })
+    AddUpload { file, digest, avatar: dice.once_in(3) }
 }
 
 fn edit(dice: &mut Dice, world: &mut World) -> Command {

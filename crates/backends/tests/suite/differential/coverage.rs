@@ -82,7 +82,7 @@ const NOTABLE: [Notable; 29] = [
     ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
     ("mail leased", |outcome| received(outcome, |copy| copy.attempts == 1)),
     ("mail leased again", |outcome| received(outcome, |copy| copy.attempts > 1)),
-    ("mail acknowledged", |outcome| matches!(outcome, Ok(Legacy(Receipt::Acknowledged(1..))))),
+    ("mail acknowledged", |outcome| matches!(outcome, Ok(AnyReceipt::AcknowledgeMail(1..)))),
     ("mail handled by a session", |outcome| {
         posted(outcome, |posted| posted.deliveries.iter().any(|copy| !copy.handled_by.is_empty()))
     }),
@@ -116,14 +116,15 @@ const NOTABLE: [Notable; 29] = [
     }),
     (
         "blob released",
-        |outcome| matches!(outcome, Ok(Legacy(Receipt::Released(digests))) if !digests.is_empty()),
+        |outcome| matches!(outcome, Ok(AnyReceipt::TakeUnreferencedBlobs(digests)) if !digests.is_empty()),
     ),
     (DEAD_MAIL, |_| false),
 ];
 
 fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
     match outcome {
-        Ok(AnyReceipt::Post(posted) | Legacy(Receipt::Posted(posted))) => is(posted),
+        Ok(AnyReceipt::Post(posted) | AnyReceipt::Route(posted) | AnyReceipt::Relay(posted)) => is(posted),
+        Ok(Legacy(Receipt::Posted(posted))) => is(posted),
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
     }
@@ -138,7 +139,7 @@ fn approval(outcome: &AnyResult, is: impl Fn(&Approval) -> bool) -> bool {
 }
 
 fn received(outcome: &AnyResult, is: impl Fn(&Delivery) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Received { mail })) if mail.iter().any(|(_, copy)| is(copy)))
+    matches!(outcome, Ok(AnyReceipt::ReceiveMail(mail)) if mail.iter().any(|(_, copy)| is(copy)))
 }
 
 pub const KINDS: usize = 92;
@@ -207,13 +208,7 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::Forward { .. } => "Forward",
         Command::MarkRead { .. } => "MarkRead",
         Command::MarkAllRead => "MarkAllRead",
-        Command::Upload(_) => "Upload",
-        Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
-        Command::NoteBackup { .. } => "NoteBackup",
-        Command::AppendNoop => "AppendNoop",
         Command::CreateAgent { .. } => "CreateAgent",
-        Command::Route(_) => "Route",
-        Command::Relay(_) => "Relay",
         Command::ChangeAgent { .. } => "ChangeAgent",
         Command::RemoveAgent { .. } => "RemoveAgent",
         Command::ConnectGateway(_) => "ConnectGateway",
@@ -221,11 +216,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::RemoveGateway { .. } => "RemoveGateway",
         Command::RegisterAgent(_) => "RegisterAgent",
         Command::HostAgent { .. } => "HostAgent",
-        Command::Subscribe { .. } => "Subscribe",
-        Command::Unsubscribe { .. } => "Unsubscribe",
-        Command::Receive { .. } => "Receive",
-        Command::Acknowledge { .. } => "Acknowledge",
-        Command::ClearDeadLetters => "ClearDeadLetters",
         Command::StartRun { .. } => "StartRun",
         Command::MergeRun { .. } => "MergeRun",
         Command::StartUnpromptedRun { .. } => "StartUnpromptedRun",

@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AcknowledgeMail, AddBookmark, ApprovalDecision, DecidePlan, PinMessage, ReceiveMail, RemoveBookmark,
+    Subscribe, ToggleReaction, UnpinMessage, Unsubscribe,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -43,6 +44,26 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
+        AnyCommand::RecordBackup(_) | AnyCommand::AppendNoop(_) | AnyCommand::TakeUnreferencedBlobs(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::Route(route) => match AgentId::parse(&route.from) {
+            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
+            // The first user is the site admin, who may send as an external source.
+            _ => world.users.first().cloned(),
+        },
+        AnyCommand::Relay(relay) => match AgentId::parse(&relay.author) {
+            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
+            _ => member_of(&relay.room, dice, store)?,
+        },
+        AnyCommand::Subscribe(Subscribe { mailbox, .. })
+        | AnyCommand::Unsubscribe(Unsubscribe { mailbox, .. })
+        | AnyCommand::ReceiveMail(ReceiveMail { mailbox, .. })
+        | AnyCommand::AcknowledgeMail(AcknowledgeMail { mailbox, .. }) => {
+            owner_of_agent(&mailbox.agent, store)?
+        }
+        AnyCommand::ClearDeadLetters(_) => world.users.first().cloned(),
+        AnyCommand::AddUpload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -64,13 +85,10 @@ fn legacy_caller(
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
-        | Command::NoteBackup { .. }
-        | Command::AppendNoop
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
         | Command::RevokeKey { .. }
-        | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
@@ -123,15 +141,6 @@ fn legacy_caller(
             Some(message) => sender_of(message, store)?,
             None => None,
         },
-        Command::Route(route) => match AgentId::parse(&route.from) {
-            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
-            // The first user is the site admin, who may send as an external source.
-            _ => world.users.first().cloned(),
-        },
-        Command::Relay(relay) => match AgentId::parse(&relay.author) {
-            Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
-            _ => member_of(&relay.room, dice, store)?,
-        },
         Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
         Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
@@ -140,11 +149,6 @@ fn legacy_caller(
             owner_of_gateway(gateway, store)?
         }
         Command::RegisterAgent(new) => owner_of_gateway(&new.gateway, store)?,
-        Command::Subscribe { mailbox, .. }
-        | Command::Unsubscribe { mailbox, .. }
-        | Command::Receive { mailbox, .. }
-        | Command::Acknowledge { mailbox, .. } => owner_of_agent(&mailbox.agent, store)?,
-        Command::ClearDeadLetters => world.users.first().cloned(),
         Command::DropSecondFactor { user, .. } => Some(user.clone()),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
@@ -162,7 +166,6 @@ fn legacy_caller(
         | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
         | Command::MarkAllRead
-        | Command::Upload(_)
         | Command::CreateAgent { .. } => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))

@@ -23,7 +23,8 @@ mod turns;
 mod world;
 
 use asks::{Step, one_of_each, steps};
-use parlor_model::{Caller, Command};
+use parlor_model::Caller;
+use parlor_model::command::TakeUnreferencedBlobs;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use run::Run;
 use std::collections::BTreeSet;
@@ -115,7 +116,7 @@ async fn random_history(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseE
     for step in steps {
         run.take(step).await?;
     }
-    let take = Command::TakeUnreferencedBlobs { limit: 1000 };
+    let take = TakeUnreferencedBlobs { limit: 1000 };
     run.act(vec![(Caller::OPERATOR, take.into())]).await?;
     run.compare().await
 }

@@ -11,7 +11,10 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, GetUpload, ListBookmarks, ListDeadLetters, ListMail, ListPins, ListSubscriptions, MailPage,
+    MayListenToMailbox, MayUpload, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -428,6 +431,27 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.extend(mail_queries(world));
+    queries.push(MayUpload.into());
+    queries.extend(world.uploads.iter().take(8).map(|id| AnyQuery::from(GetUpload { id: id.clone() })));
+    queries
+}
+
+fn mail_queries(world: &World) -> Vec<AnyQuery> {
+    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
+    let pages = [
+        MailPage { limit: 3, from: None, to: None },
+        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
+    ];
+    let mut queries: Vec<AnyQuery> = pages.map(|page| ListDeadLetters { page }.into()).into();
+    for id in &world.agents {
+        queries.push(MayListenToMailbox { agent: id.clone() }.into());
+        for (session, page) in [None, Some("main")].into_iter().zip(pages) {
+            let mailbox = mailbox_of(id.clone(), session);
+            queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());
+            queries.push(ListMail { mailbox, page }.into());
+        }
+    }
     queries
 }
 
@@ -455,7 +479,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
         Query::Recent,
-        Query::MayUpload,
         Query::Agents,
         Query::Gateways,
         Query::OwnTasks { limit: 3, offset: 1 },
@@ -495,23 +518,11 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         ]);
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
-    queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
-    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
-    let pages = [
-        MailPage { limit: 3, from: None, to: None },
-        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
-    ];
     for id in &world.agents {
-        queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
+        queries.push(Query::Agent { id: id.clone() });
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
         queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
-        for (session, page) in [None, Some("main")].into_iter().zip(pages) {
-            let mailbox = mailbox_of(id.clone(), session);
-            queries
-                .extend([Query::Subscriptions { mailbox: mailbox.clone() }, Query::Mail { mailbox, page }]);
-        }
     }
-    queries.extend(pages.map(|page| Query::DeadLetters { page }));
     queries
 }

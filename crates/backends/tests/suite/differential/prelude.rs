@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AddUpload, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway,
+    NewInvitation, NewRouter, NewService, NewSignIn, NewTask, NewUser, PinMessage, RoomChanges, Subscribe,
+    ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -65,7 +65,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
             .await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
-        run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
+        run.must(owner.clone(), Subscribe { mailbox, pattern }).await?;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
@@ -145,8 +145,8 @@ async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseErr
     let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
-    let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
-    run.must(owner.clone(), Command::Upload(upload)).await?;
+    let upload = AddUpload { file, digest: BlobDigest([0; 32]), avatar: false };
+    run.must(owner.clone(), upload).await?;
     let router = NewRouter { name: "Small".into(), shared: false, model: model() };
     run.must(owner.clone(), Command::CreateRouter(router)).await
 }

@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
-    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, ToggleReaction, UnpinMessage,
+    AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AppendNoop, ApprovalDecision, ClearDeadLetters,
+    DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn, PlanDecision, ProfileChanges, ReceiveMail,
+    RecordBackup, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges, TakeUnreferencedBlobs,
+    TaskChanges, ToggleReaction, UnpinMessage, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -38,8 +39,8 @@ pub async fn execute(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     sign_ins(run, users).await?;
     agents(run, users).await?;
     removals(run, users).await?;
-    run.must(Caller::OPERATOR, Command::NoteBackup { through: Seq(7) }).await?;
-    run.must(Caller::OPERATOR, Command::AppendNoop).await
+    run.must(Caller::OPERATOR, RecordBackup { through: Seq(7) }).await?;
+    run.must(Caller::OPERATOR, AppendNoop).await
 }
 
 /// Ann's room, with Bob and the agent `coder`.
@@ -130,14 +131,14 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     // Of two avatar uploads, the one that the profile does not show is released.
     for digest in [2, 3] {
         let file = File { name: "me.png".into(), media: MediaType::Png, size: 3 };
-        let new = NewUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
-        run.must(ann.clone(), Command::Upload(new)).await?;
+        let new = AddUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
+        run.must(ann.clone(), new).await?;
     }
     let shown = format!("/uploads/{}", run.world.uploads.last().expect("an upload was just created"));
     let changes =
         ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
     run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
-    run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
+    run.must(Caller::OPERATOR, TakeUnreferencedBlobs { limit: 1 }).await
 }
 
 /// Decides the approvals of `coder`'s run in the first room. The prelude made the first one a rule; the
@@ -213,20 +214,18 @@ fn queued(run: &Run, room: &RoomId) -> Vec<RunId> {
 
 async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, root) = (&users.ann, &users.bob, &users.root);
-    let route = |from: &str, path: &str, external_id: &str| {
-        Command::Route(Route {
-            from: from.into(),
-            path: Path::parse(path).unwrap(),
-            command: "say".into(),
-            payload: Payload("{}".into()),
-            text: Some("hello".into()),
-            source: "slack".into(),
-            external_id: Some(external_id.into()),
-        })
+    let route = |from: &str, path: &str, external_id: &str| Route {
+        from: from.into(),
+        path: Path::parse(path).unwrap(),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: Some("hello".into()),
+        source: "slack".into(),
+        external_id: Some(external_id.into()),
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
-    let relay = Command::Relay(Relay {
+    let relay = Relay {
         room: run.world.rooms[0].clone(),
         author: "coder".into(),
         recipient: Some("writer".into()),
@@ -235,10 +234,10 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         continues: run.world.messages.first().cloned(),
         source: "chatmd".into(),
         external_id: Some("e3".into()),
-    });
+    };
     run.must(ann.clone(), relay).await?;
 
-    let take = |mailbox: &Mailbox, lease| Command::Receive { mailbox: mailbox.clone(), limit: 1000, lease };
+    let take = |mailbox: &Mailbox, lease| ReceiveMail { mailbox: mailbox.clone(), limit: 1000, lease };
     let main = mailbox_of(coder(), Some("main"));
     run.must(ann.clone(), take(&main, None)).await?;
     let lease = Some(Duration::from_millis(1));
@@ -249,7 +248,7 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     }
     let leased = run.world.handed_out.iter().filter(|(mailbox, _)| *mailbox == own);
     let messages = leased.map(|(_, message)| message.clone()).collect();
-    run.must(bob.clone(), Command::Acknowledge { mailbox: own, messages }).await?;
+    run.must(bob.clone(), AcknowledgeMail { mailbox: own, messages }).await?;
     // Mail that is leased repeatedly and never acknowledged becomes dead.
     let neglected = mailbox_of(writer(), Some("main"));
     for _ in 0..6 {
@@ -257,12 +256,12 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         run.move_clock(1);
     }
     run.compare().await?;
-    run.must(root.clone(), Command::ClearDeadLetters).await?;
+    run.must(root.clone(), ClearDeadLetters).await?;
 
     let pattern = Pattern::parse("slack/team").unwrap();
-    run.must(ann.clone(), Command::Unsubscribe { mailbox: main, pattern }).await?;
+    run.must(ann.clone(), Unsubscribe { mailbox: main, pattern }).await?;
     let (mailbox, own) = (Mailbox::of(coder()), Pattern::stored(Path::of_agent(&coder()).as_str()));
-    run.refused(ann.clone(), Command::Unsubscribe { mailbox, pattern: own }).await
+    run.refused(ann.clone(), Unsubscribe { mailbox, pattern: own }).await
 }
 
 async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

@@ -1,7 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, Subscribe};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
     Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
@@ -93,8 +93,23 @@ impl World {
             (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
                 self.learn_legacy(caller, command, receipt);
             }
-            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
+            (
+                _,
+                AnyReceipt::Post(posted)
+                | AnyReceipt::DecidePlan(Some(posted))
+                | AnyReceipt::Route(posted)
+                | AnyReceipt::Relay(posted),
+            ) => {
                 self.learn_post(caller, command, posted);
+            }
+            (_, AnyReceipt::AddUpload(upload)) => learn(&mut self.uploads, &upload.id),
+            (AnyCommand::Subscribe(Subscribe { mailbox, pattern }), _) => {
+                learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
+            }
+            (_, AnyReceipt::ReceiveMail(mail)) => {
+                for (message, delivery) in mail {
+                    learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
+                }
             }
             _ => {}
         }
@@ -160,7 +175,6 @@ impl World {
                 learn(&mut self.memberships, &(new.room.clone(), new.member.clone()));
             }
             Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
-            Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
             Receipt::Mission(mission) => {
                 let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
                 let members = members.filter_map(|(_, member)| member.agent().cloned());
@@ -169,16 +183,6 @@ impl World {
             }
             Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
-            Receipt::Subscriptions(_) => {
-                if let Command::Subscribe { mailbox, pattern } = command {
-                    learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
-                }
-            }
-            Receipt::Received { mail } => {
-                for (message, delivery) in mail {
-                    learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
-                }
-            }
             Receipt::Approval(approval) => {
                 learn(&mut self.approvals, &approval.id);
                 let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
@@ -201,9 +205,7 @@ impl World {
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
             | Receipt::Rewound(_)
-            | Receipt::Dismissed(_)
-            | Receipt::Released(_)
-            | Receipt::Acknowledged(_) => {}
+            | Receipt::Dismissed(_) => {}
         }
     }
 }

@@ -140,6 +140,19 @@ impl Candidate {
         let spent = view.store.spent(&room.id, id, day)?;
         Ok(Some(Self { agent: Agent::clone(&agent), addressed, spent, asked: 0 }))
     }
+
+    /// Loads an agent that another agent mentions, if it is hosted.
+    pub fn load_asked_by(
+        sender: &AgentId,
+        id: &AgentId,
+        room: &Room,
+        view: &mut WriterView<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(candidate) = Self::load(id, AddressedBy::Directly, room, view)? else { return Ok(None) };
+        let since = view.now.minus(view.limits.pair_window);
+        let asked = view.store.asked(&room.id, sender, id, since)?;
+        Ok(Some(Self { asked, ..candidate }))
+    }
 }
 
 /// Stores and publishes a run.
