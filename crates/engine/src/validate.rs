@@ -132,17 +132,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Chat { post, .. } => field_errors.post(post, limits)?,
-        Command::Edit { text, .. } => {
-            field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
-            fits(text, limits.message_characters)?;
-        }
-        Command::DeleteMany { messages } => {
-            field_errors.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
-        }
-        Command::Forward { client_message_id, .. } => {
-            field_errors.client_message_id(client_message_id.as_deref())
-        }
         Command::CreateAgent { profile, subscriptions, .. } => {
             field_errors.profile(profile);
             field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -212,10 +201,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
         | Command::ChangeRoomPreferences { .. }
-        | Command::Delete { .. }
-        | Command::Rewind { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead
         | Command::RemoveAgent { .. }
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }
@@ -264,7 +249,7 @@ pub fn password_errors(password: &str) -> Vec<FieldError> {
     field_errors.0
 }
 
-fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+pub(crate) fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     // The number of bytes is an upper bound for the number of characters, so short texts need not be counted.
     if text.len() <= limit {
         return Ok(());
@@ -413,7 +398,7 @@ impl FieldErrors {
         Ok(())
     }
 
-    fn client_message_id(&mut self, id: Option<&str>) {
+    pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }

@@ -340,10 +340,6 @@ pub fn runs(room: Option<RoomId>) -> Query {
     Query::Runs { room, limit: 10 }
 }
 
-pub fn chat() -> Command {
-    Command::Chat { agent: coder(), post: post() }
-}
-
 pub fn post() -> Post {
     Post {
         room: lobby(),
@@ -355,32 +351,8 @@ pub fn post() -> Post {
     }
 }
 
-pub fn edit() -> Command {
-    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
-}
-
-pub fn delete() -> Command {
-    Command::Delete { message: MessageId::stored("message") }
-}
-
 fn message() -> MessageId {
     MessageId::stored("message")
-}
-
-pub fn rewind(room: &str) -> Command {
-    Command::Rewind { room: RoomId::stored(room), message: message() }
-}
-
-pub fn delete_many() -> Command {
-    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
-}
-
-pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby(), client_message_id: None }
-}
-
-pub fn mark_read() -> Command {
-    Command::MarkRead { room: lobby() }
 }
 
 pub fn create_agent(subscriptions: &[&str]) -> Command {

@@ -9,9 +9,11 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Created, Data, Done, Either, List, bare_json, created, data, list};
 use axum::extract::State;
-use parlor_model::command::Posted;
+use parlor_model::command::{
+    DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, Posted,
+};
 use parlor_model::query::Page;
-use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
+use parlor_model::{Answer, MessageId, Position, Post, Query, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
@@ -127,7 +129,7 @@ pub async fn mark_read(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
+    app.hub.execute(&caller, MarkRoomRead { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -135,7 +137,7 @@ pub async fn mark_all_read(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::MarkAllRead).await?;
+    app.hub.execute(&caller, MarkAllRead).await?;
     Ok(Done)
 }
 
@@ -145,10 +147,8 @@ pub async fn edit(
     Path(id): Path<String>,
     Body(body): Body<rest::MessageEdit>,
 ) -> Result<Data<MessageFrame<'static>>, Problem> {
-    let command = Command::Edit { message: message_id(&id)?, text: body.content.into() };
-    let Receipt::Message(message) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = EditMessage { message: message_id(&id)?, text: body.content.into() };
+    let message = app.hub.execute(&caller, command).await?;
     Ok(data(MessageFrame::from(&*message)))
 }
 
@@ -157,7 +157,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::Delete { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, DeleteMessage { message: message_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -214,11 +214,8 @@ pub async fn forward(
     let room = RoomId::parse(&body.target_room_id);
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
-    let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
-    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(post_response(posted))
+    let command = ForwardMessage { message: message_id(&id)?, room, client_message_id };
+    Ok(post_response(app.hub.execute(&caller, command).await?))
 }
 
 pub async fn remove_many(
@@ -229,7 +226,7 @@ pub async fn remove_many(
     let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
     let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be message ids"))?;
     let deleted = ids.len();
-    app.hub.execute(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
+    app.hub.execute(&caller, DeleteMessages { messages: ids.into_iter().collect() }).await?;
     Ok(data(rest::Deleted { deleted }))
 }
 
