@@ -2,7 +2,6 @@
 //! pipeline; needs neither the caller nor the store.
 
 use crate::Limits;
-use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
@@ -10,7 +9,7 @@ use parlor_model::command::{
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
-    Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
+    Post, Refusal, Relay, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -209,14 +208,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ClearDeadLetters => {}
     }
     field_errors.into_result()
-}
-
-/// Validates a query.
-pub fn validate_query(query: &Query) -> Result<(), Refusal> {
-    match query {
-        Query::Search(request) => SearchTerms::parse(&request.text).map(drop),
-        _ => Ok(()),
-    }
 }
 
 /// Validates a request to a gateway.

@@ -571,18 +571,12 @@ impl Facts {
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
-            | Query::History { room, .. }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Search(search) => {
-                if let Some(room) = &search.room {
-                    self.in_room(caller, room, store, lookup_cache)?;
-                }
-            }
             Query::Run { run, .. } => {
                 self.run = store.run(run)?;
                 if let Some(run) = self.run.clone() {
@@ -599,10 +593,7 @@ impl Facts {
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
             Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
-            Query::RunsOf { message }
-            | Query::Revisions { message }
-            | Query::Thread { message, .. }
-            | Query::ReplyCount { message } => {
+            Query::RunsOf { message } => {
                 self.about_message(caller, message, store, lookup_cache)?;
             }
             Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
@@ -643,7 +634,6 @@ impl Facts {
             | Query::Audit(_)
             | Query::Rooms
             | Query::ProjectRoots
-            | Query::Recent
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits

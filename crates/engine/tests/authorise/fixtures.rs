@@ -6,9 +6,9 @@ use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Frozen, Gateway, GatewayId, InputDigest,
     Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind,
-    Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole,
-    Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task,
-    TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Payload, RoomId, RoomRole, Router,
+    RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId,
+    TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -254,13 +254,6 @@ pub const KEYS_READ_ONLY: Given = |facts, _| {
 };
 
 pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(other_user())));
-pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
-    NO_ROOM(facts, who);
-    let destination = Destination::Path(Path::stored("slack/team"));
-    let message = message(Sender::Source("slack-bridge".into()));
-    facts.message = Some(Arc::new(Message { destination, ..Message::clone(&message) }));
-};
-
 /// A message from before the caller cleared the room.
 pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);

@@ -12,8 +12,10 @@ use axum::extract::State;
 use parlor_model::command::{
     DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, Posted,
 };
-use parlor_model::query::Page;
-use parlor_model::{Answer, MessageId, Position, Post, Query, Refusal, RoomId, Seq};
+use parlor_model::query::{
+    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, MessagePage, Page,
+};
+use parlor_model::{MessageId, Position, Post, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
@@ -83,10 +85,8 @@ pub async fn history(
         },
     };
     let limit = paging.limit.unwrap_or(50).clamp(1, 200);
-    let query = Query::History { room: room_id(&id)?, page, limit };
-    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListHistory { room: room_id(&id)?, page, limit };
+    let MessagePage { messages, more } = app.hub.read(&caller, query).await?;
     // Reading forward always returns a cursor, because new messages may follow; reading back only if there
     // are more.
     let forward = paging.after.is_some();
@@ -118,10 +118,7 @@ pub async fn recent(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::RecentRooms<'static>>, Problem> {
-    let Answer::Recent(recent) = app.hub.read(&caller, Query::Recent).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(data(rest::RecentRooms::new(&recent)))
+    Ok(data(rest::RecentRooms::new(&app.hub.read(&caller, ListRecent).await?)))
 }
 
 pub async fn mark_read(
@@ -166,10 +163,7 @@ pub async fn revisions(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::Revision<'static>>, Problem> {
-    let query = Query::Revisions { message: message_id(&id)? };
-    let Answer::Revisions(revisions) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let revisions = app.hub.read(&caller, ListRevisions { message: message_id(&id)? }).await?;
     Ok(list(revisions.iter().map(rest::Revision::from)))
 }
 
@@ -180,10 +174,8 @@ pub async fn thread(
     Parameters(paging): Parameters<annotations::Paging>,
 ) -> Result<BareJson<rest::Thread<'static>>, Problem> {
     let after = paging.cursor(&app)?.unwrap_or_default();
-    let query = Query::Thread { message: message_id(&id)?, after, limit: paging.limit() };
-    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListReplies { message: message_id(&id)?, after, limit: paging.limit() };
+    let MessagePage { messages, more } = app.hub.read(&caller, query).await?;
     let last = messages.last().filter(|_| more);
     let epoch = app.hub.epoch();
     Ok(bare_json(rest::Thread {
@@ -198,10 +190,7 @@ pub async fn reply_count(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::ReplyCount>, Problem> {
-    let query = Query::ReplyCount { message: message_id(&id)? };
-    let Answer::Count(count) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let count = app.hub.read(&caller, CountReplies { message: message_id(&id)? }).await?;
     Ok(data(rest::ReplyCount { count }))
 }
 

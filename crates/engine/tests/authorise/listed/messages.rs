@@ -1,7 +1,7 @@
 //! Permissions of the family `messages`, with the verdicts described in `commands`.
 
 use crate::callers::lobby;
-use crate::requests::{WRITE, post};
+use crate::requests::{READ, WRITE, post};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::commands::AnyCommand;
@@ -10,7 +10,10 @@ use parlor_model::command::{
     DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, RewindRoom,
     StartChat,
 };
-use parlor_model::{AgentId, MessageId, RoomId};
+use parlor_model::query::{
+    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, Page, SearchCursor, SearchMessages,
+};
+use parlor_model::{AgentId, MessageId, RoomId, Seq};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -75,7 +78,40 @@ table! { commands: AnyCommand;
     }
 }
 
-table! { queries: AnyQuery; }
+table! { queries: AnyQuery;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::ListHistory(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history(), NO_ROOM;
+    }
+    AnyQuery::ListRecent(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListRecent, READY;
+    }
+    AnyQuery::SearchMessages(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search_messages(None), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    search_messages(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    search_messages(Some(lobby())), NO_ROOM;
+    }
+    AnyQuery::ListRevisions(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
+    }
+    AnyQuery::ListReplies(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    replies(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), NO_ROOM;
+    }
+    AnyQuery::CountReplies(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    reply_count(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
+    }
+}
 
 fn message() -> MessageId {
     MessageId::stored("message")
@@ -107,4 +143,34 @@ fn mark_read() -> MarkRoomRead {
 
 fn start_chat() -> StartChat {
     StartChat { agent: AgentId::stored("coder"), post: post() }
+}
+
+fn history() -> ListHistory {
+    ListHistory { room: lobby(), page: Page::Before(None), limit: 10 }
+}
+
+fn search_messages(room: Option<RoomId>) -> SearchMessages {
+    SearchMessages {
+        text: "hello".into(),
+        room,
+        sender: None,
+        sender_kind: None,
+        kind: None,
+        from: None,
+        to: None,
+        from_place: SearchCursor::default(),
+        limit: 10,
+    }
+}
+
+fn revisions() -> ListRevisions {
+    ListRevisions { message: message() }
+}
+
+fn replies() -> ListReplies {
+    ListReplies { message: message(), after: Seq(0), limit: 10 }
+}
+
+fn reply_count() -> CountReplies {
+    CountReplies { message: message() }
 }
