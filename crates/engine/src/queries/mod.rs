@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,7 +140,13 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListHistory = parlor_model::query::ListHistory,
     ListPins = parlor_model::query::ListPins,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
+    SearchMessages = parlor_model::query::SearchMessages,
     Legacy = parlor_model::Query,
 }
