@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -151,9 +151,15 @@ macro_rules! commands {
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
     DecidePlan = parlor_model::command::DecidePlan,
+    FinishRun = parlor_model::command::FinishRun,
+    MergeRun = parlor_model::command::MergeRun,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PostLateReply = parlor_model::command::PostLateReply,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    ReportUsage = parlor_model::command::ReportUsage,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

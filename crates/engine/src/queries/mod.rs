@@ -139,7 +139,15 @@ macro_rules! queries {
 }
 
 queries! {
+    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListChildRuns = parlor_model::query::ListChildRuns,
     ListPins = parlor_model::query::ListPins,
+    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
+    MayInquire = parlor_model::query::MayInquire,
+    MayStopRuns = parlor_model::query::MayStopRuns,
     Legacy = parlor_model::Query,
 }

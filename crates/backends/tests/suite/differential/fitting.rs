@@ -25,6 +25,12 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
+        AnyCommand::StartRun(_)
+        | AnyCommand::MergeRun(_)
+        | AnyCommand::StartUnpromptedRun(_)
+        | AnyCommand::FinishRun(_)
+        | AnyCommand::PostLateReply(_)
+        | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DecidePlan(DecidePlan { room, .. }) => member_of(room, dice, store)?,
         AnyCommand::ToggleReaction(ToggleReaction { message, .. })
         | AnyCommand::PinMessage(PinMessage { message })
@@ -54,13 +60,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. }
-        | Command::UpdatePlan { .. }
+        Command::UpdatePlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }

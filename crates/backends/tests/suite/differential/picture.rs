@@ -11,7 +11,10 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, GetRun, GetRunMessages, ListBookmarks, ListChildRuns, ListPins, ListRuns, ListRunsOfAgent,
+    ListRunsOfMessage, MailPage, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -428,6 +431,17 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
+    }
     queries
 }
 
@@ -478,7 +492,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
@@ -491,7 +504,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Revisions { message: message.clone() },
             Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
             Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
         ]);
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
@@ -504,7 +516,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
