@@ -11,9 +11,9 @@ use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, SiteRole,
-    Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Mailbox, Member, MemberId,
+    Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, SiteRole, Task,
+    UploadPurpose, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -140,16 +140,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Relay(_) => ask.relay(),
         Command::ClearDeadLetters => ask.dead_letters(),
 
-        // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
-        // registers it.
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::FinishRun(_)
-        | Command::ReportUsage { .. } => ask.operator(),
-        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => {
-            ask.post_as_agent(room)
-        }
-
         Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
             ask.operator()
         }
@@ -183,22 +173,16 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
-        Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
         Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Run { .. } => ask.seen_run(),
-        Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Missions { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Idle { agent, room: None } => ask.known_agent(agent, Scope::Read),
         Query::Idle { room: Some(_), .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Read)?;
             ask.agent_in_room()
         }
-        Query::RunsOf { .. } => ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ()),
-        Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
         Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
         Query::MayManageCredentials { .. } => {
             // API keys may not manage credentials on the owner's machine.
@@ -207,9 +191,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
-        Query::AgentCards(AgentCards::One(id))
-        | Query::RunsBy { agent: id, .. }
-        | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
+        Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
+            ask.known_agent(id, Scope::Read)
+        }
         Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
@@ -518,15 +502,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
-    fn seen_run(&self) -> Result<(), Refusal> {
-        self.signed_in(Scope::Read)?;
-        match (&self.facts.run, &self.facts.membership) {
-            (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Run)),
-        }
-    }
-
     /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
     fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         if self.is_operator() {
@@ -694,48 +669,6 @@ impl<'a> Authoriser<'a> {
         match &self.facts.agent {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Agent)),
-        }
-    }
-
-    /// Agents are queried through a common room. `Info` is also allowed without one: to the owner, and to
-    /// users who can see the agent.
-    fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
-        let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
-        let standing = self.signed_in(scope)?;
-        let unknown = Err(Refusal::NotFound(EntityKind::Agent));
-        let about_itself = *inquiry == Inquiry::Info;
-        if about_itself && self.facts.owner_of_agent() == Some(&standing.user.id) {
-            return self.own_agent_of(agent);
-        }
-        if about_itself && !in_room {
-            return if self.facts.agent_visible { Ok(()) } else { unknown };
-        }
-        let role = self.role_in_room(RoomRole::Member, scope)?;
-        let (Some(room), Some(found), Some(_)) = (&self.facts.room, &self.facts.agent, &self.facts.target)
-        else {
-            return unknown;
-        };
-        match inquiry {
-            Inquiry::Info => Ok(()),
-            Inquiry::Command { .. } if role < room.agent_command_role || room.is_frozen() => {
-                Err(Refusal::Forbidden)
-            }
-            Inquiry::Command { .. } => Ok(()),
-            Inquiry::Workspace(request) => {
-                let folder = found.host.working_directory.as_deref();
-                let within = request.path().is_none_or(|path| is_within_folder(folder, path));
-                if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
-            }
-        }
-    }
-
-    /// Allowed for the hub itself, on behalf of an agent that is a member of the room.
-    fn post_as_agent(&self, room: &RoomId) -> Result<(), Refusal> {
-        self.operator()?;
-        match (&self.facts.room, &self.facts.target) {
-            (None, _) => Err(Refusal::NotFound(EntityKind::Room)),
-            (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
-            (Some(_), Some(_)) => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{cards, rooms_with, runs_by};
+use crate::cards::{cards, rooms_with};
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -23,11 +23,11 @@ use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::query::{Answer, RunDetail};
+use parlor_model::query::Answer;
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
     Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Mission, MissionScope, Position, Query,
-    Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Refusal, RoomId, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -878,54 +878,8 @@ pub(crate) fn answer(
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
-        Query::Run { run, what } => {
-            let found = facts.run.clone().expect("authorised: the run exists");
-            match what {
-                RunDetail::Itself => with_agent_names(vec![found], snapshot)?,
-                RunDetail::Children => {
-                    let mut below = snapshot.runs_below(run)?;
-                    below.retain(|below| below.room == found.room && !below.is_part_of(&found));
-                    with_agent_names(below, snapshot)?
-                }
-                RunDetail::Messages => {
-                    let mut messages = Vec::new();
-                    for id in [&found.trigger, &found.reply].into_iter().flatten() {
-                        messages.extend(
-                            snapshot.message(id)?.filter(|message| message.seq > cleared_through(facts)),
-                        );
-                    }
-                    Answer::History { messages, more: false }
-                }
-            }
-        }
-        Query::Runs { room, limit } => {
-            let rooms = match room {
-                Some(room) => vec![room.clone()],
-                None => {
-                    let own = snapshot.memberships(&MemberId::User(own()))?;
-                    own.into_iter().map(|member| member.room).collect()
-                }
-            };
-            let mut runs = Vec::new();
-            for room in rooms {
-                runs.extend(snapshot.runs_in(&room, *limit)?);
-            }
-            runs.sort_by_key(|run| std::cmp::Reverse(run.queued_at));
-            runs.truncate(*limit);
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsOf { message } => {
-            let runs = snapshot.runs_of(message)?;
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsBy { agent, limit } => {
-            let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
-            Answer::Runs(runs_by(agent, name, *limit, &own(), snapshot)?)
-        }
         Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
-        | Query::MayStop { .. }
-        | Query::MayInquire { .. }
         | Query::MaySpawn { .. }
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
@@ -935,16 +889,6 @@ pub(crate) fn answer(
         | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Allowed,
     })
-}
-
-/// Adds the agent's name to each run.
-fn with_agent_names(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
-    let mut found = Vec::new();
-    for run in runs {
-        let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
-        found.push((run, name));
-    }
-    Ok(Answer::Runs(found))
 }
 
 /// Hides the room preferences of all members other than the caller.

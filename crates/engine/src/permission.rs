@@ -10,7 +10,7 @@ use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
     Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Scope,
+    RoomId, RoomRole, Run, RunId, Scope,
 };
 use std::sync::Arc;
 
@@ -136,7 +136,12 @@ impl MessageInRoom {
         self.message.sender.user() == Some(&self.caller.user.id)
     }
 }
-
+/// Evidence that the caller can see a run: it is in a room of the caller.
+#[derive(Debug, Clone)]
+pub struct SeenRun {
+    pub run: Run,
+    pub member: Arc<Member>,
+}
 /// Evidence that the caller owns an agent.
 #[derive(Debug, Clone)]
 pub struct OwnAgent {
@@ -209,6 +214,22 @@ impl ReadView<'_> {
         let Some(room) = message.destination.room().cloned() else { return Err(not_found.into()) };
         match self.member(&room, &caller.user.id)? {
             Some(member) => Ok(MessageInRoom { caller, message, room, member }),
+            None => Err(not_found.into()),
+        }
+    }
+
+    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
+    pub fn seen_run(
+        &mut self,
+        caller: &CallerContext,
+        run: &RunId,
+        scope: Scope,
+    ) -> Result<SeenRun, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Run);
+        let Some(run) = self.store.run(run)? else { return Err(not_found.into()) };
+        match self.member(&run.room, &caller.user.id)? {
+            Some(member) => Ok(SeenRun { run, member }),
             None => Err(not_found.into()),
         }
     }

@@ -8,8 +8,8 @@ use parlor_model::command::{
 };
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
-    Post, Refusal, Relay, Route, SettingChanges, Visibility,
+    AgentId, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post, Refusal,
+    Relay, Route, SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -148,8 +148,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Route(route) => field_errors.route(route),
         Command::Relay(relay) => field_errors.relay(relay, limits)?,
         Command::Upload(new) => field_errors.file(&new.file),
-        Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
         Command::AskApproval(new) => {
             field_errors.line("requestId", &new.request, 200);
             field_errors.line("toolName", &new.tool, 200);
@@ -170,10 +168,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::UpdatePlan { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
-        | Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::TakeUnreferencedBlobs { .. }
@@ -372,20 +366,6 @@ impl FieldErrors {
         self.unless(post.mentions.len() <= 50, "mentions", "at most 50");
         self.unless(post.attachments.len() <= limits.attachments, "attachmentIds", "too many attachments");
         self.client_message_id(post.client_message_id.as_deref());
-        Ok(())
-    }
-
-    fn reply(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
-        let Some(said) = said else { return Ok(()) };
-        let (limit, got) = (limits.reply_bytes, said.text.len());
-        if got > limit {
-            return Err(Refusal::TooLarge { limit, got });
-        }
-        let got = said.chunks.iter().map(Chunk::length).sum();
-        if got > 2 * limit {
-            return Err(Refusal::TooLarge { limit: 2 * limit, got });
-        }
-        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
         Ok(())
     }
 

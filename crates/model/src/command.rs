@@ -46,12 +46,12 @@ pub use uploads::*;
 
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Delivery,
     Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
     KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
-    Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole,
-    Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Path, Pattern, Payload, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, Scope, SealedKey,
+    SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task,
+    TaskId, TaskStatus, Time, Upload, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -339,36 +339,6 @@ pub enum Command {
     },
     ClearDeadLetters,
 
-    // Runs. Messages and tasks that address an agent create them; the scheduler starts them.
-    StartRun {
-        run: RunId,
-    },
-    /// Merges a queued run into an active run of the same agent and room, after its message was injected
-    /// there.
-    MergeRun {
-        run: RunId,
-        into: RunId,
-    },
-    /// Starts a run for an agent that sends a reply without a trigger.
-    StartUnpromptedRun {
-        agent: AgentId,
-        room: RoomId,
-    },
-    /// Ends a queued or active run, and posts its reply.
-    FinishRun(RunFinish),
-    /// Posts the reply of an agent whose run ended before the reply arrived.
-    PostLateReply {
-        agent: AgentId,
-        room: RoomId,
-        said: AgentReply,
-        /// The ended run, if the gateway names runs.
-        run: Option<RunId>,
-    },
-    ReportUsage {
-        run: RunId,
-        usage: Usage,
-    },
-
     /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
@@ -418,32 +388,6 @@ pub struct ApprovalDecision {
     pub reason: Option<Box<str>>,
     /// Digest of the input that the user saw. If present, it must match the approval.
     pub digest: Option<InputDigest>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFinish {
-    pub run: RunId,
-    pub outcome: RunOutcome,
-    pub said: Option<AgentReply>,
-}
-
-/// Reply of an agent in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentReply {
-    /// Message id chosen by the gateway. Makes a retry idempotent.
-    pub message: Option<MessageId>,
-    pub text: Arc<str>,
-    pub chunks: Vec<Chunk>,
-    /// Name or id of a member to mention, in addition to the mentions in the text.
-    pub target: Option<Box<str>>,
-    /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
-    pub claimed_depth: u32,
-}
-
-impl AgentReply {
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.chunks.is_empty()
-    }
 }
 
 /// Changes to an agent. `None` leaves a field unchanged.
@@ -707,27 +651,5 @@ pub enum Receipt {
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },
-    Started(Box<StartedRun>),
-    Run(Arc<Run>),
     Approval(Arc<Approval>),
-}
-
-/// A started run with the context that its agent needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StartedRun {
-    pub run: Arc<Run>,
-    pub prompt: RunTrigger,
-    pub room: Arc<Room>,
-    pub members: Arc<[crate::Member]>,
-}
-
-/// Cause of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum RunTrigger {
-    Message(Arc<Message>),
-    Task(Arc<Task>),
-    /// A user joined the room and is to be greeted.
-    Arrival {
-        name: Box<str>,
-    },
 }

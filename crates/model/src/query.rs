@@ -45,9 +45,9 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, Mission,
-    Room, RoomId, Router, RouterId, Run, RunId, SecretHash, Service, Session, SignIn, Subscription, Task,
-    Time, Upload, UploadId, User,
+    GatewayId, HubSettings, IdlePrompt, Invitation, Mailbox, Member, Message, MessageId, Mission, Room,
+    RoomId, Router, RouterId, SecretHash, Service, Session, SignIn, Subscription, Task, Time, Upload,
+    UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -160,16 +160,6 @@ pub enum Query {
     MayListen {
         agent: AgentId,
     },
-    /// Checks whether the caller may cancel runs in a room.
-    MayStop {
-        room: RoomId,
-    },
-    /// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.
-    MayInquire {
-        agent: AgentId,
-        room: Option<RoomId>,
-        inquiry: Inquiry,
-    },
     /// Checks whether the caller may start agents on a gateway.
     MaySpawn {
         gateway: GatewayId,
@@ -177,25 +167,6 @@ pub enum Query {
     /// Checks whether the caller may manage the credentials stored by a gateway.
     MayManageCredentials {
         gateway: GatewayId,
-    },
-    /// A run, active or ended.
-    Run {
-        run: RunId,
-        what: RunDetail,
-    },
-    /// Newest runs of a room, or of all rooms of the caller.
-    Runs {
-        room: Option<RoomId>,
-        limit: usize,
-    },
-    /// Runs triggered by a message, including refused runs.
-    RunsOf {
-        message: MessageId,
-    },
-    /// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
-    RunsBy {
-        agent: AgentId,
-        limit: usize,
     },
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
@@ -223,16 +194,6 @@ pub enum Query {
     MayReadMetrics,
     /// Checks whether the caller may read the hub's limits.
     MaySeeLimits,
-}
-
-/// Part of a run that a query returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunDetail {
-    Itself,
-    /// Runs that this run triggered, oldest first.
-    Children,
-    /// Message that triggered the run, and the reply of the run.
-    Messages,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -308,7 +269,6 @@ pub enum Answer {
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Runs(Vec<(Run, Box<str>)>),
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
     Plans(Vec<CurrentPlan>),

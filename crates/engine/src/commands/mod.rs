@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -156,12 +156,16 @@ commands! {
     EditMessage = parlor_model::command::EditMessage,
     ForwardMessage = parlor_model::command::ForwardMessage,
     MarkAllRead = parlor_model::command::MarkAllRead,
-    MarkRoomRead = parlor_model::command::MarkRoomRead,
+    MarkRoomRead = parlor_model::command::MarkRoomRead,    FinishRun = parlor_model::command::FinishRun,
+    MergeRun = parlor_model::command::MergeRun,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PostLateReply = parlor_model::command::PostLateReply,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RewindRoom = parlor_model::command::RewindRoom,
-    StartChat = parlor_model::command::StartChat,
+    StartChat = parlor_model::command::StartChat,    ReportUsage = parlor_model::command::ReportUsage,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

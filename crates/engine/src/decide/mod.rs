@@ -292,12 +292,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveAgent { .. }
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
         Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
         Command::AskApproval(_)
         | Command::DecideApproval(_)

@@ -17,12 +17,10 @@ mod turns;
 mod uploads;
 
 pub use lookup_cache::LookupCache;
-pub use turns::MEMBERS_IN_CONTEXT;
 
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::runs::Candidate;
-use crate::digest::digest;
-use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
@@ -82,8 +80,6 @@ pub struct Facts {
     /// Whether the given backup code of the second factor is valid.
     pub backup_code: bool,
     pub message: Option<Arc<Message>>,
-    /// Whether the id of a reply is used by another message, including deleted ones.
-    pub id_taken: bool,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
     pub rooms: Vec<RoomId>,
@@ -119,8 +115,6 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
-    /// Active run that `run` is merged into.
-    pub running: Option<Run>,
     /// Approval that the command concerns, or an earlier one with the same request id.
     pub approval: Option<Approval>,
     /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
@@ -212,7 +206,6 @@ impl Facts {
             second_factor: None,
             backup_code: false,
             message: None,
-            id_taken: false,
             agent: None,
             rooms: Vec::new(),
             agent_visible: false,
@@ -236,7 +229,6 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
-            running: None,
             approval: None,
             approvals: Vec::new(),
             open_approvals: 0,
@@ -501,36 +493,6 @@ impl Facts {
                 }
             }
             Command::ClearDeadLetters => {}
-            Command::StartRun { run } => self.about_start(run, store)?,
-            Command::MergeRun { run, into } => {
-                self.run = store.run(run)?;
-                self.running = store.run(into)?;
-            }
-            Command::StartUnpromptedRun { agent, room } => self.about_speaker(agent, room, store)?,
-            Command::FinishRun(finished) => {
-                self.run = store.run(&finished.run)?;
-                self.approvals = store.open_approvals(OpenApprovalsOf::Run(&finished.run))?;
-                if let Some(Run { agent, room, .. }) = self.run.clone() {
-                    self.about_speaker(&agent, &room, store)?;
-                    let said = finished.said.as_ref();
-                    self.about_reply(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
-                }
-            }
-            Command::PostLateReply { agent, room, said, run } => {
-                self.about_speaker(agent, room, store)?;
-                if let Some(run) = run {
-                    self.run = store.run(run)?;
-                }
-                self.about_reply(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
-                if let Some(id) = &said.message {
-                    let key = IdempotencyKey {
-                        kind: IdempotencyKind::Late,
-                        owner: agent.as_str().into(),
-                        key: id.as_str().into(),
-                    };
-                    self.check_idempotency(key, digest(&[&said.text]), store)?;
-                }
-            }
             Command::AskApproval(new) => self.about_new_approval(new, store)?,
             Command::DecideApproval(approval_decision) => {
                 self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
@@ -549,12 +511,6 @@ impl Facts {
             Command::RevokeApprovalRule { room, agent, tool } => {
                 self.in_room(caller, room, store, lookup_cache)?;
                 self.about_rule(room, agent, tool, store)?;
-            }
-            Command::ReportUsage { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.agent = store.agent(&run.agent)?;
-                }
             }
         }
         Ok(())
@@ -575,17 +531,9 @@ impl Facts {
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
-            | Query::MayFollow { room }
-            | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Run { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = self.run.clone() {
-                    self.in_room(caller, &run.room, store, lookup_cache)?;
-                }
-            }
-            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
+            | Query::MayFollow { room } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            Query::Plans { room: None } | Query::Questions => {}
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
                     self.in_room(caller, room, store, lookup_cache)?;
@@ -593,9 +541,6 @@ impl Facts {
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
             Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
-            Query::RunsOf { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-            }
             Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Idle { agent, room: None } => {
                 self.about_known_agent(caller, agent, store)?;
@@ -605,16 +550,12 @@ impl Facts {
                 self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::MayInquire { agent, room, .. } => {
-                self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
-            }
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
             }
-            Query::Agent { id }
-            | Query::AgentCards(AgentCards::One(id))
-            | Query::RunsBy { agent: id, .. }
-            | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
+            Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
+                self.about_known_agent(caller, id, store)?
+            }
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,

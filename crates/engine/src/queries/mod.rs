@@ -140,13 +140,18 @@ macro_rules! queries {
 }
 
 queries! {
-    CountReplies = parlor_model::query::CountReplies,
+    CountReplies = parlor_model::query::CountReplies,    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     ListBookmarks = parlor_model::query::ListBookmarks,
-    ListHistory = parlor_model::query::ListHistory,
+    ListHistory = parlor_model::query::ListHistory,    ListChildRuns = parlor_model::query::ListChildRuns,
     ListPins = parlor_model::query::ListPins,
     ListRecent = parlor_model::query::ListRecent,
     ListReplies = parlor_model::query::ListReplies,
     ListRevisions = parlor_model::query::ListRevisions,
-    SearchMessages = parlor_model::query::SearchMessages,
+    SearchMessages = parlor_model::query::SearchMessages,    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
+    MayInquire = parlor_model::query::MayInquire,
+    MayStopRuns = parlor_model::query::MayStopRuns,
     Legacy = parlor_model::Query,
 }

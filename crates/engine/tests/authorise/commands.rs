@@ -371,18 +371,6 @@ table! { Command,
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
 
-    Command::StartRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
-    }
-    Command::MergeRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  merge_run(), READY;
-    }
-    Command::FinishRun(_) => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  finish_run(), READY;
-    }
-    Command::ReportUsage { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  report_usage(), READY;
-    }
     Command::AskApproval(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  ask_approval(), READY;
     }
@@ -411,15 +399,5 @@ table! { Command,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), OWN_RULE;
         "who   who   out   ?rule ?rule ?rule out   out   out   no    ?rule who  ", WRITE,   revoke_rule(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_rule(), NO_ROOM;
-    }
-    Command::StartUnpromptedRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
-        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;
-        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
-    }
-    Command::PostLateReply { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  post_late_reply(), AN_AGENT;
-        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  post_late_reply(), READY;
-        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  post_late_reply(), NO_ROOM;
     }
 }

@@ -168,10 +168,6 @@ pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
         Arc::make_mut(room).agent_command_role = RoomRole::Admin;
     }
 };
-pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
-    ANOTHERS_AGENT_IN_ROOM(facts, who);
-    FROZEN_BY_OPERATOR(facts, who);
-};
 /// An agent of the column `AgentOwner`, which is also the owner of the keys.
 pub const AGENT_OWNERS_AGENT: Given = |facts, _| facts.agent = CallerKind::AgentOwner.user().map(agent);
 pub const HUBS_AGENT: Given = |facts, who| {
@@ -260,12 +256,8 @@ pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     cleared(&mut facts.membership);
 };
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
-pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
-    A_RUN(facts, who);
-    NO_ROOM(facts, who);
-};
 
-fn run() -> Run {
+pub fn run() -> Run {
     let agent = AgentId::stored("coder");
     Run {
         id: RunId::stored("run"),

@@ -7,15 +7,14 @@ use parlor_model::command::{
     NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
     ServiceChanges, TaskChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, RunDetail};
+use parlor_model::query::{AgentCards, MailPage};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    AgentId, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId, IdlePrompt,
+    InputDigest, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess,
+    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
+    RouterId, RunId, Scope, SecretHash, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus,
+    Time, UploadId, UserId,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -332,14 +331,6 @@ pub fn remove(member: MemberId) -> Command {
     Command::RemoveMember { room: lobby(), member }
 }
 
-pub fn a_run() -> Query {
-    Query::Run { run: RunId::stored("run"), what: RunDetail::Itself }
-}
-
-pub fn runs(room: Option<RoomId>) -> Query {
-    Query::Runs { room, limit: 10 }
-}
-
 pub fn post() -> Post {
     Post {
         room: lobby(),
@@ -482,26 +473,6 @@ pub fn may_follow() -> Query {
     Query::MayFollow { room: lobby() }
 }
 
-pub fn may_stop() -> Query {
-    Query::MayStop { room: lobby() }
-}
-
-pub fn command() -> Inquiry {
-    Inquiry::Command { command: "clear".into(), args: "".into() }
-}
-
-pub fn file(path: &str) -> Inquiry {
-    Inquiry::Workspace(WorkspaceRequest::File { path: path.into() })
-}
-
-pub fn inquire(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: Some(lobby()), inquiry }
-}
-
-pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: None, inquiry }
-}
-
 pub fn may_spawn() -> Query {
     Query::MaySpawn { gateway: laptop() }
 }
@@ -510,40 +481,9 @@ pub fn may_manage_credentials() -> Query {
     Query::MayManageCredentials { gateway: laptop() }
 }
 
-pub fn runs_of() -> Query {
-    Query::RunsOf { message: MessageId::stored("message") }
-}
-
-pub fn start_run() -> Command {
-    Command::StartRun { run: RunId::stored("run") }
-}
-
-pub fn merge_run() -> Command {
-    Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
-}
-
-pub fn open_run() -> Command {
-    Command::StartUnpromptedRun { agent: AgentId::stored("coder"), room: lobby() }
-}
-
-pub fn finish_run() -> Command {
-    let run = RunId::stored("run");
-    Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
-}
-
 pub fn host_agent() -> Command {
     let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
     Command::HostAgent { owner: other_user(), new }
-}
-
-pub fn post_late_reply() -> Command {
-    let said =
-        AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
-}
-
-pub fn report_usage() -> Command {
-    Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
 }
 
 pub fn ask_approval() -> Command {
@@ -606,10 +546,6 @@ pub fn agent() -> Query {
 
 pub fn agent_card() -> Query {
     Query::AgentCards(AgentCards::One(coder()))
-}
-
-pub fn runs_by() -> Query {
-    Query::RunsBy { agent: coder(), limit: 10 }
 }
 
 pub fn rooms_with() -> Query {

@@ -60,12 +60,6 @@ enum AnyBuild {
 
 /// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
 const KINDS: &[(u32, Build)] = &[
-    (24, turns::start),
-    (12, turns::join),
-    (4, turns::open),
-    (24, turns::finish),
-    (6, turns::post_late_reply),
-    (4, turns::report_usage),
     (24, approvals::ask),
     (16, approvals::decide),
     (12, approvals::answer),
@@ -165,6 +159,12 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (30, |dice, world| post(dice, world).into()),
     (12, |dice, world| answer(dice, world).into()),
     (12, |dice, world| turns::decide_plan(dice, world).into()),
+    (24, |dice, world| turns::start(dice, world).into()),
+    (12, |dice, world| turns::join(dice, world).into()),
+    (4, |dice, world| turns::open(dice, world).into()),
+    (24, |dice, world| turns::finish(dice, world).into()),
+    (6, |dice, world| turns::post_late_reply(dice, world).into()),
+    (4, |dice, world| turns::report_usage(dice, world).into()),
     (20, |dice, world| {
         ToggleReaction { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }.into()
     }),

@@ -26,6 +26,12 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
+        AnyCommand::StartRun(_)
+        | AnyCommand::MergeRun(_)
+        | AnyCommand::StartUnpromptedRun(_)
+        | AnyCommand::FinishRun(_)
+        | AnyCommand::PostLateReply(_)
+        | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DecidePlan(DecidePlan { room, .. })
         | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
         | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
@@ -66,13 +72,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. }
-        | Command::UpdatePlan { .. }
+        Command::UpdatePlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }

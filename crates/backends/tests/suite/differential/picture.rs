@@ -12,8 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, ListBookmarks, ListHistory, ListPins, ListRecent, ListReplies, ListRevisions,
-    MailPage, Page, Recent, SearchMessages,
+    AgentCards, CountReplies, GetRun, GetRunMessages, ListBookmarks, ListChildRuns, ListHistory, ListPins,
+    ListRecent, ListReplies, ListRevisions, ListRuns, ListRunsOfAgent, ListRunsOfMessage, MailPage, Page,
+    Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -452,6 +453,17 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
             CountReplies { message: message.clone() }.into(),
         ]);
     }
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
+    }
     queries
 }
 
@@ -492,16 +504,12 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
             Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
-    }
-    for message in world.messages.iter().take(5) {
-        queries.push(Query::RunsOf { message: message.clone() });
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
@@ -513,7 +521,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);

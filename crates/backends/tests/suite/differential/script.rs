@@ -8,15 +8,16 @@ use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, DeleteMessage, DeleteMessages, EditMessage,
-    ForwardMessage, MarkAllRead, MarkRoomRead, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload,
-    PlanDecision, ProfileChanges, RemoveBookmark, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
-    StartChat, TaskChanges, ToggleReaction, UnpinMessage,
+    FinishRun, ForwardMessage, MarkAllRead, MarkRoomRead, MergeRun, NewApproval, NewGateway, NewRouter,
+    NewSignIn, NewUpload, PlanDecision, PostLateReply, ProfileChanges, RemoveBookmark, ReportUsage,
+    RewindRoom, RoomChanges, RouterChanges, ServiceChanges, StartChat, StartRun, TaskChanges, ToggleReaction,
+    UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
-    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
-    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
+    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -184,7 +185,7 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let verdict = PlanDecision::Approve(carry_out);
     run.must(users.ann.clone(), DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict }).await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
-    run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
+    run.must(Caller::OPERATOR, ReportUsage { run: running.clone(), usage }).await?;
     let reply = |text: &str| AgentReply {
         message: None,
         text: text.into(),
@@ -192,16 +193,16 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         target: None,
         claimed_depth: 0,
     };
-    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
+    let finished = FinishRun { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
+    run.must(Caller::OPERATOR, finished).await?;
     // Two runs of `coder` were queued in the meantime: start the first and merge the second into it.
     let [next, another] = [0, 1].map(|number| queued(run, &first)[number].clone());
-    run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
-    run.must(Caller::OPERATOR, Command::MergeRun { run: another, into: next.clone() }).await?;
+    run.must(Caller::OPERATOR, StartRun { run: next.clone() }).await?;
+    run.must(Caller::OPERATOR, MergeRun { run: another, into: next.clone() }).await?;
     // The run is interrupted, and its reply arrives late.
-    let finished = RunFinish { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    let late = Command::PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
+    let finished = FinishRun { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
+    run.must(Caller::OPERATOR, finished).await?;
+    let late = PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
     run.must(Caller::OPERATOR, late).await
 }
 

@@ -1,10 +1,10 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, StartChat};
+use parlor_model::command::{Posted, RunStart, StartChat};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
-    Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -100,7 +100,24 @@ impl World {
                 | AnyReceipt::StartChat(posted)
                 | AnyReceipt::DecidePlan(Some(posted)),
             ) => self.learn_post(caller, command, posted),
+            (
+                _,
+                AnyReceipt::MergeRun(run)
+                | AnyReceipt::StartUnpromptedRun(run)
+                | AnyReceipt::FinishRun(run)
+                | AnyReceipt::ReportUsage(run)
+                | AnyReceipt::StartRun(RunStart::Refused(run)),
+            ) => self.learn_run(run),
+            (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             _ => {}
+        }
+    }
+
+    fn learn_run(&mut self, run: &Run) {
+        learn(&mut self.runs, &run.id);
+        if let Some(reply) = &run.reply {
+            learn(&mut self.messages, reply);
+            learn(&mut self.said, &(run.room.clone(), reply.clone()));
         }
     }
 
@@ -191,14 +208,6 @@ impl World {
                     learn(&mut self.rules, &rule);
                 }
             }
-            Receipt::Run(run) => {
-                learn(&mut self.runs, &run.id);
-                if let Some(reply) = &run.reply {
-                    learn(&mut self.messages, reply);
-                    learn(&mut self.said, &(run.room.clone(), reply.clone()));
-                }
-            }
-            Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Settings(_)
             | Receipt::Gateway(_)

@@ -1,3 +1,2 @@
 //! Commands on approvals, questions and approval rules.
-
-pub mod withdrawal;
+pub mod withdraw;
