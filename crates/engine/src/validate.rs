@@ -2,15 +2,14 @@
 //! pipeline; needs neither the caller nor the store.
 
 use crate::Limits;
-use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
 };
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, GatewayRequest, IdlePrompt, Mission, Post,
-    Query, Refusal, SettingChanges, Visibility,
+    AgentId, Command, Device, Edit, FieldError, GatewayRequest, IdlePrompt, Mission, Post, Refusal,
+    SettingChanges, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -30,7 +29,7 @@ const MAX_PATH_BYTES: usize = 4096;
 /// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
 const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
-pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
+pub fn validate(command: &Command, _limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
     match command {
         Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
@@ -132,17 +131,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Chat { post, .. } => field_errors.post(post, limits)?,
-        Command::Edit { text, .. } => {
-            field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
-            fits(text, limits.message_characters)?;
-        }
-        Command::DeleteMany { messages } => {
-            field_errors.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
-        }
-        Command::Forward { client_message_id, .. } => {
-            field_errors.client_message_id(client_message_id.as_deref())
-        }
         Command::CreateAgent { profile, subscriptions, .. } => {
             field_errors.profile(profile);
             field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -150,8 +138,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::ChangeAgent { profile, .. } => field_errors.profile(profile),
         Command::ConnectGateway(new) => field_errors.device(&new.device),
         Command::RegisterAgent(new) | Command::HostAgent { new, .. } => field_errors.registration(new),
-        Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
         Command::AskApproval(new) => {
             field_errors.line("requestId", &new.request, 200);
             field_errors.line("toolName", &new.tool, 200);
@@ -172,10 +158,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::UpdatePlan { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
-        | Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::ReportUsage { .. }
         | Command::RemoveUser { .. }
         | Command::ChangePassword { .. }
         | Command::SignIn(_)
@@ -199,23 +181,11 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
         | Command::ChangeRoomPreferences { .. }
-        | Command::Delete { .. }
-        | Command::Rewind { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead
         | Command::RemoveAgent { .. }
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. } => {}
     }
     field_errors.into_result()
-}
-
-/// Validates a query.
-pub fn validate_query(query: &Query) -> Result<(), Refusal> {
-    match query {
-        Query::Search(request) => SearchTerms::parse(&request.text).map(drop),
-        _ => Ok(()),
-    }
 }
 
 /// Validates a request to a gateway.
@@ -383,21 +353,7 @@ impl FieldErrors {
         Ok(())
     }
 
-    fn reply(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
-        let Some(said) = said else { return Ok(()) };
-        let (limit, got) = (limits.reply_bytes, said.text.len());
-        if got > limit {
-            return Err(Refusal::TooLarge { limit, got });
-        }
-        let got = said.chunks.iter().map(Chunk::length).sum();
-        if got > 2 * limit {
-            return Err(Refusal::TooLarge { limit: 2 * limit, got });
-        }
-        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
-        Ok(())
-    }
-
-    fn client_message_id(&mut self, id: Option<&str>) {
+    pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }

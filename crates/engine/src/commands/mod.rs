@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -157,15 +157,27 @@ commands! {
     AppendNoop = parlor_model::command::AppendNoop,
     ClearDeadLetters = parlor_model::command::ClearDeadLetters,
     DecidePlan = parlor_model::command::DecidePlan,
+    DeleteMessage = parlor_model::command::DeleteMessage,
+    DeleteMessages = parlor_model::command::DeleteMessages,
+    EditMessage = parlor_model::command::EditMessage,
+    ForwardMessage = parlor_model::command::ForwardMessage,
+    MarkAllRead = parlor_model::command::MarkAllRead,
+    MarkRoomRead = parlor_model::command::MarkRoomRead,    FinishRun = parlor_model::command::FinishRun,
+    MergeRun = parlor_model::command::MergeRun,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     ReceiveMail = parlor_model::command::ReceiveMail,
     RecordBackup = parlor_model::command::RecordBackup,
     Relay = parlor_model::command::Relay,
+    PostLateReply = parlor_model::command::PostLateReply,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     Route = parlor_model::command::Route,
     Subscribe = parlor_model::command::Subscribe,
     TakeUnreferencedBlobs = parlor_model::command::TakeUnreferencedBlobs,
+    RewindRoom = parlor_model::command::RewindRoom,
+    StartChat = parlor_model::command::StartChat,    ReportUsage = parlor_model::command::ReportUsage,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Unsubscribe = parlor_model::command::Unsubscribe,

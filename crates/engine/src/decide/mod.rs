@@ -8,7 +8,6 @@ mod accounts;
 mod agent_plans;
 mod agents;
 mod approvals;
-mod chats;
 mod gateways;
 mod invitations;
 mod messages;
@@ -26,7 +25,7 @@ pub(crate) mod test_fixtures;
 mod uploads;
 mod welcome;
 
-pub use messages::MAX_REWOUND_MESSAGES;
+pub(crate) use rooms::{member, members_for_event};
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
 use crate::facts::Facts;
@@ -275,24 +274,10 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }
         | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
-        Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
-        Command::Edit { .. }
-        | Command::Delete { .. }
-        | Command::DeleteMany { .. }
-        | Command::Rewind { .. }
-        | Command::Forward { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead => messages::decide(command, effects_builder),
         Command::CreateAgent { .. } | Command::ChangeAgent { .. } | Command::RemoveAgent { .. } => {
             agents::decide(command, effects_builder)
         }
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
         Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
         Command::AskApproval(_)
         | Command::DecideApproval(_)

@@ -1,9 +1,8 @@
-//! Decides how commands of other families use uploads: as attachments and as avatars.
+//! Decides which uploads a profile may show as its avatar.
 
 use super::EffectsBuilder;
-use crate::commands::messages::attachments::require_attachable;
-use crate::commands::uploads::{avatars, put_upload};
-use parlor_model::{Attachment, Post, Refusal, UploadPurpose};
+use crate::commands::uploads::avatars;
+use parlor_model::Refusal;
 
 /// The avatar of a profile must be an image that the actor uploaded, or the current one.
 pub fn is_own_avatar(shown: Option<&str>, effects_builder: &EffectsBuilder) -> Result<(), Refusal> {
@@ -20,24 +19,6 @@ pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder)
     avatars::forget_avatars(&effects_builder.facts.avatars, shown, effects_builder);
 }
 
-/// Copies of a forwarded message's attachments, owned by the user who forwards it: they survive the deletion
-/// of the original.
-pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let owner = &effects_builder.actor()?.id;
-    let copied = effects_builder.facts.uploads.iter().map(|first| {
-        let (file, purpose) = (first.file.clone(), UploadPurpose::Unattached);
-        let copy = put_upload(owner.clone(), file, first.digest, purpose, effects_builder);
-        Attachment { id: copy.id.clone(), file: copy.file.clone() }
-    });
-    Ok(copied.collect())
-}
-
-/// The attachments of a message: unattached uploads of its sender.
-pub fn attachments(post: &Post, effects_builder: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let sender = &effects_builder.actor()?.id;
-    require_attachable(&post.attachments, &effects_builder.facts.uploads, sender)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_fixtures::{decide_with, facts, user};
@@ -45,7 +26,7 @@ mod tests {
     use crate::decide::Change;
     use crate::facts::AuthContext;
     use parlor_model::command::ProfileChanges;
-    use parlor_model::{BlobDigest, Command, File, MediaType, Time, Upload, UploadId};
+    use parlor_model::{BlobDigest, Command, File, MediaType, Time, Upload, UploadId, UploadPurpose};
     use std::sync::Arc;
 
     fn file(media: MediaType) -> File {

@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -140,12 +141,23 @@ macro_rules! queries {
 
 queries! {
     GetUpload = parlor_model::query::GetUpload,
+    CountReplies = parlor_model::query::CountReplies,    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     ListBookmarks = parlor_model::query::ListBookmarks,
     ListDeadLetters = parlor_model::query::ListDeadLetters,
     ListMail = parlor_model::query::ListMail,
+    ListHistory = parlor_model::query::ListHistory,    ListChildRuns = parlor_model::query::ListChildRuns,
     ListPins = parlor_model::query::ListPins,
     ListSubscriptions = parlor_model::query::ListSubscriptions,
     MayListenToMailbox = parlor_model::query::MayListenToMailbox,
     MayUpload = parlor_model::query::MayUpload,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
+    SearchMessages = parlor_model::query::SearchMessages,    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
+    MayInquire = parlor_model::query::MayInquire,
+    MayStopRuns = parlor_model::query::MayStopRuns,
     Legacy = parlor_model::Query,
 }

@@ -12,8 +12,10 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, GetUpload, ListBookmarks, ListDeadLetters, ListMail, ListPins, ListSubscriptions, MailPage,
-    MayListenToMailbox, MayUpload, Page, Recent, Search,
+    AgentCards, CountReplies, GetRun, GetRunMessages, GetUpload, ListBookmarks, ListChildRuns,
+    ListDeadLetters, ListHistory, ListMail, ListPins, ListRecent, ListReplies, ListRevisions, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, ListSubscriptions, MailPage, MayListenToMailbox, MayUpload, Page,
+    Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -434,6 +436,7 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.extend(mail_queries(world));
     queries.push(MayUpload.into());
     queries.extend(world.uploads.iter().take(8).map(|id| AnyQuery::from(GetUpload { id: id.clone() })));
+    queries.extend(message_queries(world));
     queries
 }
 
@@ -451,6 +454,37 @@ fn mail_queries(world: &World) -> Vec<AnyQuery> {
             queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());
             queries.push(ListMail { mailbox, page }.into());
         }
+    }
+    queries
+}
+
+fn message_queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries = vec![ListRecent.into(), search("hello -again").into(), search("ann* bob").into()];
+    for room in world.rooms.iter().take(2) {
+        queries.push(SearchMessages { room: Some(room.clone()), ..search("hello") }.into());
+    }
+    for room in &world.rooms {
+        for page in [Page::Before(None), Page::After(Seq(20))] {
+            queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
+        }
+    }
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            AnyQuery::from(ListRevisions { message: message.clone() }),
+            ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
+            CountReplies { message: message.clone() }.into(),
+        ]);
+    }
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
     }
     queries
 }
@@ -478,30 +512,19 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
-        Query::Recent,
         Query::Agents,
         Query::Gateways,
         Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
-    for text in ["hello -again", "ann* bob"] {
-        queries.push(Query::Search(Box::new(search(text))));
-    }
-    for room in world.rooms.iter().take(2) {
-        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
-    }
     for room in &world.rooms {
-        let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
             Query::Room { room: room.clone() },
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
-            history(Page::Before(None), 2),
-            history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
@@ -509,19 +532,10 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::MayFollow { room: room.clone() },
         ]);
     }
-    for message in world.messages.iter().take(5) {
-        queries.extend([
-            Query::Revisions { message: message.clone() },
-            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
-            Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
-        ]);
-    }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     for id in &world.agents {
         queries.push(Query::Agent { id: id.clone() });
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
     }
     queries

@@ -6,8 +6,8 @@
 use crate::commands::Command;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
-use crate::hub::count_within_budget;
 use crate::permission::{CallerContext, PermitError};
+use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};

@@ -105,7 +105,7 @@ impl Recipients {
         Addressed { room, sender_role, candidates, replies_last_minute: *replies_last_minute }
     }
 
-    /// Recipients of a message that addresses nobody, such as a quotation: mailboxes only.
+    /// Recipients of a message that addresses nobody: mailboxes only.
     pub fn of_quiet_message(room: &Room, view: &mut WriterView<'_>) -> Result<Self, Fault> {
         let agents = view.agents_in(room)?;
         Ok(Self { mailboxes: mailboxes(&agents, room, view), ..Self::default() })

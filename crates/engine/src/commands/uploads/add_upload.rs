@@ -10,7 +10,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::AddUpload;
-use parlor_model::{BlobDigest, File, Refusal, Scope, Upload, UploadId, UploadPurpose, UserId};
+use parlor_model::{Refusal, Scope, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;
 
 /// Maximum number of a user's uploads that are not attached to a message, so that invisible files cannot fill
@@ -67,22 +67,17 @@ impl Command for AddUpload {
             }
             Existing::Unattached(_) => UploadPurpose::Unattached,
         };
-        Ok(put_upload(user.id.clone(), self.file, self.digest, purpose, effects))
+        let upload = Arc::new(Upload {
+            id: UploadId::stored(effects.new_id()),
+            owner: user.id.clone(),
+            file: self.file,
+            digest: self.digest,
+            created_at: effects.now,
+            purpose,
+        });
+        effects.change(Change::PutUpload(upload.clone()));
+        Ok(upload)
     }
-}
-
-/// Stores a new upload.
-pub fn put_upload(
-    owner: UserId,
-    file: File,
-    digest: BlobDigest,
-    purpose: UploadPurpose,
-    effects: &mut EffectsBuilder<'_>,
-) -> Arc<Upload> {
-    let (id, created_at) = (UploadId::stored(effects.new_id()), effects.now);
-    let upload = Arc::new(Upload { id, owner, file, digest, created_at, purpose });
-    effects.change(Change::PutUpload(upload.clone()));
-    upload
 }
 
 #[cfg(test)]
@@ -91,7 +86,7 @@ mod tests {
     use crate::commands::test_fixtures::{auth, decide};
     use crate::decide::test_fixtures::user;
     use crate::effects::Effects;
-    use parlor_model::{MediaType, Time, User};
+    use parlor_model::{BlobDigest, File, MediaType, Time, User};
 
     fn add(media: MediaType, facts: Facts) -> Result<(Arc<Upload>, Effects), Refusal> {
         let avatar = matches!(facts.existing, Existing::Avatars(_));
