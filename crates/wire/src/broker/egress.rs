@@ -23,6 +23,7 @@ pub enum BrokerReceipt {
 
 /// Answer to a query of any type that a frame can request.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "few of them exist at the same time")]
 pub enum BrokerAnswer {
     Subscriptions(Vec<Subscription>),
     Mail(ReceivedMail),

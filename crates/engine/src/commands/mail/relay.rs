@@ -30,10 +30,16 @@ pub struct Facts {
     /// The author, if it is an agent of the caller in the room.
     author: Option<Arc<Agent>>,
     recipients: Recipients,
-    /// The message that the author answers, if it is in the room, and the run that produced it.
-    answered: Option<(Arc<Message>, Option<Run>)>,
+    answered: Option<Answered>,
     /// The idempotency key of the message in its source with its first use, if any.
     idempotency: Option<IdempotencyCheck>,
+}
+
+/// The message in the room that the author answers.
+struct Answered {
+    message: Arc<Message>,
+    /// The run that produced the message.
+    run: Option<Run>,
 }
 
 impl Command for Relay {
@@ -147,7 +153,7 @@ fn recipients(
 
 /// Loads the message that the author answers and the run that produced it. A message that was deleted, or
 /// that is in another room, counts as missing.
-fn answered(relay: &Relay, view: &mut WriterView<'_>) -> Result<Option<(Arc<Message>, Option<Run>)>, Fault> {
+fn answered(relay: &Relay, view: &mut WriterView<'_>) -> Result<Option<Answered>, Fault> {
     let Some(id) = &relay.continues else { return Ok(None) };
     let message = view.store.message(id)?;
     let Some(message) = message.filter(|message| message.destination.room() == Some(&relay.room)) else {
@@ -157,17 +163,17 @@ fn answered(relay: &Relay, view: &mut WriterView<'_>) -> Result<Option<(Arc<Mess
         Some(output) => view.store.run(&output.run)?,
         None => None,
     };
-    Ok(Some((message, run)))
+    Ok(Some(Answered { message, run }))
 }
 
 /// The chain of agents up to the author: the chain of the answered message, continued by the author.
 fn lineage(
     author: Option<&AgentId>,
-    answered: Option<&(Arc<Message>, Option<Run>)>,
+    answered: Option<&Answered>,
     effects: &EffectsBuilder<'_>,
 ) -> Option<Lineage> {
     let start = |agent: &AgentId| Lineage::start(ConversationId::stored(effects.new_id()), agent.clone());
-    let answered = answered.and_then(|(message, run)| {
+    let answered = answered.and_then(|Answered { message, run }| {
         let relayed = message.relayed.as_ref().map(|relayed| relayed.lineage.clone());
         relayed.unwrap_or_else(|| match (run, &message.sender) {
             (Some(run), _) => Some(run.lineage.clone()),
