@@ -9,7 +9,7 @@ use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{CreateRoom, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, LoggedEvent, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
     Signal, SignalStamp, SiteRole, Time,
@@ -153,8 +153,7 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-    let created = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
+    let room = hub.execute(&caller, CreateRoom { changes, members: Vec::new() }).await.unwrap();
     (caller, room.id.clone())
 }
 

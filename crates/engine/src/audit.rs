@@ -8,9 +8,8 @@ use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
-    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq,
-    SettingChanges, User,
+    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, MissionScope, ModelAccess,
+    Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,34 +122,10 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             vec![(Action::ServiceRemoved, removed, String::new())]
         }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
-        (Command::CreateRoom { members, .. }, Receipt::Room(new)) => entry(
-            Action::RoomCreated,
-            room(&new.id),
-            format!("with {} other{}", members.len(), if members.len() == 1 { "" } else { "s" }),
-        ),
         (Command::RevokeApprovalRule { .. }, _) => {
             let rule = facts.rule.as_ref();
             let detail = rule.map(|rule| in_use(&rule.tool, &rule.room)).unwrap_or_default();
             vec![(Action::ApprovalRuleRevoked, rule.map(|rule| agent(&rule.agent, None)), detail)]
-        }
-        (Command::DeleteRoom { room: id }, _) => entry(Action::RoomRemoved, room(id), String::new()),
-        (Command::Freeze { room: id }, _) if !plan.changes.is_empty() => {
-            entry(Action::RoomFrozen, room(id), String::new())
-        }
-        (Command::Thaw { room: id }, _) if !plan.changes.is_empty() => {
-            entry(Action::RoomThawed, room(id), String::new())
-        }
-        (Command::SetProjectRoot { room: id, root, .. }, _) if !plan.changes.is_empty() => {
-            entry(Action::ProjectRootSet, room(id), root.as_deref().unwrap_or("none").into())
-        }
-        (Command::AddMember { room, .. }, Receipt::Member(new)) => {
-            entry(Action::MemberAdded, member(new), in_room(room, Some(new.role)))
-        }
-        (Command::ChangeMember { room, .. }, Receipt::Member(new)) => {
-            entry(Action::MemberChanged, member(new), in_room(room, Some(new.role)))
-        }
-        (Command::RemoveMember { room, .. }, _) => {
-            vec![(Action::MemberRemoved, facts.target.as_ref().map(member), in_room(room, None))]
         }
         _ => Vec::new(),
     }
@@ -312,14 +287,6 @@ fn reached(model: &ModelAccess) -> String {
 
 fn room(room: &RoomId) -> Subject {
     subject(SubjectKind::Room, room.as_str(), None)
-}
-
-fn member(member: &Member) -> Subject {
-    let kind = match &member.member {
-        MemberId::User(_) => SubjectKind::User,
-        MemberId::Agent(_) => SubjectKind::Agent,
-    };
-    subject(kind, member.member.as_str(), Some(&member.handle))
 }
 
 fn in_room(room: &RoomId, role: Option<RoomRole>) -> String {

@@ -8,12 +8,12 @@
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
 use crate::permission::may_approve;
-use parlor_model::command::{RoomChanges, UserChanges};
+use parlor_model::command::UserChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope,
-    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Agent, AgentId, Caller, Command, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member, MemberId,
+    Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, Sender,
+    SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -65,29 +65,10 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::ChangeService { .. } | Command::RemoveService { .. } => ask.service(),
 
-        Command::CreateRoom { members, changes } => {
-            ask.signed_in(Scope::Write)?;
-            ask.give_router(changes)?;
-            let agents = members.iter().any(|member| matches!(member, MemberId::Agent(_)));
-            // Agents are added with `AddMember`, which checks their owner.
-            if agents { Err(Refusal::Forbidden) } else { Ok(()) }
-        }
         Command::Chat { agent, .. } => {
             ask.signed_in(Scope::Write)?;
             ask.own_or_shared(agent)
         }
-        Command::ChangeRoom { changes, .. } => {
-            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
-            ask.give_router(changes)
-        }
-        Command::SetProjectRoot { .. } => ask.set_project_root(),
-        Command::DeleteRoom { .. } => ask.role_in_room(RoomRole::Owner, Scope::Write).map(|_| ()),
-        Command::Freeze { .. } => ask.freeze(),
-        Command::Thaw { .. } => ask.thaw(),
-        Command::AddMember { member, role, .. } => ask.add_member(member, *role),
-        Command::ChangeMember { role, .. } => ask.change_member(*role),
-        Command::RemoveMember { member, .. } => ask.remove_member(member),
-
         // For room admins: a mission spends the room's budget repeatedly.
         Command::SetMission { .. } | Command::EndMission { .. } => {
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
@@ -108,9 +89,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveTask { .. } => ask.change_task(false),
         Command::ReportTask { agent, .. } => ask.report_task(agent),
 
-        Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
-            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-        }
+        Command::MarkRead { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Command::Edit { .. } => ask.edit(),
         Command::Delete { .. } => ask.delete(facts.message.as_deref(), facts.membership.as_deref()),
         Command::DeleteMany { .. } => {
@@ -181,9 +160,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
-            ask.signed_in(Scope::Read).map(|_| ())
-        }
+        Query::Me | Query::Recent | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Search(search) => match search.room {
             None => ask.signed_in(Scope::Read).map(|_| ()),
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
@@ -200,16 +177,10 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
-        Query::Room { .. }
-        | Query::Members { .. }
-        | Query::History { .. }
+        Query::History { .. }
         | Query::Tasks { .. }
         | Query::Approvals { .. }
-        | Query::ApprovalRules { .. }
-        | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::ProjectRoots => ask.site_admin(),
-        Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
-        Query::Workspace { .. } => ask.workspace(),
+        | Query::ApprovalRules { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
         Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
@@ -236,9 +207,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
-        Query::AgentCards(AgentCards::One(id))
-        | Query::RunsBy { agent: id, .. }
-        | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
+        Query::AgentCards(AgentCards::One(id)) | Query::RunsBy { agent: id, .. } => {
+            ask.known_agent(id, Scope::Read)
+        }
         Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
@@ -347,16 +318,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// A room may be assigned a shared router or one that the caller created.
-    fn give_router(&self, changes: &RoomChanges) -> Result<(), Refusal> {
-        let Edit::Set(_) = &changes.router else { return Ok(()) };
-        let standing = self.signed_in(Scope::Write)?;
-        match &self.facts.router {
-            Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Router)),
-        }
-    }
-
     /// Allowed for site admins, whoever created the built-in agent service.
     fn service(&self) -> Result<(), Refusal> {
         self.site_admin()?;
@@ -421,17 +382,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Allowed for the operator and for site admins who are members, because the folder's content becomes
-    /// visible to the room. Only folders allowed by the `project_roots` setting.
-    fn set_project_root(&self) -> Result<(), Refusal> {
-        if self.is_operator() {
-            self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
-        } else {
-            self.role_in_room(RoomRole::Member, Scope::Admin)?;
-        }
-        if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
     /// A mission that was set in another room with the same project root may be ended only by site admins.
     fn end_mission(&self) -> Result<(), Refusal> {
         let elsewhere = |mission: &Mission| {
@@ -451,88 +401,6 @@ impl<'a> Authoriser<'a> {
         self.role_in_room(RoomRole::Admin, Scope::Write)?;
         let set = self.facts.mission.as_ref().is_some_and(|it| it.is_on() && it.created_by == *own);
         if set || !about_folder { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for members of the room, while `project_roots` lists the folder: it may have been removed
-    /// since.
-    fn workspace(&self) -> Result<(), Refusal> {
-        self.role_in_room(RoomRole::Member, Scope::Read)?;
-        let about = self.facts.room.as_ref().and_then(|room| room.project_root.as_ref());
-        match about {
-            None => Err(Refusal::NotFound(EntityKind::ProjectRoot)),
-            Some(_) if self.facts.root_allowed => Ok(()),
-            Some(_) => Err(Refusal::Forbidden),
-        }
-    }
-
-    /// Only for members of a room with this project root, while `project_roots` lists it. Any other folder
-    /// yields the same refusal, whether it exists or not.
-    fn rooms_at(&self, in_one: bool) -> Result<(), Refusal> {
-        self.signed_in(Scope::Read)?;
-        if in_one {
-            self.role_in_room(RoomRole::Member, Scope::Read)?;
-        }
-        let about = self.facts.root_allowed && !self.facts.memberships.is_empty();
-        if about { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for every user in the room, and for the operator; not for API keys.
-    fn freeze(&self) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return self.facts.room.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Room));
-        }
-        self.person()?;
-        self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-    }
-
-    /// Allowed for the user who froze the room, for room admins, and for the operator.
-    fn thaw(&self) -> Result<(), Refusal> {
-        self.freeze()?;
-        if self.is_operator() {
-            return Ok(());
-        }
-        let own = self.person()?.user.id.clone();
-        let froze = self.facts.room.as_ref().and_then(|room| room.frozen.as_ref()?.by.clone()) == Some(own);
-        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        if froze || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    fn add_member(&self, member: &MemberId, role: RoomRole) -> Result<(), Refusal> {
-        let own = self.role_in_room(RoomRole::Admin, Scope::Write)?;
-        if role >= own && own != RoomRole::Owner || role == RoomRole::Owner {
-            return Err(Refusal::Forbidden);
-        }
-        match member {
-            MemberId::User(_) => Ok(()),
-            // Only the agent's owner, and users the owner shares it with, may add an agent to a room.
-            MemberId::Agent(agent) => self.own_or_shared(agent),
-        }
-    }
-
-    /// Roles are changed by the room's owner, other member fields by room admins.
-    fn change_member(&self, role: Option<RoomRole>) -> Result<(), Refusal> {
-        let least = if role.is_some() { RoomRole::Owner } else { RoomRole::Admin };
-        let own = self.role_in_room(least, Scope::Write)?;
-        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(EntityKind::Member))?;
-        let Some(role) = role else { return Ok(()) };
-        if target.role >= own {
-            return Err(Refusal::LastOneRequired(EntityKind::Room));
-        }
-        let agent_owner = role == RoomRole::Owner && target.member.agent().is_some();
-        if agent_owner { Err(Refusal::Forbidden) } else { Ok(()) }
-    }
-
-    fn remove_member(&self, member: &MemberId) -> Result<(), Refusal> {
-        let own = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        let standing = self.signed_in(Scope::Write)?;
-        let target = self.facts.target.as_ref().ok_or(Refusal::NotFound(EntityKind::Member))?;
-        if target.role == RoomRole::Owner {
-            return Err(Refusal::LastOneRequired(EntityKind::Room));
-        }
-        let leaves = member.user() == Some(&standing.user.id);
-        let takes_own_agent_away = self.facts.owner_of_agent() == Some(&standing.user.id);
-        let outranks = own >= RoomRole::Admin && own > target.role;
-        if leaves || takes_own_agent_away || outranks { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Requires a message in a room that the caller is a member of and has not cleared. All other messages

@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{cards, rooms_with, runs_by};
+use crate::cards::{cards, runs_by};
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -23,11 +23,11 @@ use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::query::{Answer, Recent, RunDetail};
+use parlor_model::query::{Answer, MayFollowRoom, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Gateway, HubSettings, LoggedEvent, Mailbox, MemberId, Message, Mission, MissionScope, Position, Query,
+    Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -255,7 +255,7 @@ impl Hub {
     }
 
     /// Loads the facts of a query, or refuses it.
-    fn permitted<Q: queries::Query>(
+    pub(crate) fn permitted<Q: queries::Query>(
         &self,
         caller: &Caller,
         query: &Q,
@@ -265,7 +265,7 @@ impl Hub {
     }
 
     /// Reads through a view of the snapshot, with a cache that lives as long as this read.
-    fn with_view<T>(
+    pub(crate) fn with_view<T>(
         &self,
         caller: &Caller,
         snapshot: &mut dyn Snapshot,
@@ -419,8 +419,7 @@ impl Hub {
         since: Option<Position>,
         welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
     ) -> Result<Position, Refusal> {
-        let query = Query::MayFollow { room: room.clone() };
-        self.may(caller, query.clone()).await?;
+        self.may(caller, MayFollowRoom { room: room.clone() }).await?;
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.check_position(position).await?;
@@ -562,7 +561,7 @@ impl Hub {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), subscriber.id, room.clone());
 
         blocking(move || {
-            let query = Query::MayFollow { room: room.clone() };
+            let query = MayFollowRoom { room: room.clone() };
             let admitted = || hub.admitted(&caller, &query);
             let joined = hub.inner.fanout.join(id, &room, from, admitted, welcome)?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
@@ -583,9 +582,8 @@ impl Hub {
         let (caller, id) = (caller.clone(), room.clone());
         let (events, through) = self
             .read_snapshot(move |hub, snapshot| {
-                let query = Query::MayFollow { room: id.clone() };
-                let facts = hub.facts(&caller, &query, snapshot)?;
-                if let Err(refusal) = authorise_query(&caller, &query, &facts) {
+                let query = MayFollowRoom { room: id.clone() };
+                if let Err(refusal) = hub.permitted(&caller, &query, snapshot)? {
                     return Ok(Err(refusal));
                 }
                 let events = snapshot.room_tail(&id, after, PAGE)?;
@@ -631,11 +629,10 @@ impl Hub {
         self.with_view(caller, snapshot, |caller, view| queries::facts(query, caller, view))
     }
 
-    fn admitted(&self, caller: &Caller, query: &Query) -> Result<bool, Fault> {
+    fn admitted<Q: queries::Query>(&self, caller: &Caller, query: &Q) -> Result<bool, Fault> {
         let mut admitted = false;
         self.inner.reader.with(&mut |snapshot| {
-            let facts = self.facts(caller, query, snapshot)?;
-            admitted = authorise_query(caller, query, &facts).is_ok();
+            admitted = self.permitted(caller, query, snapshot)?.is_ok();
             Ok(())
         })?;
         Ok(admitted)
@@ -808,33 +805,6 @@ pub(crate) fn answer(
         }
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
-        Query::Rooms => {
-            let mut rooms = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                if let Some(room) = snapshot.room(&member.room)? {
-                    rooms.push((room, member));
-                }
-            }
-            Answer::Rooms(rooms)
-        }
-        Query::ProjectRoots => Answer::ProjectRoots(limits.project_roots.clone()),
-        Query::Workspace { .. } => {
-            let root = facts.room.as_ref().and_then(|room| room.project_root.clone());
-            Answer::ProjectRoots(root.into_iter().collect())
-        }
-        Query::RoomsAt { .. } => {
-            let rooms = facts.memberships.iter();
-            Answer::Rooms(rooms.map(|own| (own.room.clone(), own.member.clone())).collect())
-        }
-        Query::Room { room } => Answer::Room {
-            room: facts.room.as_deref().cloned().expect("authorised: the room exists"),
-            members: hide_preferences_of_others(me, snapshot.members(room, 100, 0)?),
-            total: snapshot.member_count(room)?,
-        },
-        Query::Members { room, limit, offset } => Answer::Members {
-            members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
-            total: snapshot.member_count(room)?,
-        },
         Query::History { room, page, limit } => {
             history_page(snapshot.history(room, cleared_through(facts), *page, limit + 1)?, *limit)
         }
@@ -977,9 +947,7 @@ pub(crate) fn answer(
             let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
             Answer::Runs(runs_by(agent, name, *limit, &own(), snapshot)?)
         }
-        Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
-        Query::MayFollow { .. }
-        | Query::MayStop { .. }
+        Query::MayStop { .. }
         | Query::MayInquire { .. }
         | Query::MaySpawn { .. }
         | Query::MayManageCredentials { .. }
@@ -1000,14 +968,6 @@ fn with_agent_names(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answe
         found.push((run, name));
     }
     Ok(Answer::Runs(found))
-}
-
-/// Hides the room preferences of all members other than the caller.
-fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
-    for member in members.iter_mut().filter(|member| member.member.user() != me.map(|user| &user.id)) {
-        *member = member.seen_by_others();
-    }
-    members
 }
 
 /// `Seq` up to which the caller has cleared the queried room.

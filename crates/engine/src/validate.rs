@@ -4,9 +4,7 @@
 use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
-};
+use parlor_model::command::{AgentProfile, AgentRegistration, ModelChanges, NewUser, TaskChanges};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
@@ -25,8 +23,6 @@ struct Fields {
 const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
 const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
-/// Maximum bytes of a file system path.
-const MAX_PATH_BYTES: usize = 4096;
 /// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
 const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
@@ -94,16 +90,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             );
             field_errors.max_tokens(changes.most_tokens.new_value().copied());
         }
-        Command::CreateRoom { changes, members } => {
-            field_errors.unless(changes.name.is_some(), "name", "is required");
-            field_errors.room(changes);
-            field_errors.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
-        }
-        Command::ChangeRoom { changes, .. } => field_errors.room(changes),
-        Command::SetProjectRoot { root, .. } => {
-            let plain = root.as_deref().is_none_or(is_plain_folder);
-            field_errors.unless(plain, "projectRoot", "must be the whole path of a folder");
-        }
         Command::SetMission { text, agents, .. } => {
             field_errors.body("text", text, 10_000);
             field_errors.unless(agents.len() <= Mission::MAX_AGENTS, "agents", "at most 50");
@@ -116,14 +102,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.unless(is_set, "idle_prompt", "or idle_interval_secs must be given");
             field_errors.idle(idle);
         }
-        Command::AddMember { description: Some(description), .. }
-        | Command::ChangeMember { description: Edit::Set(description), .. } => {
-            field_errors.line("roleDescription", description, 500);
-        }
-        Command::ChangeMember { role: None, description: Edit::Keep, .. } => {
-            field_errors.add("role", "is required")
-        }
-        Command::AddMember { .. } | Command::ChangeMember { .. } => {}
         Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
         Command::ChangeTask { changes, .. } => {
             let description = changes.description.new_value().map(|text| &**text);
@@ -203,15 +181,10 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
-        | Command::DeleteRoom { .. }
         | Command::RemoveTask { .. }
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { idle: None, .. }
         | Command::PromptIdle { .. }
-        | Command::Freeze { .. }
-        | Command::Thaw { .. }
-        | Command::RemoveMember { .. }
-        | Command::ChangeRoomPreferences { .. }
         | Command::Delete { .. }
         | Command::Rewind { .. }
         | Command::MarkRead { .. }
@@ -275,13 +248,6 @@ fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the path is absolute and has no empty, `.` or `..` component.
-fn is_plain_folder(path: &str) -> bool {
-    let steps = path.strip_prefix('/').filter(|_| path.len() <= MAX_PATH_BYTES && !path.contains('\0'));
-    let is_plain = |step: &str| !matches!(step, "" | "." | "..");
-    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(is_plain))
-}
-
 #[derive(Default)]
 pub(crate) struct FieldErrors(Vec<FieldError>);
 
@@ -314,7 +280,7 @@ impl FieldErrors {
     }
 
     /// One line of visible text, such as a name or a title.
-    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
+    pub(crate) fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
@@ -378,15 +344,6 @@ impl FieldErrors {
         self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
         let seconds = in_range(&changes.lockout_seconds, 30 * 86_400);
         self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
-    }
-
-    fn room(&mut self, changes: &RoomChanges) {
-        if let Some(name) = &changes.name {
-            self.line("name", name, 100);
-        }
-        if let Edit::Set(prompt) = &changes.system_prompt {
-            self.unless(prompt.chars().count() <= 10_000, "systemPrompt", "is longer than 10000 characters");
-        }
     }
 
     pub(crate) fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {

@@ -46,12 +46,12 @@ pub use uploads::*;
 
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery, Device, Edit,
+    File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId, Mailbox,
+    MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Path, Pattern, Payload,
+    Position, Room, RoomId, Router, RouterId, Run, RunId, RunOutcome, Scope, SealedKey, SecondProof,
+    SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -176,56 +176,6 @@ pub enum Command {
     /// Removes a service together with its agent.
     RemoveService {
         agent: AgentId,
-    },
-
-    // Rooms.
-    CreateRoom {
-        changes: RoomChanges,
-        members: Vec<MemberId>,
-    },
-    ChangeRoom {
-        room: RoomId,
-        changes: RoomChanges,
-    },
-    /// Sets the project root of a room; `None` clears it.
-    SetProjectRoot {
-        room: RoomId,
-        root: Option<Box<str>>,
-        /// Whether the folder exists. The server checks this, since a decision does no I/O.
-        there: bool,
-    },
-    DeleteRoom {
-        room: RoomId,
-    },
-    /// Freezes a room: agents post nothing and run nothing there until the room is thawed.
-    Freeze {
-        room: RoomId,
-    },
-    Thaw {
-        room: RoomId,
-    },
-    AddMember {
-        room: RoomId,
-        member: MemberId,
-        role: RoomRole,
-        description: Option<Box<str>>,
-    },
-    /// Changes the membership fields that are `Some`.
-    ChangeMember {
-        room: RoomId,
-        member: MemberId,
-        role: Option<RoomRole>,
-        /// `Clear` removes the description.
-        description: Edit<Box<str>>,
-    },
-    RemoveMember {
-        room: RoomId,
-        member: MemberId,
-    },
-    /// Changes the caller's own preferences for a room. Other members are not affected.
-    ChangeRoomPreferences {
-        room: RoomId,
-        how: RoomPreferenceChange,
     },
 
     // Missions.
@@ -560,19 +510,6 @@ pub struct NewSignIn {
     pub expires_at: Time,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RoomChanges {
-    pub name: Option<Box<str>>,
-    pub kind: Option<RoomKind>,
-    pub policy: Option<AnswerPolicy>,
-    /// `Clear` removes the prompt.
-    pub system_prompt: Edit<Box<str>>,
-    pub agent_command_role: Option<RoomRole>,
-    pub approve_role: Option<RoomRole>,
-    /// `Clear` removes the router.
-    pub router: Edit<RouterId>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRouter {
     pub name: Box<str>,
@@ -651,17 +588,6 @@ impl TaskChanges {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RoomPreferenceChange {
-    /// Toggles whether the room is pinned to the top of the caller's room list.
-    Pin,
-    /// Toggles whether the room is archived for the caller.
-    Archive,
-    /// Hides all current messages of the room from the caller only.
-    Clear,
-    Notify(Notifications),
-}
-
 /// Posts a message to a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
@@ -732,8 +658,6 @@ pub enum Receipt {
         service: Arc<Service>,
     },
     Settings(Arc<HubSettings>),
-    Room(Arc<Room>),
-    Member(Arc<crate::Member>),
     Message(Arc<Message>),
     Posted(Posted),
     Agent {

@@ -45,9 +45,9 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Message, MessageId, MessageKind,
+    Mission, Revision, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session,
+    SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -87,26 +87,6 @@ pub enum Query {
     /// Checks whether an account can be created with this invitation now.
     MayRegister {
         token: SecretHash,
-    },
-    Rooms,
-    /// Folders that the setting `project_roots` allows as project roots.
-    ProjectRoots,
-    /// The caller's rooms with this project root, or only `room` if it is given.
-    RoomsAt {
-        root: Box<str>,
-        room: Option<RoomId>,
-    },
-    /// Project root of a room, for reading its files.
-    Workspace {
-        room: RoomId,
-    },
-    Room {
-        room: RoomId,
-    },
-    Members {
-        room: RoomId,
-        limit: usize,
-        offset: usize,
     },
     History {
         room: RoomId,
@@ -174,10 +154,6 @@ pub enum Query {
     DeadLetters {
         page: MailPage,
     },
-    /// Checks whether the caller may subscribe to the events of a room.
-    MayFollow {
-        room: RoomId,
-    },
     /// Checks whether the caller may subscribe to an agent's mailbox.
     MayListen {
         agent: AgentId,
@@ -218,10 +194,6 @@ pub enum Query {
     RunsBy {
         agent: AgentId,
         limit: usize,
-    },
-    /// Rooms of which both the caller and the agent are members.
-    RoomsWith {
-        agent: AgentId,
     },
     /// Open approvals of a room, oldest first.
     Approvals {
@@ -331,17 +303,6 @@ pub enum Answer {
     Audit {
         notes: Vec<AuditRecord>,
         more: bool,
-    },
-    Rooms(Vec<(Room, Member)>),
-    ProjectRoots(Vec<Box<str>>),
-    Room {
-        room: Room,
-        members: Vec<Member>,
-        total: usize,
-    },
-    Members {
-        members: Vec<Member>,
-        total: usize,
     },
     History {
         messages: Vec<Arc<Message>>,

@@ -8,7 +8,7 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::command::{FreezeRoom, NewUser, ThawRoom, UserChanges};
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
     Seq, SiteRole, User,
@@ -163,8 +163,10 @@ impl AdminExecutor {
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
             AdminRequest::Freeze { room, frozen } => {
                 let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
-                let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
-                self.hub.execute(&OPERATOR, command).await?;
+                match frozen {
+                    true => self.hub.execute(&OPERATOR, FreezeRoom { room: id }).await?,
+                    false => self.hub.execute(&OPERATOR, ThawRoom { room: id }).await?,
+                };
                 AdminReply::RoomFrozen { room, frozen }
             }
             AdminRequest::NoteBackup { through } => {

@@ -3,7 +3,9 @@
 use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
 use parlor_engine::runs::RuleBasedTriage;
-use parlor_model::command::RoomChanges;
+use parlor_model::command::{
+    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, RoomChanges, ThawRoom,
+};
 use parlor_model::query::Page;
 use parlor_model::{
     AgentStatus, Caller, Command, Edit, IdlePrompt, MemberId, Message, Mission, MissionScope, Receipt,
@@ -139,10 +141,10 @@ async fn the_daily_budget_and_a_freeze_apply_to_prompts() {
     let scene = Scene::with(directory.path(), Arc::new(RuleBasedTriage), limits).await;
     set_mission(&scene, vec![idle("Look at it", 30)]).await;
     is_prompted(&scene, 1).await;
-    scene.hub.execute(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, FreezeRoom { room: scene.room.clone() }).await.unwrap();
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "the room is frozen").await;
-    scene.hub.execute(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, ThawRoom { room: scene.room.clone() }).await.unwrap();
     is_prompted(&scene, 2).await;
     scene.clock.advance(60);
     is_not_prompted(&scene, 2, "the daily run budget is used up").await;
@@ -179,10 +181,10 @@ async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotatio
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
     let changes = RoomChanges { name: Some("Pantry".into()), ..RoomChanges::default() };
-    let created = scene.hub.execute(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(other)) = created else { panic!("{created:?}") };
+    let create = CreateRoom { changes, members: Vec::new() };
+    let other = scene.hub.execute(&scene.ann, create).await.unwrap();
     let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
-    let add = Command::AddMember { room: other.id.clone(), member, role, description: None };
+    let add = AddMember { room: other.id.clone(), member, role, description: None };
     scene.hub.execute(&scene.ann, add).await.unwrap();
     let mut missions = Vec::new();
     for room in [&scene.room, &other.id] {
@@ -221,20 +223,18 @@ async fn a_mission_of_a_user_without_permission_prompts_no_agent() {
     let scene = Scene::open(directory.path()).await;
     let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
     let (room, role) = (scene.room.clone(), Some(parlor_model::RoomRole::Admin));
-    let promote =
-        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
+    let promote = ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, promote).await.unwrap();
     let agents = vec![(coder(), idle("Look at it", 30))];
     let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
     scene.hub.execute(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
     let role = Some(parlor_model::RoomRole::Member);
-    let demote =
-        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
+    let demote = ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, demote).await.unwrap();
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "its creator may not set missions any more").await;
-    scene.hub.execute(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
+    scene.hub.execute(&scene.ann, RemoveMember { room, member: bob }).await.unwrap();
     is_not_prompted(&scene, 1, "its creator left the room").await;
     scene.hub.close().await;
 }

@@ -8,7 +8,7 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
+    AddMember, AgentRegistration, ApprovalDecision, CreateRoom, NewGateway, NewSignIn, NewUser, RoomChanges,
 };
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
@@ -53,8 +53,7 @@ impl Scene {
         ];
         let members = [&bob, &cyd].map(|caller| MemberId::User(user(caller))).to_vec();
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-        let created = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
-        let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
+        let room = hub.execute(&ann, CreateRoom { changes, members }).await.unwrap();
         let key = Command::CreateKey {
             owner: None,
             name: "script".into(),
@@ -66,7 +65,7 @@ impl Scene {
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
-        let add = Command::AddMember { room: room.id.clone(), member, role, description: None };
+        let add = AddMember { room: room.id.clone(), member, role, description: None };
         hub.execute(&ann, add).await.unwrap();
         Self { hub, reader, clock, room: room.id.clone(), gateway, ann, bob, cyd, eve, key }
     }

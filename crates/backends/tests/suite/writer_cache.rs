@@ -6,7 +6,8 @@ use crate::test_hub::TestHub;
 use parlor_engine::Limits;
 use parlor_engine::decide::Change;
 use parlor_engine::effects::Effects;
-use parlor_model::{Caller, Command, Epoch, Member, Post, Refusal, RoomRole, SecretHash, SignInId, Time};
+use parlor_model::command::AddMember;
+use parlor_model::{Caller, Epoch, Member, Post, Refusal, RoomRole, SecretHash, SignInId, Time};
 use parlor_testkit::stores::{Observed, StoreWatch};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -105,7 +106,7 @@ async fn a_batch_that_is_rolled_back_leaves_nothing_in_the_cache() {
         watch.wait_for_writer();
         // These two share a batch: Bob's membership is read and cached after it was added, then rolled back.
         let (member, role) = (person("bob"), RoomRole::Member);
-        let add = Command::AddMember { room: room_id("lobby"), member, role, description: None };
+        let add = AddMember { room: room_id("lobby"), member, role, description: None };
         let added = hub.submit(&ann, add.clone()).await;
         let posted = hub.submit(&bob, post(None)).await;
         watch.fail_next_commit_of_a_member();

@@ -19,7 +19,7 @@ mod maintenance;
 pub(crate) mod messages;
 mod missions;
 mod plans;
-mod rooms;
+pub(crate) mod rooms;
 mod routers;
 pub(crate) mod runs;
 mod services;
@@ -150,10 +150,20 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    AddMember = parlor_model::command::AddMember,
+    ChangeMember = parlor_model::command::ChangeMember,
+    ChangeRoom = parlor_model::command::ChangeRoom,
+    ChangeRoomPreferences = parlor_model::command::ChangeRoomPreferences,
+    CreateRoom = parlor_model::command::CreateRoom,
     DecidePlan = parlor_model::command::DecidePlan,
+    DeleteRoom = parlor_model::command::DeleteRoom,
+    FreezeRoom = parlor_model::command::FreezeRoom,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveMember = parlor_model::command::RemoveMember,
+    SetProjectRoot = parlor_model::command::SetProjectRoot,
+    ThawRoom = parlor_model::command::ThawRoom,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -7,8 +7,8 @@ use super::{Change, Effects, EffectsBuilder, messages, runs};
 use parlor_model::mission::SOURCE;
 use parlor_model::{
     AgentId, Command, Destination, EntityKind, Event, EventAudience, IdlePrompt, MemberId, Mention, Message,
-    MessageId, MessageKind, Mission, MissionAgent, MissionId, MissionScope, Receipt, Refusal, Room, RoomId,
-    RoomRole, Sender,
+    MessageId, MessageKind, Mission, MissionAgent, MissionId, MissionScope, Receipt, Refusal, Room, RoomRole,
+    Sender,
 };
 use std::sync::Arc;
 
@@ -43,18 +43,6 @@ fn active_mission(effects_builder: &EffectsBuilder) -> Option<Mission> {
 fn publish_rooms(effects_builder: &mut EffectsBuilder) {
     let facts = effects_builder.facts;
     facts.realm.iter().for_each(|room| effects_builder.publish(Event::RoomChanged(room.clone())));
-}
-
-/// A room leaves its mission scope. Ends the active mission if it was set in this room, and publishes that to
-/// the other rooms of the scope.
-pub fn leave_mission_scope(room: &RoomId, effects_builder: &mut EffectsBuilder) {
-    let Some(mission) = active_mission(effects_builder).filter(|mission| mission.room == *room) else {
-        return;
-    };
-    end(&mission, effects_builder);
-    let facts = effects_builder.facts;
-    let others = facts.realm.iter().filter(|other| other.id != *room);
-    others.for_each(|other| effects_builder.publish(Event::RoomChanged(other.clone())));
 }
 
 fn end(mission: &Mission, effects_builder: &mut EffectsBuilder) {

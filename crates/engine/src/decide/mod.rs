@@ -16,7 +16,6 @@ mod messages;
 mod missions;
 mod question_answers;
 mod relays;
-mod room_preferences;
 mod rooms;
 mod routers;
 mod routing;
@@ -265,15 +264,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
             services::decide(command, effects_builder)
         }
-        Command::CreateRoom { .. }
-        | Command::ChangeRoom { .. }
-        | Command::SetProjectRoot { .. }
-        | Command::DeleteRoom { .. }
-        | Command::Freeze { .. }
-        | Command::Thaw { .. }
-        | Command::AddMember { .. }
-        | Command::ChangeMember { .. }
-        | Command::RemoveMember { .. } => rooms::decide(command, effects_builder),
         Command::SetMission { .. }
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { .. }
@@ -283,7 +273,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveTask { .. }
         | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
-        Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Edit { .. }
         | Command::Delete { .. }
         | Command::DeleteMany { .. }

@@ -11,11 +11,11 @@ mod missions;
 mod people;
 mod posts;
 mod relays;
-mod roots;
 mod tasks;
 mod turns;
 mod uploads;
 
+pub use crate::commands::rooms::members::{MAX_MEMBERS_IN_EVENT, NameAndHandle};
 pub use lookup_cache::LookupCache;
 pub use turns::MEMBERS_IN_CONTEXT;
 
@@ -27,19 +27,15 @@ use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
-use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
+    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Epoch,
     Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
     Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
     SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Maximum number of members listed in the event of a membership change.
-pub const MAX_MEMBERS_IN_EVENT: usize = 100;
 
 /// Everything that authorising and deciding one command, or answering one query, may read. Fields that the
 /// command or query does not need stay empty.
@@ -59,7 +55,6 @@ pub struct Facts {
     pub memberships: Vec<Membership>,
     /// User account that the command concerns.
     pub user: Option<User>,
-    pub users: Vec<(MemberId, Option<NameAndHandle>)>,
     pub name_taken: bool,
     pub admins: u64,
     pub sign_in: Option<SignIn>,
@@ -68,8 +63,6 @@ pub struct Facts {
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
-    /// Whether the folder of the command exists and `project_roots` allows it.
-    pub root_allowed: bool,
     /// Service that answers for the agent in `agent` from inside the hub.
     pub service: Option<Service>,
     /// Router that the command concerns or assigns to a room.
@@ -179,13 +172,6 @@ impl AuthContext {
     }
 }
 
-/// Display name of a user or agent, and the handle that mentions may use instead.
-#[derive(Debug, Clone)]
-pub struct NameAndHandle {
-    pub name: Box<str>,
-    pub handle: Box<str>,
-}
-
 #[derive(Debug, Clone)]
 pub struct Membership {
     pub room: Room,
@@ -208,7 +194,6 @@ impl Facts {
             members: Arc::new([]),
             memberships: Vec::new(),
             user: None,
-            users: Vec::new(),
             name_taken: false,
             admins: 0,
             sign_in: None,
@@ -217,7 +202,6 @@ impl Facts {
             setup: None,
             invitation: None,
             pairing: None,
-            root_allowed: false,
             router: None,
             service: None,
             routers: 0,
@@ -390,51 +374,6 @@ impl Facts {
             Command::RemoveService { agent } => {
                 self.about_service(agent, store)?;
                 self.agents_from(agent, store)?;
-            }
-            Command::CreateRoom { members, changes } => {
-                self.about_room_router(changes, store)?;
-                for member in members {
-                    let name = self.name_of(member, store)?;
-                    self.users.push((member.clone(), name));
-                }
-            }
-            Command::ChangeRoom { room, changes } => {
-                self.about_room_router(changes, store)?;
-                self.in_room(caller, room, store, lookup_cache)?;
-            }
-            Command::ChangeRoomPreferences { room, .. }
-            | Command::Freeze { room }
-            | Command::Thaw { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Command::SetProjectRoot { room, root, there } => {
-                self.about_mission(caller, room, store, lookup_cache)?;
-                self.root_allowed = root.as_deref().is_none_or(|root| *there && limits.allows_root(root));
-            }
-            Command::DeleteRoom { room } => {
-                self.about_mission(caller, room, store, lookup_cache)?;
-                self.everyone(room, store, lookup_cache)?;
-                self.approvals = store.open_approvals(OpenApprovalsOf::Room(room))?;
-            }
-            Command::AddMember { room, member, .. } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.target = store.member(room, member)?;
-                self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
-                let name = self.name_of(member, store)?;
-                self.users.push((member.clone(), name));
-                if let MemberId::Agent(agent) = member {
-                    self.agent = store.agent(agent)?;
-                }
-            }
-            Command::ChangeMember { room, member, .. } | Command::RemoveMember { room, member } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.target = store.member(room, member)?;
-                self.members = store.members(room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
-                match member {
-                    MemberId::Agent(agent) => self.agent = store.agent(agent)?,
-                    MemberId::User(user) => self.agents = store.agents_of(user)?,
-                }
-                if !self.agents.is_empty() {
-                    self.everyone(room, store, lookup_cache)?;
-                }
             }
             Command::SetMission { room, .. } | Command::EndMission { room } => {
                 self.about_mission(caller, room, store, lookup_cache)?;
@@ -617,14 +556,10 @@ impl Facts {
     ) -> Result<(), Fault> {
         let lookup_cache = &mut LookupCache::default();
         match query {
-            Query::Room { room }
-            | Query::Members { room, .. }
-            | Query::History { room, .. }
+            Query::History { room, .. }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
-            | Query::Workspace { room }
-            | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Search(search) => {
                 if let Some(room) = &search.room {
@@ -640,12 +575,6 @@ impl Facts {
             Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
-            Query::RoomsAt { root, room } => {
-                if let Some(room) = room {
-                    self.in_room(caller, room, store, lookup_cache)?;
-                }
-                self.about_root(caller, root, room.as_ref(), store)?;
-            }
             Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
             Query::RunsOf { message }
             | Query::Revisions { message }
@@ -670,8 +599,7 @@ impl Facts {
             }
             Query::Agent { id }
             | Query::AgentCards(AgentCards::One(id))
-            | Query::RunsBy { agent: id, .. }
-            | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
+            | Query::RunsBy { agent: id, .. } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
@@ -689,8 +617,6 @@ impl Facts {
             | Query::Services
             | Query::Settings
             | Query::Audit(_)
-            | Query::Rooms
-            | Query::ProjectRoots
             | Query::Recent
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
@@ -701,17 +627,6 @@ impl Facts {
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
             | Query::OwnTasks { .. }
             | Query::Gateways => {}
-        }
-        Ok(())
-    }
-
-    fn about_room_router(
-        &mut self,
-        changes: &RoomChanges,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        if let Edit::Set(router) = &changes.router {
-            self.router = store.router(router)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Facts about the caller and about the members of rooms.
 
-use super::{Facts, LookupCache, Membership, NameAndHandle};
+use super::{Facts, LookupCache, Membership};
 use crate::Fault;
 use crate::ports::Lookup;
 use parlor_model::{Caller, MemberId, RoomId, SecretHash};
@@ -69,21 +69,6 @@ impl Facts {
         self.members = store.members(room, usize::MAX, 0)?.into();
         lookup_cache.members.insert(room.clone(), self.members.clone());
         Ok(())
-    }
-
-    pub(super) fn name_of(
-        &self,
-        member: &MemberId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<Option<NameAndHandle>, Fault> {
-        Ok(match member {
-            MemberId::User(user) => {
-                store.user(user)?.map(|user| NameAndHandle { name: user.display_name, handle: user.username })
-            }
-            MemberId::Agent(agent) => store
-                .agent(agent)?
-                .map(|agent| NameAndHandle { name: agent.name, handle: agent.id.as_str().into() }),
-        })
     }
 
     pub(super) fn memberships(

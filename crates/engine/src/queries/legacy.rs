@@ -41,10 +41,5 @@ pub(crate) fn facts(
     let mut facts = Box::new(Facts::empty(view.now, view.head.epoch, view.head.seq));
     facts.standing = caller.auth.clone();
     facts.load_for_query(&caller.caller, query, view.store)?;
-    let root = match query {
-        parlor_model::Query::RoomsAt { root, .. } => Some(&**root),
-        _ => facts.room.as_ref().and_then(|room| room.project_root.as_deref()),
-    };
-    facts.root_allowed = root.is_some_and(|root| view.limits.allows_root(root));
     Ok(facts)
 }

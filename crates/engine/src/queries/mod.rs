@@ -139,7 +139,15 @@ macro_rules! queries {
 }
 
 queries! {
+    GetRoom = parlor_model::query::GetRoom,
+    GetWorkspaceRoot = parlor_model::query::GetWorkspaceRoot,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListMembers = parlor_model::query::ListMembers,
     ListPins = parlor_model::query::ListPins,
+    ListProjectRoots = parlor_model::query::ListProjectRoots,
+    ListRooms = parlor_model::query::ListRooms,
+    ListRoomsAtRoot = parlor_model::query::ListRoomsAtRoot,
+    ListRoomsWithAgent = parlor_model::query::ListRoomsWithAgent,
+    MayFollowRoom = parlor_model::query::MayFollowRoom,
     Legacy = parlor_model::Query,
 }

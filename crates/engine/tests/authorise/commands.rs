@@ -8,8 +8,7 @@ use crate::callers::lobby;
 use crate::fixtures::*;
 use crate::requests::*;
 use crate::table::table;
-use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
-use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
+use parlor_model::{Command, Scope};
 
 table! { Command,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -138,35 +137,11 @@ table! { Command,
         "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  remove_service(), NO_SERVICE;
     }
 
-    Command::CreateRoom { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), OWN_ROUTER;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), SHARED_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   create_routed_room(), ANOTHERS_ROUTER;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(other_member()), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
-    }
     Command::Chat { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), OWN_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   chat(), AGENT_OWNERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), AGENT_SHARED_WITH_ALL;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   chat(), READY;
-    }
-    Command::ChangeRoom { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), OWN_ROUTER;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), SHARED_ROUTER;
-        "who   who   out   no    ?rout ?rout out   out   out   no    ?rout who  ", WRITE,   route_room(), ANOTHERS_ROUTER;
-        "who   who   out   no    ?rout ?rout out   out   out   no    ?rout who  ", WRITE,   route_room(), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   change_room(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_room(), NO_ROOM;
-    }
-    Command::SetProjectRoot { .. } => {
-        "who   who   no    no    no    no    out   no    no    no    yes   yes  ", ADMINS,  set_project_root(), ROOT_ALLOWED;
-        "who   who   no    no    no    no    out   no    no    no    no    no   ", ADMINS,  set_project_root(), READY;
-        "who   who   no    no    no    no    ?room no    no    no    ?room ?room", ADMINS,  set_project_root(), NO_ROOM;
-    }
-    Command::DeleteRoom { .. } => {
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;
     }
     Command::SetMission { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(), READY;
@@ -214,56 +189,7 @@ table! { Command,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), UNASSIGNED_TASK_CODER_IN_ROOM;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), AGENT_OWNERS_AGENT_IN_ROOM;
     }
-    Command::Freeze { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  freeze(), NO_ROOM;
-    }
-    Command::Thaw { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), FROZEN_BY_MEMBER;
-        "who   who   out   no    yes   yes   out   out   out   no    no    yes  ", PERSON,  thaw(), FROZEN_BY_OPERATOR;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  thaw(), NO_ROOM;
-    }
-    Command::AddMember { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(other_member(), MEMBER), READY;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   add(other_member(), ADMIN), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(other_member(), OWNER), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), OWN_AGENT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   add(coder_member(), OWNER), OWN_AGENT;
-        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), ANOTHERS_AGENT;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ALL;
-        "who   who   out   no    yes   ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), AGENT_SHARED_WITH_ADMIN;
-        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   add(coder_member(), MEMBER), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   add(other_member(), MEMBER), NO_ROOM;
-    }
-    Command::ChangeMember { .. } => {
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), ADMIN), A_MEMBER;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), MEMBER), AN_ADMIN;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   change(other_member(), OWNER), AN_ADMIN;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   change(coder_member(), OWNER), AN_AGENT;
-        "who   who   out   no    no    keep  out   out   out   no    keep  who  ", WRITE,   change(other_member(), MEMBER), THE_OWNER;
-        "who   who   out   no    no    ?mate out   out   out   no    ?mate who  ", WRITE,   change(other_member(), ADMIN), READY;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(other_member()), A_MEMBER;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   describe(other_member()), THE_OWNER;
-        "who   who   out   no    ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   describe(other_member()), READY;
-    }
-    Command::RemoveMember { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(other_member()), A_MEMBER;
-        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   remove(other_member()), AN_ADMIN;
-        "who   who   out   keep  keep  keep  out   out   out   no    keep  who  ", WRITE,   remove(other_member()), THE_OWNER;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("member")), THE_MEMBER_COLUMN;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(person("admin")), THE_ADMIN_COLUMN;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), OWN_AGENT_IN_ROOM;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   remove(coder_member()), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   ?mate ?mate ?mate out   out   out   no    ?mate who  ", WRITE,   remove(other_member()), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   remove(other_member()), NO_ROOM;
-    }
 
-    Command::ChangeRoomPreferences { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Pin), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Clear), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_preferences(RoomPreferenceChange::Archive), NO_ROOM;
-    }
 
     Command::Edit { .. } => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;

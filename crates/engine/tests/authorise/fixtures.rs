@@ -1,7 +1,7 @@
 //! Facts of the permission table: the entities that a command names, as the store would return them.
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
-use parlor_engine::facts::{AuthContext, Facts, Membership};
+use parlor_engine::facts::{AuthContext, Facts};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
@@ -33,7 +33,6 @@ pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
     AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
     A_TASK(facts, who);
 };
-pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
 pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
@@ -62,24 +61,10 @@ pub const OWN_MISSION_AT_ROOT: Given = |facts, who| {
     }
 };
 
-pub const ROOT_ALLOWED: Given = |facts, _| facts.root_allowed = true;
-pub const ROOM_WITH_ROOT: Given = |facts, who| {
-    ROOM_WITH_DISALLOWED_ROOT(facts, who);
-    ROOT_ALLOWED(facts, who);
-};
-pub const ROOM_WITH_DISALLOWED_ROOT: Given = |facts, _| {
+pub const ROOM_WITH_ROOT: Given = |facts, _| {
     if let Some(room) = &mut facts.room {
         Arc::make_mut(room).project_root = Some("/srv/code".into());
     }
-};
-pub const MEMBER_AT_ROOT: Given = |facts, who| {
-    MEMBER_AT_DISALLOWED_ROOT(facts, who);
-    ROOT_ALLOWED(facts, who);
-};
-pub const MEMBER_AT_DISALLOWED_ROOT: Given = |facts, _| {
-    let room = facts.room.as_deref().cloned().expect("the facts contain the room");
-    let (member, everyone) = (member(other_member(), RoomRole::Member), Arc::new([]));
-    facts.memberships.push(Membership { room, member, everyone, newest: None });
 };
 
 pub const OTHER_USER: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::User));
@@ -143,20 +128,10 @@ pub const NO_INVITATIONS: Given = |facts, who| {
     facts.settings.invitations = Some(false);
 };
 
-pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Member));
-pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Admin));
-pub const THE_OWNER: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Owner));
-pub const THE_MEMBER_COLUMN: Given =
-    |facts, _| facts.target = Some(member(person("member"), RoomRole::Member));
-pub const THE_ADMIN_COLUMN: Given = |facts, _| facts.target = Some(member(person("admin"), RoomRole::Admin));
 pub const AN_AGENT: Given = |facts, _| facts.target = Some(member(coder_member(), RoomRole::Member));
 
 pub const OWN_AGENT: Given = |facts, who| facts.agent = who.user().map(agent);
 pub const ANOTHERS_AGENT: Given = |facts, _| facts.agent = Some(agent(other_user()));
-pub const OWN_AGENT_IN_ROOM: Given = |facts, who| {
-    OWN_AGENT(facts, who);
-    AN_AGENT(facts, who);
-};
 pub const ANOTHERS_AGENT_IN_ROOM: Given = |facts, who| {
     ANOTHERS_AGENT(facts, who);
     AN_AGENT(facts, who);
@@ -195,11 +170,6 @@ pub const OWN_AGENT_OF_ANOTHER_NAME: Given = |facts, who| {
 /// Another user's agent, shared with all users.
 pub const AGENT_SHARED_WITH_ALL: Given =
     |facts, _| facts.agent = Some(Agent { visibility: Visibility::All, ..agent(other_user()) });
-/// Another user's agent, shared with the column `RoomAdmin`.
-pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
-    let visibility = Visibility::List(vec![UserId::stored("admin")]);
-    facts.agent = Some(Agent { visibility, ..agent(other_user()) });
-};
 
 pub const AGENT_OWNERS_GATEWAY: Given = |facts, _| facts.gateway = CallerKind::AgentOwner.user().map(gateway);
 pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
@@ -456,7 +426,7 @@ fn device(user: UserId) -> SignIn {
     }
 }
 
-fn router(created_by: UserId, shared: bool) -> Router {
+pub fn router(created_by: UserId, shared: bool) -> Router {
     let model =
         ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
     let (created_at, updated_at) = (Time(1), Time(1));
@@ -482,7 +452,7 @@ fn key(owner: UserId) -> ApiKey {
     ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) }
 }
 
-fn agent(owner: UserId) -> Agent {
+pub fn agent(owner: UserId) -> Agent {
     Agent {
         id: AgentId::stored("coder"),
         owner,

@@ -19,6 +19,11 @@ use parlor_engine::queries::AnyQuery;
 use parlor_model::Time;
 use std::collections::BTreeSet;
 
+/// Limits that allow one project root.
+fn limits() -> Limits {
+    Limits { project_roots: vec!["/srv/code".into()], ..Limits::default() }
+}
+
 #[test]
 fn every_command_is_decided_for_every_caller_as_the_table_says() {
     table::check(&commands::rows(), authorise);
@@ -32,7 +37,7 @@ fn every_query_is_decided_for_every_caller_as_the_table_says() {
 #[test]
 fn every_command_with_a_type_is_permitted_for_every_caller_as_the_table_says() {
     table::check_stored(&listed::commands(), |caller, command, store, _| {
-        command.is_permitted(caller, Time(1_000), &Limits::default(), store).unwrap()
+        command.is_permitted(caller, Time(1_000), &limits(), store).unwrap()
     });
 }
 
@@ -41,7 +46,7 @@ fn every_query_with_a_type_is_permitted_for_every_caller_as_the_table_says() {
     table::check_stored(&listed::queries(), |caller, query, _, reader| {
         let mut permitted = None;
         let read = reader.with(&mut |snapshot| {
-            permitted = Some(query.is_permitted(caller, Time(1_000), &Limits::default(), snapshot)?);
+            permitted = Some(query.is_permitted(caller, Time(1_000), &limits(), snapshot)?);
             Ok(())
         });
         read.unwrap();

@@ -3,6 +3,8 @@
 use crate::callers::lobby;
 use crate::fixtures::*;
 use crate::requests::*;
+// Not the entity of `fixtures`.
+use crate::requests::agent;
 use crate::table::table;
 use parlor_model::query::AgentCards;
 use parlor_model::{Inquiry, Query};
@@ -57,20 +59,6 @@ table! { Query,
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
     }
-    Query::Rooms => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;
-    }
-    Query::ProjectRoots => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::ProjectRoots, READY;
-    }
-    Query::RoomsAt { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at(None), MEMBER_AT_ROOT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), MEMBER_AT_DISALLOWED_ROOT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at(None), ROOT_ALLOWED;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at(Some(lobby())), MEMBER_AT_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at(Some(lobby())), ROOT_ALLOWED;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    rooms_at(Some(lobby())), NO_ROOM;
-    }
     Query::Missions { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(), READY;
     }
@@ -79,20 +67,6 @@ table! { Query,
         "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), AGENT_OWNERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), VISIBLE_AGENT;
-    }
-    Query::Workspace { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ROOM_WITH_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), ROOM_WITH_DISALLOWED_ROOT;
-        "who   who   out   ?dir  ?dir  ?dir  out   out   out   no    ?dir  who  ", READ,    workspace(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    workspace(), NO_ROOM;
-    }
-    Query::Room { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    room(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    room(), NO_ROOM;
-    }
-    Query::Members { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    members(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    members(), NO_ROOM;
     }
     Query::History { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
@@ -175,18 +149,8 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), READY;
     }
-    Query::RoomsWith { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    rooms_with(), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), VISIBLE_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), ANOTHERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), READY;
-    }
     Query::Gateways => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Gateways, READY;
-    }
-    Query::MayFollow { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
     }
     Query::MayStop { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop(), READY;

@@ -4,21 +4,18 @@ use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RouterChanges, ServiceChanges,
+    TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MessageId, MissionId,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, Route, RouterId, RunFinish,
+    RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, TaskId,
+    TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
-
-pub use crate::callers::{coder_member, other_member, person};
 
 pub const READ: Option<Scope> = Some(Scope::Read);
 pub const WRITE: Option<Scope> = Some(Scope::Write);
@@ -157,10 +154,6 @@ pub fn revoke_key() -> Command {
     Command::RevokeKey { key: KeyId::stored("key") }
 }
 
-pub fn create_room(member: MemberId) -> Command {
-    Command::CreateRoom { changes: RoomChanges::default(), members: vec![member] }
-}
-
 pub fn create_router(shared: bool) -> Command {
     Command::CreateRouter(NewRouter { name: "picker".into(), shared, model: a_model() })
 }
@@ -206,22 +199,6 @@ pub fn own_router() -> Query {
     Query::OwnRouter { router: RouterId::stored("router") }
 }
 
-fn with_router() -> RoomChanges {
-    RoomChanges { router: Edit::Set(RouterId::stored("router")), ..RoomChanges::default() }
-}
-
-pub fn create_routed_room() -> Command {
-    Command::CreateRoom { changes: with_router(), members: Vec::new() }
-}
-
-pub fn route_room() -> Command {
-    Command::ChangeRoom { room: lobby(), changes: with_router() }
-}
-
-pub fn set_project_root() -> Command {
-    Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()), there: true }
-}
-
 pub fn set_mission() -> Command {
     Command::SetMission { room: lobby(), text: "Tea".into(), agents: Vec::new() }
 }
@@ -244,18 +221,6 @@ pub fn missions() -> Query {
 
 pub fn idle(room: Option<RoomId>) -> Query {
     Query::Idle { agent: AgentId::stored("coder"), room }
-}
-
-pub fn workspace() -> Query {
-    Query::Workspace { room: lobby() }
-}
-
-pub fn rooms_at(room: Option<RoomId>) -> Query {
-    Query::RoomsAt { root: "/srv/code".into(), room }
-}
-
-pub fn change_room() -> Command {
-    Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
 }
 
 pub fn create_task(by: Option<&str>) -> Command {
@@ -297,39 +262,6 @@ pub fn tasks() -> Query {
 
 fn task() -> TaskId {
     TaskId::stored("task")
-}
-
-pub fn freeze() -> Command {
-    Command::Freeze { room: lobby() }
-}
-
-pub fn thaw() -> Command {
-    Command::Thaw { room: lobby() }
-}
-
-pub fn delete_room() -> Command {
-    Command::DeleteRoom { room: lobby() }
-}
-
-pub fn add(member: MemberId, role: RoomRole) -> Command {
-    Command::AddMember { room: lobby(), member, role, description: None }
-}
-
-pub fn change(member: MemberId, role: RoomRole) -> Command {
-    Command::ChangeMember { room: lobby(), member, role: Some(role), description: Edit::Keep }
-}
-
-pub fn describe(member: MemberId) -> Command {
-    let description = Some(Some("takes notes".into()));
-    Command::ChangeMember { room: lobby(), member, role: None, description: description.into() }
-}
-
-pub fn change_preferences(how: RoomPreferenceChange) -> Command {
-    Command::ChangeRoomPreferences { room: lobby(), how }
-}
-
-pub fn remove(member: MemberId) -> Command {
-    Command::RemoveMember { room: lobby(), member }
 }
 
 pub fn a_run() -> Query {
@@ -512,14 +444,6 @@ pub fn search_messages(room: Option<RoomId>) -> Query {
     }))
 }
 
-pub fn room() -> Query {
-    Query::Room { room: lobby() }
-}
-
-pub fn members() -> Query {
-    Query::Members { room: lobby(), limit: 10, offset: 0 }
-}
-
 pub fn history() -> Query {
     Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
 }
@@ -538,10 +462,6 @@ pub fn reply_count() -> Query {
 
 pub fn read_upload() -> Query {
     Query::Upload { id: UploadId::stored("upload") }
-}
-
-pub fn may_follow() -> Query {
-    Query::MayFollow { room: lobby() }
 }
 
 pub fn may_stop() -> Query {
@@ -672,10 +592,6 @@ pub fn agent_card() -> Query {
 
 pub fn runs_by() -> Query {
     Query::RunsBy { agent: coder(), limit: 10 }
-}
-
-pub fn rooms_with() -> Query {
-    Query::RoomsWith { agent: coder() }
 }
 
 pub fn shared_agents() -> Query {

@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::query::{AgentCards, RunDetail};
+use parlor_model::query::{AgentCards, ListMembers, ListRooms, RunDetail};
 use parlor_model::{
     AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
     Receipt, Refusal, RoomId, Run, RunId, RunState,
@@ -54,7 +54,7 @@ pub async fn chat(
     Body(body): Body<NewChat>,
 ) -> Result<BareJson<ChatAccepted>, Problem> {
     // The response reveals the resulting run, so a caller without read access is rejected before the post.
-    app.hub.may(&caller, Query::Rooms).await?;
+    app.hub.may(&caller, ListRooms).await?;
     app.hub.may(&caller, Query::MayUpload).await?;
     let rooms =
         rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
@@ -170,11 +170,9 @@ async fn can_address(
             Err(refusal) => Err(refusal),
         };
     };
-    let query = Query::Members { room: room.clone(), limit: usize::MAX, offset: 0 };
-    let Answer::Members { members, .. } = app.hub.read(caller, query).await? else {
-        return Err(Refusal::Unavailable);
-    };
-    Ok(members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
+    let query = ListMembers { room: room.clone(), limit: usize::MAX, offset: 0 };
+    let page = app.hub.read(caller, query).await?;
+    Ok(page.members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
 }
 
 /// Stores the base64 images of a message as uploads of the caller and returns their ids, for use as

@@ -9,6 +9,7 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
+use parlor_model::query::ListRooms;
 use parlor_model::{Answer, Caller, Command, IdlePrompt, Mission, Query, Refusal, RoomId};
 use parlor_wire::events::missions::{
     ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, ScopeParams,
@@ -153,7 +154,7 @@ pub async fn set_override(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewOverride>,
 ) -> Result<BareJson<Okay>, Problem> {
-    app.hub.may(&caller, Query::Rooms).await?;
+    app.hub.may(&caller, ListRooms).await?;
     let agent = agent_id(&body.agent_id)?;
     let room = scope_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     let idle = IdlePrompt { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };

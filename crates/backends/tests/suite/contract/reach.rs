@@ -2,7 +2,7 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, UserChanges};
+use parlor_model::command::{AddMember, AgentProfile, RemoveMember, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
@@ -16,8 +16,7 @@ pub async fn agent(test_hub: &TestHub, owner: &Caller, id: &str, patterns: &[&st
 
 async fn join(test_hub: &TestHub, owner: &Caller, room: &RoomId, agent: &str) {
     let (member, role) = (MemberId::Agent(AgentId::stored(agent)), RoomRole::Member);
-    execute(test_hub, owner, Command::AddMember { room: room.clone(), member, role, description: None })
-        .await;
+    execute(test_hub, owner, AddMember { room: room.clone(), member, role, description: None }).await;
 }
 
 async fn change(test_hub: &TestHub, user: &UserId, changes: UserChanges) {
@@ -103,7 +102,7 @@ fn an_agent_of_another_user_is_reached_through_a_common_room_only() {
             "coder is in no room with Bob"
         );
         let member = MemberId::User(ann_id);
-        execute(test_hub, &bob, Command::RemoveMember { room: room.id.clone(), member }).await;
+        execute(test_hub, &bob, RemoveMember { room: room.id.clone(), member }).await;
         assert_eq!(send(test_hub, &ann, "coder", "agent/writer").await, NO_MAILBOX);
     });
 }

@@ -14,8 +14,10 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
-    RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, AddMember, ChangeMember, ChangeRoom, ChangeRoomPreferences, CreateRoom, DeleteRoom,
+    FreezeRoom, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
+    RemoveMember, RoomChanges, RouterChanges, SetProjectRoot, ThawRoom, ToggleReaction, UnpinMessage,
+    UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -108,34 +110,6 @@ const KINDS: &[(u32, Build)] = &[
     (10, tasks::change),
     (8, tasks::remove),
     (20, tasks::report),
-    (5, create_room),
-    (4, change_room),
-    (4, |dice, world| {
-        let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
-        Command::SetProjectRoot { room: room(dice, world), root, there: true }
-    }),
-    (3, |dice, world| Command::Freeze { room: room(dice, world) }),
-    (4, |dice, world| Command::Thaw { room: room(dice, world) }),
-    (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
-    (12, |dice, world| Command::AddMember {
-        room: room(dice, world),
-        member: member(dice, world),
-        role: role(dice),
-        description: description(dice),
-    }),
-    (8, |dice, world| {
-        let (room, member) = membership(dice, world);
-        let description = dice.maybe(description);
-        Command::ChangeMember { room, member, role: dice.maybe(role), description: description.into() }
-    }),
-    (8, |dice, world| Command::ChangeRoomPreferences {
-        room: room(dice, world),
-        how: dice.one_of(&PREFERENCE_CHANGES),
-    }),
-    (8, |dice, world| {
-        let (room, member) = membership(dice, world);
-        Command::RemoveMember { room, member }
-    }),
     (6, |dice, _| Command::CreateUser(account(dice))),
     (4, change_user),
     (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
@@ -183,6 +157,31 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+    (5, |dice, world| create_room(dice, world).into()),
+    (4, |dice, world| change_room(dice, world).into()),
+    (4, |dice, world| {
+        let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
+        SetProjectRoot { room: room(dice, world), root, there: true }.into()
+    }),
+    (3, |dice, world| FreezeRoom { room: room(dice, world) }.into()),
+    (4, |dice, world| ThawRoom { room: room(dice, world) }.into()),
+    (3, |dice, world| DeleteRoom { room: room(dice, world) }.into()),
+    (12, |dice, world| {
+        let (room, member) = (room(dice, world), member(dice, world));
+        AddMember { room, member, role: role(dice), description: description(dice) }.into()
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        let description = dice.maybe(description);
+        ChangeMember { room, member, role: dice.maybe(role), description: description.into() }.into()
+    }),
+    (8, |dice, world| {
+        ChangeRoomPreferences { room: room(dice, world), how: dice.one_of(&PREFERENCE_CHANGES) }.into()
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        RemoveMember { room, member }.into()
+    }),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -421,7 +420,7 @@ pub fn sealed_key(dice: &mut Dice) -> SealedKey {
     SealedKey([dice.one_of(&[1, 2, 3])].into())
 }
 
-fn create_room(dice: &mut Dice, world: &mut World) -> Command {
+fn create_room(dice: &mut Dice, world: &mut World) -> CreateRoom {
     let changes = RoomChanges { name: Some(" A room ".into()), ..room_changes(dice, world) };
     let mut members = Vec::new();
     for _ in 0..dice.roll(4) {
@@ -430,11 +429,11 @@ fn create_room(dice: &mut Dice, world: &mut World) -> Command {
     if dice.once_in(12) {
         members.push(member(dice, world));
     }
-    Command::CreateRoom { changes, members }
+    CreateRoom { changes, members }
 }
 
-fn change_room(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
+fn change_room(dice: &mut Dice, world: &mut World) -> ChangeRoom {
+    ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
 }
 
 fn post(dice: &mut Dice, world: &mut World) -> Post {

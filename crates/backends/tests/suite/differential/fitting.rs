@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AddBookmark, AddMember, ApprovalDecision, ChangeMember, ChangeRoom, ChangeRoomPreferences, DecidePlan,
+    DeleteRoom, FreezeRoom, PinMessage, RemoveBookmark, RemoveMember, ThawRoom, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -43,6 +44,18 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
+        AnyCommand::SetProjectRoot(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::ChangeRoom(ChangeRoom { room, .. })
+        | AnyCommand::ThawRoom(ThawRoom { room })
+        | AnyCommand::DeleteRoom(DeleteRoom { room })
+        | AnyCommand::AddMember(AddMember { room, .. })
+        | AnyCommand::ChangeMember(ChangeMember { room, .. })
+        | AnyCommand::RemoveMember(RemoveMember { room, .. }) => owner_of(room, store)?,
+        AnyCommand::FreezeRoom(FreezeRoom { room })
+        | AnyCommand::ChangeRoomPreferences(ChangeRoomPreferences { room, .. }) => {
+            member_of(room, dice, store)?
+        }
+        AnyCommand::CreateRoom(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -74,21 +87,14 @@ fn legacy_caller(
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
-        | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { verified_password_hash: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
-        Command::ChangeRoom { room, .. }
-        | Command::Thaw { room }
-        | Command::DeleteRoom { room }
-        | Command::AddMember { room, .. }
-        | Command::ChangeMember { room, .. }
-        | Command::RevokeApprovalRule { room, .. }
+        Command::RevokeApprovalRule { room, .. }
         | Command::SetMission { room, .. }
         | Command::EndMission { room }
-        | Command::SetIdlePrompt { room: Some(room), .. }
-        | Command::RemoveMember { room, .. } => owner_of(room, store)?,
+        | Command::SetIdlePrompt { room: Some(room), .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
             Some(agent) => owner_of_agent(agent, store)?,
             None => member_of(&new.room, dice, store)?,
@@ -107,9 +113,7 @@ fn legacy_caller(
         Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
             store.router(router)?.map(|router| router.created_by)
         }
-        Command::Freeze { room }
-        | Command::MarkRead { room }
-        | Command::ChangeRoomPreferences { room, .. } => member_of(room, dice, store)?,
+        Command::MarkRead { room } => member_of(room, dice, store)?,
         Command::DecideApproval(ApprovalDecision { approval, .. })
         | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
             Some(approval) => member_of(&approval.room, dice, store)?,
@@ -160,7 +164,6 @@ fn legacy_caller(
         | Command::Refresh { .. }
         | Command::CreateKey { owner: None, .. }
         | Command::CreateRouter(_)
-        | Command::CreateRoom { .. }
         | Command::MarkAllRead
         | Command::Upload(_)
         | Command::CreateAgent { .. } => None,

@@ -11,7 +11,10 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, GetRoom, GetWorkspaceRoot, ListBookmarks, ListMembers, ListPins, ListProjectRoots, ListRooms,
+    ListRoomsAtRoot, ListRoomsWithAgent, MailPage, MayFollowRoom, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -428,6 +431,21 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.extend([
+        ListRooms.into(),
+        ListProjectRoots.into(),
+        ListRoomsAtRoot { root: "/srv".into(), room: None }.into(),
+    ]);
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(GetRoom { room: room.clone() }),
+            ListMembers { room: room.clone(), limit: 2, offset: 1 }.into(),
+            GetWorkspaceRoot { room: room.clone() }.into(),
+            MayFollowRoom { room: room.clone() }.into(),
+        ]);
+    }
+    let agents = world.agents.iter().cloned();
+    queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
     queries
 }
 
@@ -451,9 +469,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             from: Some(Time(world.now.0 - 1_000_000)),
             ..AuditFilter::default()
         }),
-        Query::Rooms,
-        Query::ProjectRoots,
-        Query::RoomsAt { root: "/srv".into(), room: None },
         Query::Recent,
         Query::MayUpload,
         Query::Agents,
@@ -471,11 +486,8 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     for room in &world.rooms {
         let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
-            Query::Room { room: room.clone() },
-            Query::Members { room: room.clone(), limit: 2, offset: 1 },
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
-            Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
             Query::Runs { room: Some(room.clone()), limit: 3 },
@@ -483,7 +495,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
             Query::Plans { room: Some(room.clone()) },
-            Query::MayFollow { room: room.clone() },
         ]);
     }
     for message in world.messages.iter().take(5) {
@@ -505,7 +516,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
         queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
-        queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries

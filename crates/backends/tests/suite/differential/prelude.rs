@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AddMember, AgentProfile, AgentRegistration, ApprovalDecision, CreateRoom, NewApproval,
+    NewGateway, NewInvitation, NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage,
+    RoomChanges, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -53,7 +53,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     {
         let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
         let members = vec![MemberId::User(user_of(invited))];
-        run.must(owner.clone(), Command::CreateRoom { changes, members }).await?;
+        run.must(owner.clone(), CreateRoom { changes, members }).await?;
         let room = run.world.rooms.last().expect("it was just created").clone();
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
@@ -67,8 +67,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
-            .await?;
+        run.must(owner.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
         run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
@@ -174,13 +173,13 @@ pub fn task(room: RoomId, agent: AgentId) -> NewTask {
 /// Creates a room of Ann with a mission and an agent without runs, and prompts the agent.
 async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let changes = RoomChanges { name: Some("A quiet room".into()), ..Default::default() };
-    run.must(ann.clone(), Command::CreateRoom { changes, members: Vec::new() }).await?;
+    run.must(ann.clone(), CreateRoom { changes, members: Vec::new() }).await?;
     let (room, agent) =
         (run.world.rooms.last().expect("it was just created").clone(), AgentId::stored("idler"));
     let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
     run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
-    run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
+    run.must(ann.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
     run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
     let (mission, agent) = run.world.missions.last().expect("a mission was just set").clone();

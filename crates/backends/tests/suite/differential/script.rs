@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
-    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeMember, ChangeRoom, ChangeRoomPreferences, DecidePlan,
+    DeleteRoom, FreezeRoom, NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision,
+    ProfileChanges, RemoveBookmark, RemoveMember, RoomChanges, RouterChanges, ServiceChanges, SetProjectRoot,
+    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -268,23 +269,18 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, first, second) = (&users.ann, &users.bob, first_room(run), second_room(run));
     let changes = RoomChanges { name: Some("Den".into()), ..RoomChanges::default() };
-    run.must(ann.clone(), Command::ChangeRoom { room: first.clone(), changes }).await?;
+    run.must(ann.clone(), ChangeRoom { room: first.clone(), changes }).await?;
     let root = Some("/srv/a b".into());
-    run.must(Caller::OPERATOR, Command::SetProjectRoot { room: first.clone(), root, there: true }).await?;
-    run.must(bob.clone(), Command::Freeze { room: first.clone() }).await?;
-    run.must(bob.clone(), Command::Thaw { room: first.clone() }).await?;
-    run.must(bob.clone(), Command::ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin })
-        .await?;
+    run.must(Caller::OPERATOR, SetProjectRoot { room: first.clone(), root, there: true }).await?;
+    run.must(bob.clone(), FreezeRoom { room: first.clone() }).await?;
+    run.must(bob.clone(), ThawRoom { room: first.clone() }).await?;
+    run.must(bob.clone(), ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin }).await?;
     let member = MemberId::User(user_of(&users.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
-    let change = Command::ChangeMember {
-        room: second.clone(),
-        member: member.clone(),
-        role,
-        description: description.into(),
-    };
+    let change =
+        ChangeMember { room: second.clone(), member: member.clone(), role, description: description.into() };
     run.must(bob.clone(), change).await?;
-    run.must(bob.clone(), Command::RemoveMember { room: second, member }).await
+    run.must(bob.clone(), RemoveMember { room: second, member }).await
 }
 
 async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
@@ -403,7 +399,7 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
     run.must(ann.clone(), Command::RemoveAgent { id: AgentId::stored("idler") }).await?;
-    run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
+    run.must(ann.clone(), DeleteRoom { room: quiet_room(run) }).await?;
     run.must(bob.clone(), Command::RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
     let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
     run.must(bob.clone(), Command::EndSignIn { sign_in: sign_in.clone() }).await

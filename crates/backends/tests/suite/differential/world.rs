@@ -1,7 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{CreateRoom, Posted};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
     Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
@@ -96,6 +96,16 @@ impl World {
             (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
                 self.learn_post(caller, command, posted);
             }
+            (AnyCommand::CreateRoom(CreateRoom { members, .. }), AnyReceipt::CreateRoom(room)) => {
+                learn(&mut self.rooms, &room.id);
+                self.memberships.extend(members.iter().map(|member| (room.id.clone(), member.clone())));
+            }
+            (
+                _,
+                AnyReceipt::AddMember(member)
+                | AnyReceipt::ChangeMember(member)
+                | AnyReceipt::ChangeRoomPreferences(member),
+            ) => learn(&mut self.memberships, &(member.room.clone(), member.member.clone())),
             _ => {}
         }
     }
@@ -149,15 +159,6 @@ impl World {
             Receipt::Service { agent, .. } => {
                 learn(&mut self.services, &agent.id);
                 learn(&mut self.agents, &agent.id);
-            }
-            Receipt::Room(room) => {
-                learn(&mut self.rooms, &room.id);
-                if let Command::CreateRoom { members, .. } = command {
-                    self.memberships.extend(members.iter().map(|member| (room.id.clone(), member.clone())));
-                }
-            }
-            Receipt::Member(new) => {
-                learn(&mut self.memberships, &(new.room.clone(), new.member.clone()));
             }
             Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
