@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -156,13 +156,27 @@ commands! {
     ChangeRoomPreferences = parlor_model::command::ChangeRoomPreferences,
     CreateRoom = parlor_model::command::CreateRoom,
     DecidePlan = parlor_model::command::DecidePlan,
+    DeleteMessage = parlor_model::command::DeleteMessage,
+    DeleteMessages = parlor_model::command::DeleteMessages,
     DeleteRoom = parlor_model::command::DeleteRoom,
+    EditMessage = parlor_model::command::EditMessage,
+    FinishRun = parlor_model::command::FinishRun,
+    ForwardMessage = parlor_model::command::ForwardMessage,
     FreezeRoom = parlor_model::command::FreezeRoom,
+    MarkAllRead = parlor_model::command::MarkAllRead,
+    MarkRoomRead = parlor_model::command::MarkRoomRead,
+    MergeRun = parlor_model::command::MergeRun,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PostLateReply = parlor_model::command::PostLateReply,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RemoveMember = parlor_model::command::RemoveMember,
+    ReportUsage = parlor_model::command::ReportUsage,
+    RewindRoom = parlor_model::command::RewindRoom,
     SetProjectRoot = parlor_model::command::SetProjectRoot,
+    StartChat = parlor_model::command::StartChat,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ThawRoom = parlor_model::command::ThawRoom,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,

@@ -46,16 +46,6 @@ impl Facts {
         Ok(())
     }
 
-    /// Loads all members of a room if the caller is a member. Callers that will be refused cause no read.
-    pub(super) fn everyone(
-        &mut self,
-        room: &RoomId,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        if self.membership.is_some() { self.all_members(room, store, lookup_cache) } else { Ok(()) }
-    }
-
     pub(super) fn all_members(
         &mut self,
         room: &RoomId,
@@ -78,8 +68,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         for member in store.memberships(member)? {
             if let Some(room) = store.room(&member.room)? {
-                let newest = store.newest_message(&member.room)?;
-                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest });
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]) });
             }
         }
         Ok(())

@@ -7,25 +7,10 @@ use crate::digest::{digest, digest_of_route, hex};
 use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, RoomId, Route};
-use std::collections::BTreeSet;
+use parlor_model::{Agent, AgentId, Caller, MemberId, Path, RoomId, Route};
 use std::sync::Arc;
 
 impl Facts {
-    /// Checks the idempotency key of a message: the id that its client chose, if any.
-    pub(super) fn check_client_message_id(
-        &mut self,
-        caller: &Caller,
-        id: Option<&str>,
-        digest: impl FnOnce() -> [u8; 16],
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        if let Some(user) = caller.user() {
-            self.once = IdempotencyCheck::of_client_message(user, id, digest, store)?;
-        }
-        Ok(())
-    }
-
     /// Checks the idempotency key of a message from outside: the id that it has in its source, if any.
     pub(super) fn check_external_id(
         &mut self,
@@ -44,53 +29,6 @@ impl Facts {
         // messages.
         let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
         self.check_idempotency(key, body, store)
-    }
-
-    /// Loads a message and returns its room.
-    pub(super) fn about_message(
-        &mut self,
-        caller: &Caller,
-        message: &MessageId,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<Option<RoomId>, Fault> {
-        self.message = store.message(message)?;
-        let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
-        if let Some(room) = &room {
-            self.in_room(caller, room, store, lookup_cache)?;
-        }
-        Ok(room)
-    }
-
-    pub(super) fn about_batch(
-        &mut self,
-        caller: &Caller,
-        messages: &[MessageId],
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        // A message that is named twice counts once.
-        for message in messages.iter().collect::<BTreeSet<_>>() {
-            self.about_message(caller, message, store, lookup_cache)?;
-            self.batch.push((self.message.take(), self.membership.take()));
-        }
-        Ok(())
-    }
-
-    pub(super) fn about_forward(
-        &mut self,
-        caller: &Caller,
-        message: &MessageId,
-        to: &RoomId,
-        store: &mut (impl Lookup + ?Sized),
-        routing_index: &RoutingIndex,
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        self.about_message(caller, message, store, lookup_cache)?;
-        self.source = self.membership.take();
-        self.about_copies(store)?;
-        self.in_room(caller, to, store, lookup_cache)?;
-        self.room_recipients(to, None, store, routing_index, lookup_cache)
     }
 
     pub(super) fn about_route(

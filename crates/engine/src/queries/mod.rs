@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,15 +140,29 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     GetRoom = parlor_model::query::GetRoom,
+    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     GetWorkspaceRoot = parlor_model::query::GetWorkspaceRoot,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListChildRuns = parlor_model::query::ListChildRuns,
+    ListHistory = parlor_model::query::ListHistory,
     ListMembers = parlor_model::query::ListMembers,
     ListPins = parlor_model::query::ListPins,
     ListProjectRoots = parlor_model::query::ListProjectRoots,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
     ListRooms = parlor_model::query::ListRooms,
     ListRoomsAtRoot = parlor_model::query::ListRoomsAtRoot,
     ListRoomsWithAgent = parlor_model::query::ListRoomsWithAgent,
+    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
     MayFollowRoom = parlor_model::query::MayFollowRoom,
+    MayInquire = parlor_model::query::MayInquire,
+    MayStopRuns = parlor_model::query::MayStopRuns,
+    SearchMessages = parlor_model::query::SearchMessages,
     Legacy = parlor_model::Query,
 }

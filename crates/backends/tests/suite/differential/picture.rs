@@ -12,8 +12,10 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, GetRoom, GetWorkspaceRoot, ListBookmarks, ListMembers, ListPins, ListProjectRoots, ListRooms,
-    ListRoomsAtRoot, ListRoomsWithAgent, MailPage, MayFollowRoom, Page, Recent, Search,
+    AgentCards, CountReplies, GetRoom, GetRun, GetRunMessages, GetWorkspaceRoot, ListBookmarks,
+    ListChildRuns, ListHistory, ListMembers, ListPins, ListProjectRoots, ListRecent, ListReplies,
+    ListRevisions, ListRooms, ListRoomsAtRoot, ListRoomsWithAgent, ListRuns, ListRunsOfAgent,
+    ListRunsOfMessage, MailPage, MayFollowRoom, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -446,6 +448,38 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     }
     let agents = world.agents.iter().cloned();
     queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
+    queries.extend(message_queries(world));
+    queries
+}
+
+fn message_queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries = vec![ListRecent.into(), search("hello -again").into(), search("ann* bob").into()];
+    for room in world.rooms.iter().take(2) {
+        queries.push(SearchMessages { room: Some(room.clone()), ..search("hello") }.into());
+    }
+    for room in &world.rooms {
+        for page in [Page::Before(None), Page::After(Seq(20))] {
+            queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
+        }
+    }
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            AnyQuery::from(ListRevisions { message: message.clone() }),
+            ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
+            CountReplies { message: message.clone() }.into(),
+        ]);
+    }
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
+    }
     queries
 }
 
@@ -469,7 +503,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             from: Some(Time(world.now.0 - 1_000_000)),
             ..AuditFilter::default()
         }),
-        Query::Recent,
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
@@ -477,32 +510,14 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
-    for text in ["hello -again", "ann* bob"] {
-        queries.push(Query::Search(Box::new(search(text))));
-    }
-    for room in world.rooms.iter().take(2) {
-        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
-    }
     for room in &world.rooms {
-        let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
-            history(Page::Before(None), 2),
-            history(Page::After(Seq(20)), 2),
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
             Query::Plans { room: Some(room.clone()) },
-        ]);
-    }
-    for message in world.messages.iter().take(5) {
-        queries.extend([
-            Query::Revisions { message: message.clone() },
-            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
-            Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
         ]);
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
@@ -515,7 +530,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries
