@@ -13,7 +13,7 @@ use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
     MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope,
-    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Sender, SiteRole, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -100,14 +100,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::PromptIdle { .. } => ask.operator(),
 
-        Command::CreateTask(new) => match &new.by {
-            None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
-            Some(agent) => ask.agent_here(agent),
-        },
-        Command::ChangeTask { changes, .. } => ask.change_task(changes.is_status_alone()),
-        Command::RemoveTask { .. } => ask.change_task(false),
-        Command::ReportTask { agent, .. } => ask.report_task(agent),
-
         Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
         }
@@ -188,7 +180,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             None => ask.signed_in(Scope::Read).map(|_| ()),
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
-        Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
@@ -203,7 +195,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Room { .. }
         | Query::Members { .. }
         | Query::History { .. }
-        | Query::Tasks { .. }
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
         | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
@@ -576,49 +567,9 @@ impl<'a> Authoriser<'a> {
         if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
-    fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return Ok(());
-        }
-        self.signed_in(Scope::Hosting)?;
-        self.own_agent_of(agent)
-    }
-
-    /// Requires an agent that the caller owns and that is a member of the room.
-    fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
-        match self.facts.target {
-            Some(_) => Ok(()),
-            None => Err(Refusal::NotAMember { room: room.id.clone() }),
-        }
-    }
-
     /// Requires that the command's agent is a member of the command's room.
     fn agent_in_room(&self) -> Result<(), Refusal> {
         self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Agent))
-    }
-
-    fn task(&self) -> Result<&'a Task, Refusal> {
-        self.facts.task.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))
-    }
-
-    /// The status may be changed by any member of the room, all else by the task's creator, its assignee, and
-    /// room admins.
-    fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
-        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))?.role;
-        let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
-        if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the agent that the task is assigned to, while it is a member of the room.
-    fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
-        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
     }
 
     /// Requires the caller's own message as the start. The messages after it are deleted too: agents' replies

@@ -27,7 +27,7 @@ use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
     Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -753,14 +753,6 @@ pub(crate) fn count_within_budget(lengths: impl Iterator<Item = usize>) -> usize
     lengths.take_while(fits).count().max(1)
 }
 
-fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
-    let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
-    tasks.truncate(count_within_budget(
-        tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
-    ));
-    tasks
-}
-
 fn truncate_preview(recent: Recent) -> Recent {
     match recent.message.text.char_indices().nth(PREVIEW_CHARS) {
         None => recent,
@@ -893,10 +885,6 @@ pub(crate) fn answer(
             Answer::Missions(missions)
         }
         Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
-        Query::Tasks { room } => Answer::Tasks(truncate_tasks(snapshot.tasks(room)?)),
-        Query::OwnTasks { limit, offset } => {
-            Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
-        }
         Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),

@@ -4,9 +4,7 @@
 use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
-};
+use parlor_model::command::{AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
@@ -124,14 +122,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.add("role", "is required")
         }
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
-        Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
-        Command::ChangeTask { changes, .. } => {
-            let description = changes.description.new_value().map(|text| &**text);
-            let result = changes.result.new_value().map(|text| &**text);
-            field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
-            field_errors.task(changes.title.as_deref(), description, result);
-        }
-        Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
         Command::Chat { post, .. } => field_errors.post(post, limits)?,
         Command::Edit { text, .. } => {
             field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
@@ -204,7 +194,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
-        | Command::RemoveTask { .. }
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { idle: None, .. }
         | Command::PromptIdle { .. }
@@ -314,7 +303,7 @@ impl FieldErrors {
     }
 
     /// One line of visible text, such as a name or a title.
-    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
+    pub(crate) fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
@@ -438,15 +427,6 @@ impl FieldErrors {
         if let Some(Visibility::List(people)) = &profile.visibility {
             self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
         }
-    }
-
-    fn task(&mut self, title: Option<&str>, description: Option<&str>, result: Option<&str>) {
-        if let Some(title) = title {
-            self.line("title", title, 200);
-        }
-        let long = |text: Option<&str>, limit| text.is_some_and(|text| text.chars().count() > limit);
-        self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
-        self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
     }
 
     fn device(&mut self, device: &Device) {

@@ -51,7 +51,7 @@ use crate::{
     KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
     Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
     RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    SiteRole, Subscription, Task, Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -249,23 +249,6 @@ pub enum Command {
     PromptIdle {
         mission: MissionId,
         agent: AgentId,
-    },
-
-    // Tasks.
-    CreateTask(NewTask),
-    ChangeTask {
-        task: TaskId,
-        changes: TaskChanges,
-    },
-    RemoveTask {
-        task: TaskId,
-    },
-    /// Sets status and result of a task. Submitted for the agent that the task is assigned to.
-    ReportTask {
-        task: TaskId,
-        agent: AgentId,
-        status: TaskStatus,
-        result: Option<Box<str>>,
     },
 
     // Messages.
@@ -622,35 +605,6 @@ pub struct ServiceChanges {
     pub most_tokens: Edit<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewTask {
-    pub room: RoomId,
-    /// Agent of the caller that creates the task; `None` if the caller does.
-    pub by: Option<AgentId>,
-    pub title: Box<str>,
-    pub description: Option<Box<str>>,
-    pub due_at: Option<Time>,
-    pub assignee: Option<MemberId>,
-}
-
-/// Changes to a task. Each field is kept, cleared or set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TaskChanges {
-    pub title: Option<Box<str>>,
-    pub description: Edit<Box<str>>,
-    pub status: Option<TaskStatus>,
-    pub result: Edit<Box<str>>,
-    pub due_at: Edit<Time>,
-    pub assignee: Edit<MemberId>,
-}
-
-impl TaskChanges {
-    /// Returns whether nothing but the status changes.
-    pub fn is_status_alone(&self) -> bool {
-        *self == Self { status: self.status, ..Self::default() }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoomPreferenceChange {
     /// Toggles whether the room is pinned to the top of the caller's room list.
@@ -743,7 +697,6 @@ pub enum Receipt {
     Gateway(Arc<Gateway>),
     /// The agent was removed while its gateway was offline, and the gateway must not register it again.
     Dismissed(AgentId),
-    Task(Arc<Task>),
     Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),

@@ -47,7 +47,7 @@ use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
     GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
     MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Service, Session, SignIn, Subscription, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -140,15 +140,6 @@ pub enum Query {
     /// An agent that the caller may see, as in [`Query::Agents`].
     Agent {
         id: AgentId,
-    },
-    /// Tasks of a room, oldest first.
-    Tasks {
-        room: RoomId,
-    },
-    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
-    OwnTasks {
-        limit: usize,
-        offset: usize,
     },
     /// Missions of the room's mission scope, newest first.
     Missions {
@@ -360,7 +351,6 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
-    Tasks(Vec<Task>),
     Missions(Vec<Mission>),
     Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),

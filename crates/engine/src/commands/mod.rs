@@ -150,10 +150,14 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ChangeTask = parlor_model::command::ChangeTask,
+    CreateTask = parlor_model::command::CreateTask,
     DecidePlan = parlor_model::command::DecidePlan,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveTask = parlor_model::command::RemoveTask,
+    ReportTask = parlor_model::command::ReportTask,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -23,7 +23,6 @@ mod routing;
 mod runs;
 mod second_factor;
 mod services;
-mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
@@ -278,10 +277,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { .. }
         | Command::PromptIdle { .. } => missions::decide(command, effects_builder),
-        Command::CreateTask(_)
-        | Command::ChangeTask { .. }
-        | Command::RemoveTask { .. }
-        | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Edit { .. }

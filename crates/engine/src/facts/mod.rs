@@ -12,7 +12,6 @@ mod people;
 mod posts;
 mod relays;
 mod roots;
-mod tasks;
 mod turns;
 mod uploads;
 
@@ -101,10 +100,6 @@ pub struct Facts {
     /// it with the caller.
     pub agent_visible: bool,
     pub task: Option<Task>,
-    /// Number of tasks in the room.
-    pub tasks: usize,
-    /// Whether the assignee of the task is a member of the room.
-    pub assignable: bool,
     pub gateway: Option<Gateway>,
     /// Gateways of the caller.
     pub gateways: Vec<Gateway>,
@@ -236,8 +231,6 @@ impl Facts {
             rooms: Vec::new(),
             agent_visible: false,
             task: None,
-            tasks: 0,
-            assignable: false,
             gateway: None,
             gateways: Vec::new(),
             agents: Vec::new(),
@@ -445,18 +438,6 @@ impl Facts {
             Command::PromptIdle { mission, agent } => {
                 self.about_prompt(mission, agent, store, routing_index, lookup_cache, limits)?;
             }
-            Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
-            Command::ChangeTask { task, changes } => {
-                let assignee = changes.assignee.new_value();
-                self.about_task(caller, task, assignee, store, lookup_cache, limits)?;
-            }
-            Command::RemoveTask { task } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?
-            }
-            Command::ReportTask { task, agent, .. } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?;
-                self.agent_in_room(agent, store)?;
-            }
             Command::Chat { agent, post } => {
                 self.agent = store.agent(agent)?;
                 self.uploads = load_attachable(&post.attachments, store)?;
@@ -620,7 +601,6 @@ impl Facts {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
-            | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
@@ -699,7 +679,6 @@ impl Facts {
             | Query::MayMakeRouter { .. }
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
-            | Query::OwnTasks { .. }
             | Query::Gateways => {}
         }
         Ok(())

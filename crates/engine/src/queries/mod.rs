@@ -140,6 +140,8 @@ macro_rules! queries {
 
 queries! {
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListOwnTasks = parlor_model::query::ListOwnTasks,
     ListPins = parlor_model::query::ListPins,
+    ListTasks = parlor_model::query::ListTasks,
     Legacy = parlor_model::Query,
 }

@@ -8,7 +8,7 @@ use super::scheduler::{GatewayConnection, GatewayConnectionId, PendingEnd, Reply
 use crate::Hub;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
-use parlor_model::command::NewTask;
+use parlor_model::command::{CreateTask, ReportTask};
 use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
@@ -518,8 +518,8 @@ impl Hub {
             let assignee = self.member_named(&room, assignee.as_deref()).await?;
             let (title, description) = (title.clone(), description.clone());
             let by = Some(agent.clone());
-            let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
-            self.execute(caller, Command::CreateTask(new)).await?;
+            let new = CreateTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            self.execute(caller, new).await?;
         }
         self.fanout().run_event(&run, &room, event);
         Ok(())
@@ -548,7 +548,7 @@ impl Hub {
         let here = |agent: &AgentId| self.scheduler().lock().agent_on_connection(agent, connection).is_some();
         // The task of another agent yields the same refusal as a missing task.
         let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
-        self.execute(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
+        self.execute(caller, ReportTask { task, agent, status, result }).await.map(drop)
     }
 
     /// Publishes filtered terminal output of an agent in the room of its active run.

@@ -8,7 +8,7 @@ use parlor_model::{
     InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
     MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
     RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -18,21 +18,6 @@ pub type Given = fn(&mut Facts, CallerKind);
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
-pub const A_TASK: Given = |facts, _| facts.task = Some(task(other_member(), None));
-pub const TASK_OF_MEMBER: Given = |facts, _| facts.task = Some(task(person("member"), None));
-pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(other_member(), Some(person("member"))));
-pub const TASK_FOR_CODER: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    facts.task = Some(task(other_member(), Some(coder_member())));
-};
-pub const TASK_FOR_CODER_WHO_LEFT: Given = |facts, who| {
-    TASK_FOR_CODER(facts, who);
-    facts.target = None;
-};
-pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    A_TASK(facts, who);
-};
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
@@ -492,22 +477,6 @@ fn agent(owner: UserId) -> Agent {
         host: AgentHost { working_directory: Some("/work".into()), ..AgentHost::default() },
         visibility: Default::default(),
         created_at: Time(1),
-    }
-}
-
-fn task(created_by: MemberId, assignee: Option<MemberId>) -> Task {
-    Task {
-        id: TaskId::stored("task"),
-        room: lobby(),
-        title: "Tidy up".into(),
-        description: None,
-        status: TaskStatus::Pending,
-        result: None,
-        due_at: None,
-        assignee,
-        created_by,
-        created_at: Time(1),
-        updated_at: Time(1),
     }
 }
 

@@ -154,13 +154,6 @@ table! { Query,
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
     }
-    Query::Tasks { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    tasks(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    tasks(), NO_ROOM;
-    }
-    Query::OwnTasks { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::OwnTasks { limit: 10, offset: 0 }, READY;
-    }
     Query::AgentCards(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;

@@ -4,8 +4,8 @@ use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges,
+    UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
@@ -14,8 +14,7 @@ use parlor_model::{
     IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
     MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
     RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -256,47 +255,6 @@ pub fn rooms_at(room: Option<RoomId>) -> Query {
 
 pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
-}
-
-pub fn create_task(by: Option<&str>) -> Command {
-    Command::CreateTask(NewTask {
-        room: lobby(),
-        by: by.map(AgentId::stored),
-        title: "Tidy up".into(),
-        description: None,
-        due_at: None,
-        assignee: None,
-    })
-}
-
-pub fn change_status() -> Command {
-    let changes = TaskChanges { status: Some(TaskStatus::Completed), ..TaskChanges::default() };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn change_task() -> Command {
-    let changes = TaskChanges {
-        status: Some(TaskStatus::Completed),
-        title: Some("New".into()),
-        ..TaskChanges::default()
-    };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn remove_task() -> Command {
-    Command::RemoveTask { task: task() }
-}
-
-pub fn report_task() -> Command {
-    Command::ReportTask { task: task(), agent: coder(), status: TaskStatus::Completed, result: None }
-}
-
-pub fn tasks() -> Query {
-    Query::Tasks { room: lobby() }
-}
-
-fn task() -> TaskId {
-    TaskId::stored("task")
 }
 
 pub fn freeze() -> Command {

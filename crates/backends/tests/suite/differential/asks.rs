@@ -104,10 +104,6 @@ const KINDS: &[(u32, Build)] = &[
     (8, missions::end),
     (12, missions::set_idle),
     (20, missions::prompt),
-    (10, tasks::create),
-    (10, tasks::change),
-    (8, tasks::remove),
-    (20, tasks::report),
     (5, create_room),
     (4, change_room),
     (4, |dice, world| {
@@ -183,6 +179,10 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+    (10, |dice, world| tasks::create(dice, world).into()),
+    (10, |dice, world| tasks::change(dice, world).into()),
+    (8, |dice, world| tasks::remove(dice, world).into()),
+    (20, |dice, world| tasks::report(dice, world).into()),
 ];
 
 /// All kinds of command with their relative frequencies.

@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, ChangeTask, DecidePlan, PinMessage, RemoveBookmark, RemoveTask,
+    ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -43,6 +44,17 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
+        AnyCommand::CreateTask(new) => match &new.by {
+            Some(agent) => owner_of_agent(agent, store)?,
+            None => member_of(&new.room, dice, store)?,
+        },
+        AnyCommand::ChangeTask(ChangeTask { task, .. }) | AnyCommand::RemoveTask(RemoveTask { task }) => {
+            match store.task(task)? {
+                Some(task) => owner_of(&task.room, store)?,
+                None => None,
+            }
+        }
+        AnyCommand::ReportTask(report) => owner_of_agent(&report.agent, store)?,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -89,16 +101,7 @@ fn legacy_caller(
         | Command::EndMission { room }
         | Command::SetIdlePrompt { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::CreateTask(new) => match &new.by {
-            Some(agent) => owner_of_agent(agent, store)?,
-            None => member_of(&new.room, dice, store)?,
-        },
-        Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
-            Some(task) => owner_of(&task.room, store)?,
-            None => None,
-        },
         Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
-        Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
         // The first user is the site admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {

@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateTask, NewApproval, NewGateway,
+    NewInvitation, NewRouter, NewService, NewSignIn, NewUpload, NewUser, PinMessage, RoomChanges,
+    ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -107,7 +107,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
         run.must(invited.clone(), answer).await?;
-        run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
+        run.must(owner.clone(), task(room.clone(), AgentId::stored(agent))).await?;
         let agents = Vec::new();
         run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
@@ -160,8 +160,8 @@ pub fn model() -> ModelAccess {
     }
 }
 
-pub fn task(room: RoomId, agent: AgentId) -> NewTask {
-    NewTask {
+pub fn task(room: RoomId, agent: AgentId) -> CreateTask {
+    CreateTask {
         room,
         by: None,
         title: "Tidy up".into(),

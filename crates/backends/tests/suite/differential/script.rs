@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
-    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeTask, DecidePlan, NewApproval, NewGateway, NewRouter,
+    NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RemoveTask, ReportTask, RoomChanges,
+    RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -291,11 +291,11 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     let (bob, second) = (&users.bob, second_room(run));
     let task = run.world.tasks[1].clone();
     let changes = TaskChanges { title: Some("Tidy up twice".into()), ..TaskChanges::default() };
-    run.must(bob.clone(), Command::ChangeTask { task: task.clone(), changes }).await?;
+    run.must(bob.clone(), ChangeTask { task: task.clone(), changes }).await?;
     let (status, result) = (TaskStatus::Completed, Some("tidy".into()));
-    let report = Command::ReportTask { task: task.clone(), agent: writer(), status, result };
+    let report = ReportTask { task: task.clone(), agent: writer(), status, result };
     run.must(bob.clone(), report).await?;
-    run.must(bob.clone(), Command::RemoveTask { task }).await?;
+    run.must(bob.clone(), RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
     run.must(bob.clone(), Command::SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle })
         .await?;

@@ -96,6 +96,7 @@ impl World {
             (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
                 self.learn_post(caller, command, posted);
             }
+            (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
             _ => {}
         }
     }
@@ -167,7 +168,6 @@ impl World {
                 let named = mission.agents.iter().map(|entry| entry.agent.clone());
                 self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
-            Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
