@@ -7,7 +7,6 @@
 
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
-use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
@@ -161,12 +160,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => {
             ask.post_as_agent(room)
         }
-
-        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
-            ask.operator()
-        }
-        Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
-        Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
 }
 
@@ -192,20 +185,13 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
-        Query::Room { .. }
-        | Query::Members { .. }
-        | Query::History { .. }
-        | Query::Approvals { .. }
-        | Query::ApprovalRules { .. }
-        | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Room { .. } | Query::Members { .. } | Query::History { .. } | Query::MayFollow { .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
+        }
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
         Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
-        Query::Question { .. } => ask.decide_approval(),
-        Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Run { .. } => ask.seen_run(),
         Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
@@ -756,26 +742,6 @@ impl<'a> Authoriser<'a> {
             (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
             (Some(_), Some(_)) => Ok(()),
         }
-    }
-
-    /// Allowed for users who are currently members with the room's `approve_role`; never for API keys, which
-    /// the agent itself may hold. A missing approval and one that the caller may not decide yield the same
-    /// refusal.
-    fn decide_approval(&self) -> Result<(), Refusal> {
-        self.person()?;
-        let may = match (&self.facts.approval, &self.facts.room, &self.facts.membership) {
-            (Some(_), Some(room), Some(own)) => may_approve(room, own),
-            _ => false,
-        };
-        if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
-    }
-
-    /// Allowed for the user who created the rule, and for admins of the room.
-    fn revoke_rule(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
-        if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.

@@ -23,11 +23,12 @@ use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
+use parlor_model::command::ExpireApproval;
 use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event, Gateway,
+    HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position, Query,
+    Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -679,7 +680,7 @@ fn expire_open_approvals(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec
             snapshot.open_approvals(OpenApprovalsOf::Everybodys)?.into_iter().map(|open| open.id).collect();
         Ok(())
     })?;
-    let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
+    let expire = |approval: &ApprovalId| ExpireApproval { approval: approval.clone() };
     run_startup_commands(writer, open.iter().map(expire).collect());
     Ok(open)
 }
@@ -698,7 +699,7 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
 }
 
 /// Runs commands as the operator before the hub accepts commands from other callers.
-fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
+fn run_startup_commands<C: commands::Command>(writer: &mut Writer, commands: Vec<C>) {
     let queued = |command| Box::new(Job::new(Caller::OPERATOR, command).0) as Box<dyn QueuedJob>;
     if !commands.is_empty() {
         writer.process_batch(commands.into_iter().map(queued).collect());
@@ -902,25 +903,6 @@ pub(crate) fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
             Answer::Upload(Arc::new(upload))
         }
-        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
-        Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
-        Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
-        Query::Plans { room: None } => {
-            let mut plans = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                plans.extend(snapshot.plans(&member.room)?);
-            }
-            Answer::Plans(plans)
-        }
-        Query::Questions => {
-            let mut open = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
-            }
-            open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
-            Answer::Approvals(open)
-        }
-        Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::Run { run, what } => {
             let found = facts.run.clone().expect("authorised: the run exists");
             match what {

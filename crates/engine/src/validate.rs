@@ -5,7 +5,6 @@ use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges};
-use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
     Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
@@ -25,8 +24,6 @@ const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.mode
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
-const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
@@ -152,26 +149,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Upload(new) => field_errors.file(&new.file),
         Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
         Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
-        Command::AskApproval(new) => {
-            field_errors.line("requestId", &new.request, 200);
-            field_errors.line("toolName", &new.tool, 200);
-        }
-        Command::DecideApproval(approval_decision) => {
-            let reason = approval_decision.reason.as_deref().unwrap_or_default();
-            field_errors.unless(
-                reason.chars().count() <= 1000,
-                "denyReason",
-                "is longer than 1000 characters",
-            );
-        }
-        Command::AnswerQuestions { answers, .. } => {
-            let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
-            field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
-        }
         Command::OfferSetup { .. }
-        | Command::UpdatePlan { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
         | Command::MergeRun { .. }
         | Command::StartUnpromptedRun { .. }

@@ -44,14 +44,13 @@ pub use sign_ins::*;
 pub use tasks::*;
 pub use uploads::*;
 
-use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, Time, Upload, Usage, User, UserId, Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, BlobDigest, Chunk, Delivery, Device, Edit, File, Gateway,
+    GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message,
+    MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path, Pattern, Payload, Position,
+    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, Scope, SealedKey,
+    SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task,
+    Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -385,56 +384,6 @@ pub enum Command {
         run: RunId,
         usage: Usage,
     },
-
-    /// Replaces the plan of a run by the agent's latest version.
-    UpdatePlan {
-        run: RunId,
-        plan: Plan,
-    },
-
-    // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
-    AskApproval(NewApproval),
-    /// Decides a tool approval. Submit it through `Hub::decide_approval`, which first expires an overdue
-    /// approval.
-    DecideApproval(ApprovalDecision),
-    /// Answers a question set. Submit it through `Hub::answer_questions`, which first expires an overdue
-    /// approval.
-    AnswerQuestions {
-        approval: ApprovalId,
-        answers: Vec<QuestionAnswer>,
-    },
-    ExpireApproval {
-        approval: ApprovalId,
-    },
-    RevokeApprovalRule {
-        room: RoomId,
-        agent: AgentId,
-        tool: Box<str>,
-    },
-}
-
-/// Permission request or question set that an agent sends during a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewApproval {
-    pub run: RunId,
-    pub gateway: GatewayId,
-    pub request: Box<str>,
-    pub tool: Box<str>,
-    pub subject: ApprovalSubject,
-    pub digest: InputDigest,
-    pub timeout: Duration,
-}
-
-/// A user's decision on a tool approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalDecision {
-    pub approval: ApprovalId,
-    pub allow: bool,
-    /// Also create a rule that allows every later request of this agent for this tool in this room.
-    pub always: bool,
-    pub reason: Option<Box<str>>,
-    /// Digest of the input that the user saw. If present, it must match the approval.
-    pub digest: Option<InputDigest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -709,7 +658,6 @@ pub enum Receipt {
     },
     Started(Box<StartedRun>),
     Run(Arc<Run>),
-    Approval(Arc<Approval>),
     Rewound(Box<RewindResult>),
 }
 

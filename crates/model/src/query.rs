@@ -44,10 +44,10 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Inquiry,
+    Invitation, Mailbox, Member, Message, MessageId, MessageKind, Mission, Revision, Room, RoomId, Router,
+    RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn, Subscription, Time, Upload,
+    UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -214,24 +214,6 @@ pub enum Query {
     RoomsWith {
         agent: AgentId,
     },
-    /// Open approvals of a room, oldest first.
-    Approvals {
-        room: RoomId,
-    },
-    /// An approval that the caller may decide.
-    Question {
-        approval: ApprovalId,
-    },
-    /// Current plans of agents in a room, or in all rooms of the caller.
-    Plans {
-        room: Option<RoomId>,
-    },
-    /// Open question sets in all rooms of the caller.
-    Questions,
-    /// Approval rules of a room: tools that agents may use there without asking.
-    ApprovalRules {
-        room: RoomId,
-    },
     /// Checks whether the caller may read the hub's metrics.
     MayReadMetrics,
     /// Checks whether the caller may read the hub's limits.
@@ -359,9 +341,6 @@ pub enum Answer {
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
     Runs(Vec<(Run, Box<str>)>),
-    Approvals(Vec<Approval>),
-    ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<CurrentPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -150,15 +150,21 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    AnswerQuestions = parlor_model::command::AnswerQuestions,
+    AskApproval = parlor_model::command::AskApproval,
     ChangeTask = parlor_model::command::ChangeTask,
     CreateTask = parlor_model::command::CreateTask,
+    DecideApproval = parlor_model::command::DecideApproval,
     DecidePlan = parlor_model::command::DecidePlan,
+    ExpireApproval = parlor_model::command::ExpireApproval,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RemoveTask = parlor_model::command::RemoveTask,
     ReportTask = parlor_model::command::ReportTask,
+    RevokeApprovalRule = parlor_model::command::RevokeApprovalRule,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
+    UpdatePlan = parlor_model::command::UpdatePlan,
     Legacy = parlor_model::Command,
 }

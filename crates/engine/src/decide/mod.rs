@@ -5,7 +5,6 @@
 //! one family of commands.
 
 mod accounts;
-mod agent_plans;
 mod agents;
 mod approvals;
 mod chats;
@@ -14,7 +13,6 @@ mod invitations;
 mod mail;
 mod messages;
 mod missions;
-mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
@@ -302,12 +300,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::FinishRun(_)
         | Command::PostLateReply { .. }
         | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
-        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
-        Command::AskApproval(_)
-        | Command::DecideApproval(_)
-        | Command::AnswerQuestions { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }

@@ -4,7 +4,6 @@
 //! Facts are data only: `authorise` and `decide` draw the conclusions.
 
 mod agents;
-mod approvals;
 mod lookup_cache;
 mod mail;
 mod missions;
@@ -29,10 +28,10 @@ use parlor_model::audit::AuditRecord;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
-    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Agent, ApiKey, Approval, BlobDigest, Caller, Command, Delivery, Edit, Epoch, Gateway, HubSettings,
+    IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope, Pairing, Path, Query,
+    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service,
+    Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -126,12 +125,8 @@ pub struct Facts {
     pub run: Option<Run>,
     /// Active run that `run` is merged into.
     pub running: Option<Run>,
-    /// Approval that the command concerns, or an earlier one with the same request id.
-    pub approval: Option<Approval>,
     /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
     pub approvals: Vec<Approval>,
-    /// Number of open approvals on the whole hub.
-    pub open_approvals: usize,
     /// Mission that the command concerns, or the newest one of the mission scope.
     pub mission: Option<Mission>,
     /// Rooms in the mission scope.
@@ -142,9 +137,6 @@ pub struct Facts {
     pub overridden: Option<IdlePrompt>,
     /// Idle prompt of the agent that applies to all rooms.
     pub own_idle: Option<IdlePrompt>,
-    /// Current plan of the agent in the room.
-    pub plan: Option<CurrentPlan>,
-    pub rule: Option<ApprovalRule>,
     /// Agents that the message addresses and that may get a run.
     pub addressed: Vec<Candidate>,
     /// Number of replies of the sending agent in the last minute.
@@ -249,16 +241,12 @@ impl Facts {
             once: None,
             run: None,
             running: None,
-            approval: None,
             approvals: Vec::new(),
-            open_approvals: 0,
             mission: None,
             realm: Vec::new(),
             busy: false,
             overridden: None,
             own_idle: None,
-            plan: None,
-            rule: None,
             addressed: Vec::new(),
             replies_last_minute: 0,
         }
@@ -560,25 +548,6 @@ impl Facts {
                     self.check_idempotency(key, digest(&[&said.text]), store)?;
                 }
             }
-            Command::AskApproval(new) => self.about_new_approval(new, store)?,
-            Command::DecideApproval(approval_decision) => {
-                self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
-            }
-            Command::UpdatePlan { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.room = store.room(&run.room)?.map(Arc::new);
-                    self.plan = store.plan(&run.room, &run.agent)?;
-                }
-            }
-            Command::AnswerQuestions { approval, .. } => {
-                self.about_approval(caller, approval, store, lookup_cache)?;
-            }
-            Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
-            Command::RevokeApprovalRule { room, agent, tool } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.about_rule(room, agent, tool, store)?;
-            }
             Command::ReportUsage { run, .. } => {
                 self.run = store.run(run)?;
                 if let Some(run) = &self.run {
@@ -601,8 +570,6 @@ impl Facts {
             Query::Room { room }
             | Query::Members { room, .. }
             | Query::History { room, .. }
-            | Query::Approvals { room }
-            | Query::ApprovalRules { room }
             | Query::Workspace { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
@@ -618,15 +585,13 @@ impl Facts {
                 }
             }
             Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            Query::Runs { room: None, .. } => {}
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
                     self.in_room(caller, room, store, lookup_cache)?;
                 }
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
-            Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
             Query::RunsOf { message }
             | Query::Revisions { message }
             | Query::Thread { message, .. }

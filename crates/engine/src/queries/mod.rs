@@ -139,9 +139,14 @@ macro_rules! queries {
 }
 
 queries! {
+    GetApproval = parlor_model::query::GetApproval,
+    ListApprovalRules = parlor_model::query::ListApprovalRules,
+    ListApprovals = parlor_model::query::ListApprovals,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListOpenQuestions = parlor_model::query::ListOpenQuestions,
     ListOwnTasks = parlor_model::query::ListOwnTasks,
     ListPins = parlor_model::query::ListPins,
+    ListPlans = parlor_model::query::ListPlans,
     ListTasks = parlor_model::query::ListTasks,
     Legacy = parlor_model::Query,
 }

@@ -8,7 +8,7 @@ use super::scheduler::{GatewayConnection, GatewayConnectionId, PendingEnd, Reply
 use crate::Hub;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
-use parlor_model::command::{CreateTask, ReportTask};
+use parlor_model::command::{CreateTask, ReportTask, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
@@ -481,7 +481,7 @@ impl Hub {
             let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
-        match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan }).await {
+        match self.execute(&Caller::OPERATOR, UpdatePlan { run, plan }).await {
             // The run has just ended.
             Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
             result => result.map(drop),

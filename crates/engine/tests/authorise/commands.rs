@@ -413,35 +413,6 @@ table! { Command,
     Command::ReportUsage { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  report_usage(), READY;
     }
-    Command::AskApproval(_) => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  ask_approval(), READY;
-    }
-    Command::ExpireApproval { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  expire_approval(), APPROVAL;
-    }
-    Command::DecideApproval(_) => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(false), APPROVAL;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_OF_OWN_AGENT;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_IN_NO_ROOM;
-    }
-    Command::UpdatePlan { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  update_plan(), A_RUN;
-    }
-    Command::AnswerQuestions { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_IN_NO_ROOM;
-    }
-    Command::RevokeApprovalRule { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_RULE;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), OWN_RULE;
-        "who   who   out   ?rule ?rule ?rule out   out   out   no    ?rule who  ", WRITE,   revoke_rule(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_rule(), NO_ROOM;
-    }
     Command::StartUnpromptedRun { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;

@@ -3,12 +3,11 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
-    BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
-    InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
-    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, ApiKey, BlobDigest, ConversationId, Destination, Device, File,
+    Forwarded, Frozen, Gateway, GatewayId, Invitation, InvitationId, KeyId, Lineage, MediaType, Member,
+    MemberId, Message, MessageId, MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi,
+    Pairing, Path, RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service,
+    SignIn, SignInId, SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -327,7 +326,7 @@ pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
     NO_ROOM(facts, who);
 };
 
-fn run() -> Run {
+pub fn run() -> Run {
     let agent = AgentId::stored("coder");
     Run {
         id: RunId::stored("run"),
@@ -347,48 +346,6 @@ fn run() -> Run {
         started_at: Some(Time(5)),
         ended_at: None,
     }
-}
-
-pub const APPROVAL: Given = |facts, _| facts.approval = Some(approval());
-pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
-    APPROVAL(facts, who);
-    if let Some(room) = &mut facts.room {
-        Arc::make_mut(room).approve_role = RoomRole::Admin;
-    }
-};
-/// An approval requested by the caller's own agent, which grants no additional permission.
-pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
-    APPROVAL(facts, who);
-    OWN_AGENT(facts, who);
-};
-pub const APPROVAL_IN_NO_ROOM: Given = |facts, who| {
-    APPROVAL(facts, who);
-    NO_ROOM(facts, who);
-};
-pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(other_user)));
-pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(other_user()));
-
-fn approval() -> Approval {
-    Approval {
-        id: ApprovalId::stored("approval"),
-        run: RunId::stored("run"),
-        room: lobby(),
-        agent: AgentId::stored("coder"),
-        agent_name: "Coder".into(),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        asked_at: Time(5),
-        expires_at: Time(6),
-        decision: None,
-        decided_at: None,
-    }
-}
-
-fn rule(by: UserId) -> ApprovalRule {
-    ApprovalRule { room: lobby(), agent: AgentId::stored("coder"), tool: "Bash".into(), by, at: Time(5) }
 }
 
 fn cleared(membership: &mut Option<Arc<Member>>) {

@@ -185,27 +185,6 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   may_stop(), NO_ROOM;
     }
-    Query::Approvals { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approvals(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approvals(), NO_ROOM;
-    }
-    Query::Plans { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    plans(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    plans(Some(lobby())), NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    plans(None), READY;
-    }
-    Query::Question { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), READY;
-    }
-    Query::Questions => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Questions, READY;
-    }
-    Query::ApprovalRules { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;
-    }
     Query::MayInquire { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ADMINS_COMMAND_AGENTS;

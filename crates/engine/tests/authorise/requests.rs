@@ -3,18 +3,16 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges,
-    UserChanges,
+    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewRouter, NewService, NewSignIn, NewUpload,
+    NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
-use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId, Usage, UserId, WorkspaceRequest,
+    AgentId, AgentReply, BlobDigest, Command, Device, Edit, File, GatewayId, IdlePrompt, Inquiry,
+    InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess, ModelApi, Path,
+    Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish,
+    RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId,
+    Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -564,56 +562,6 @@ pub fn post_late_reply() -> Command {
 
 pub fn report_usage() -> Command {
     Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
-}
-
-pub fn ask_approval() -> Command {
-    Command::AskApproval(NewApproval {
-        run: RunId::stored("run"),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        timeout: std::time::Duration::from_secs(60),
-    })
-}
-
-pub fn decide_approval(allow: bool) -> Command {
-    let approval = ApprovalId::stored("approval");
-    Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
-}
-
-pub fn update_plan() -> Command {
-    let plan = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
-    Command::UpdatePlan { run: RunId::stored("run"), plan }
-}
-
-pub fn plans(room: Option<RoomId>) -> Query {
-    Query::Plans { room }
-}
-
-pub fn answer_questions() -> Command {
-    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Vec::new() }
-}
-
-pub fn question() -> Query {
-    Query::Question { approval: ApprovalId::stored("approval") }
-}
-
-pub fn expire_approval() -> Command {
-    Command::ExpireApproval { approval: ApprovalId::stored("approval") }
-}
-
-pub fn revoke_rule() -> Command {
-    Command::RevokeApprovalRule { room: lobby(), agent: coder(), tool: "Bash".into() }
-}
-
-pub fn approvals() -> Query {
-    Query::Approvals { room: lobby() }
-}
-
-pub fn approval_rules() -> Query {
-    Query::ApprovalRules { room: lobby() }
 }
 
 pub fn may_listen() -> Query {

@@ -65,12 +65,6 @@ const KINDS: &[(u32, Build)] = &[
     (24, turns::finish),
     (6, turns::post_late_reply),
     (4, turns::report_usage),
-    (24, approvals::ask),
-    (16, approvals::decide),
-    (12, approvals::answer),
-    (12, turns::update_plan),
-    (6, approvals::expire),
-    (8, approvals::revoke_rule),
     (4, chat),
     (8, edit),
     (10, delete),
@@ -183,6 +177,12 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (10, |dice, world| tasks::change(dice, world).into()),
     (8, |dice, world| tasks::remove(dice, world).into()),
     (20, |dice, world| tasks::report(dice, world).into()),
+    (12, |dice, world| turns::update_plan(dice, world).into()),
+    (24, |dice, world| approvals::ask(dice, world).into()),
+    (16, |dice, world| approvals::decide(dice, world).into()),
+    (12, |dice, world| approvals::answer(dice, world).into()),
+    (6, |dice, world| approvals::expire(dice, world).into()),
+    (8, |dice, world| approvals::revoke_rule(dice, world).into()),
 ];
 
 /// All kinds of command with their relative frequencies.

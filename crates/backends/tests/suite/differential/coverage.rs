@@ -134,7 +134,15 @@ fn posted_message(outcome: &AnyResult, is: impl Fn(&Message) -> bool) -> bool {
 }
 
 fn approval(outcome: &AnyResult, is: impl Fn(&Approval) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Approval(found))) if is(found))
+    match outcome {
+        Ok(
+            AnyReceipt::AskApproval(found)
+            | AnyReceipt::DecideApproval(found)
+            | AnyReceipt::AnswerQuestions(found)
+            | AnyReceipt::ExpireApproval(found),
+        ) => is(found),
+        _ => false,
+    }
 }
 
 fn received(outcome: &AnyResult, is: impl Fn(&Delivery) -> bool) -> bool {
@@ -228,11 +236,5 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::FinishRun(_) => "FinishRun",
         Command::PostLateReply { .. } => "PostLateReply",
         Command::ReportUsage { .. } => "ReportUsage",
-        Command::AskApproval(_) => "AskApproval",
-        Command::DecideApproval(_) => "DecideApproval",
-        Command::UpdatePlan { .. } => "UpdatePlan",
-        Command::AnswerQuestions { .. } => "AnswerQuestions",
-        Command::ExpireApproval { .. } => "ExpireApproval",
-        Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",
     }
 }

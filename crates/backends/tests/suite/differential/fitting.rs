@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, ChangeTask, DecidePlan, PinMessage, RemoveBookmark, RemoveTask,
-    ToggleReaction, UnpinMessage,
+    AddBookmark, AnswerQuestions, ChangeTask, DecideApproval, DecidePlan, PinMessage, RemoveBookmark,
+    RemoveTask, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -55,6 +55,15 @@ pub fn caller(
             }
         }
         AnyCommand::ReportTask(report) => owner_of_agent(&report.agent, store)?,
+        AnyCommand::UpdatePlan(_) | AnyCommand::AskApproval(_) | AnyCommand::ExpireApproval(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::DecideApproval(DecideApproval { approval, .. })
+        | AnyCommand::AnswerQuestions(AnswerQuestions { approval, .. }) => match store.approval(approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
+        AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -72,9 +81,6 @@ fn legacy_caller(
         | Command::FinishRun(_)
         | Command::PostLateReply { .. }
         | Command::ReportUsage { .. }
-        | Command::UpdatePlan { .. }
-        | Command::AskApproval(_)
-        | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
@@ -96,7 +102,6 @@ fn legacy_caller(
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
-        | Command::RevokeApprovalRule { room, .. }
         | Command::SetMission { room, .. }
         | Command::EndMission { room }
         | Command::SetIdlePrompt { room: Some(room), .. }
@@ -113,11 +118,6 @@ fn legacy_caller(
         Command::Freeze { room }
         | Command::MarkRead { room }
         | Command::ChangeRoomPreferences { room, .. } => member_of(room, dice, store)?,
-        Command::DecideApproval(ApprovalDecision { approval, .. })
-        | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
         Command::Forward { room, .. } => member_of(room, dice, store)?,
         Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
             sender_of(message, store)?

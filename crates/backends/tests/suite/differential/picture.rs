@@ -12,7 +12,8 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, ListBookmarks, ListOwnTasks, ListPins, ListTasks, MailPage, Page, Recent, Search,
+    AgentCards, ListApprovalRules, ListApprovals, ListBookmarks, ListOpenQuestions, ListOwnTasks, ListPins,
+    ListPlans, ListTasks, MailPage, Page, Recent, Search,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -430,10 +431,14 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
     for room in &world.rooms {
         queries.extend([
             AnyQuery::from(ListPins { room: room.clone() }),
             ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
         ]);
     }
     queries
@@ -485,10 +490,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Runs { room: Some(room.clone()), limit: 3 },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
     }

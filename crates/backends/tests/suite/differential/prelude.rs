@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateTask, NewApproval, NewGateway,
+    AddBookmark, AgentProfile, AgentRegistration, AskApproval, CreateTask, DecideApproval, NewGateway,
     NewInvitation, NewRouter, NewService, NewSignIn, NewUpload, NewUser, PinMessage, RoomChanges,
-    ToggleReaction, UserChanges,
+    ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -76,7 +76,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         for (request, subject) in
             REQUESTS.into_iter().zip([tool(), tool(), ApprovalSubject::Questions(questions())])
         {
-            let request_approval = Command::AskApproval(NewApproval {
+            let request_approval = AskApproval {
                 run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
@@ -84,15 +84,14 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
                 subject,
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
-            });
+            };
             run.must(Caller::OPERATOR, request_approval).await?;
         }
         let plan = plan("0", PlanState::Planned);
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan }).await?;
+        run.must(Caller::OPERATOR, UpdatePlan { run: running, plan }).await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
-        let approval_decision =
-            ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
-        run.must(owner.clone(), Command::DecideApproval(approval_decision)).await?;
+        let allow = DecideApproval { approval, allow: true, always: true, reason: None, digest: None };
+        run.must(owner.clone(), allow).await?;
         let post = Post {
             room: room.clone(),
             text: "hello".into(),

@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeTask, DecidePlan, NewApproval, NewGateway, NewRouter,
-    NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RemoveTask, ReportTask, RoomChanges,
-    RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeTask, DecideApproval, DecidePlan,
+    ExpireApproval, NewGateway, NewRouter, NewSignIn, NewUpload, PlanDecision, ProfileChanges,
+    RemoveBookmark, RemoveTask, ReportTask, RevokeApprovalRule, RoomChanges, RouterChanges, ServiceChanges,
+    TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -145,26 +146,26 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
     let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
-    let deny = Command::DecideApproval(ApprovalDecision {
+    let deny = DecideApproval {
         approval: tool,
         allow: false,
         always: false,
         reason: Some("no 'thanks'".into()),
         digest: None,
-    });
+    };
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
+    let answer = AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
-    run.must(ann.clone(), Command::RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
+    run.must(ann.clone(), RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
     let approval = ask(run, "expires").await?;
-    run.must(Caller::OPERATOR, Command::ExpireApproval { approval }).await
+    run.must(Caller::OPERATOR, ExpireApproval { approval }).await
 }
 
 async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> {
-    let request_approval = Command::AskApproval(NewApproval {
+    let request_approval = AskApproval {
         run: run.world.runs[0].clone(),
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
@@ -172,7 +173,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
-    });
+    };
     run.must(Caller::OPERATOR, request_approval).await?;
     Ok(run.world.approvals.last().expect("an approval was just requested").clone())
 }

@@ -97,6 +97,13 @@ impl World {
                 self.learn_post(caller, command, posted);
             }
             (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
+            (_, AnyReceipt::AskApproval(approval)) => learn(&mut self.approvals, &approval.id),
+            (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
+                if decision.allow && decision.always =>
+            {
+                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
+                learn(&mut self.rules, &rule);
+            }
             _ => {}
         }
     }
@@ -177,14 +184,6 @@ impl World {
             Receipt::Received { mail } => {
                 for (message, delivery) in mail {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
-                }
-            }
-            Receipt::Approval(approval) => {
-                learn(&mut self.approvals, &approval.id);
-                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
-                if matches!(command, Command::DecideApproval(approval_decision) if approval_decision.allow && approval_decision.always)
-                {
-                    learn(&mut self.rules, &rule);
                 }
             }
             Receipt::Run(run) => {
