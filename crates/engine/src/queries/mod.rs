@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,14 +140,20 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     GetApproval = parlor_model::query::GetApproval,
     ListApprovalRules = parlor_model::query::ListApprovalRules,
     ListApprovals = parlor_model::query::ListApprovals,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListHistory = parlor_model::query::ListHistory,
     ListOpenQuestions = parlor_model::query::ListOpenQuestions,
     ListOwnTasks = parlor_model::query::ListOwnTasks,
     ListPins = parlor_model::query::ListPins,
     ListPlans = parlor_model::query::ListPlans,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
     ListTasks = parlor_model::query::ListTasks,
+    SearchMessages = parlor_model::query::SearchMessages,
     Legacy = parlor_model::Query,
 }

@@ -6,12 +6,12 @@ use parlor_model::command::{
     AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewRouter, NewService, NewSignIn, NewUpload,
     NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::query::{AgentCards, MailPage, RunDetail};
 use parlor_model::{
     AgentId, AgentReply, BlobDigest, Command, Device, Edit, File, GatewayId, IdlePrompt, Inquiry,
     InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess, ModelApi, Path,
     Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish,
-    RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId,
+    RunId, RunOutcome, Scope, SecretHash, SessionId, SettingChanges, SignInId, SiteRole, Time, UploadId,
     Usage, UserId, WorkspaceRequest,
 };
 
@@ -296,10 +296,6 @@ pub fn runs(room: Option<RoomId>) -> Query {
     Query::Runs { room, limit: 10 }
 }
 
-pub fn chat() -> Command {
-    Command::Chat { agent: coder(), post: post() }
-}
-
 pub fn post() -> Post {
     Post {
         room: lobby(),
@@ -309,34 +305,6 @@ pub fn post() -> Post {
         attachments: Vec::new(),
         client_message_id: None,
     }
-}
-
-pub fn edit() -> Command {
-    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
-}
-
-pub fn delete() -> Command {
-    Command::Delete { message: MessageId::stored("message") }
-}
-
-fn message() -> MessageId {
-    MessageId::stored("message")
-}
-
-pub fn rewind(room: &str) -> Command {
-    Command::Rewind { room: RoomId::stored(room), message: message() }
-}
-
-pub fn delete_many() -> Command {
-    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
-}
-
-pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby(), client_message_id: None }
-}
-
-pub fn mark_read() -> Command {
-    Command::MarkRead { room: lobby() }
 }
 
 pub fn create_agent(subscriptions: &[&str]) -> Command {
@@ -454,42 +422,12 @@ pub fn search() -> Query {
     Query::SearchUsers { text: "a".into() }
 }
 
-pub fn search_messages(room: Option<RoomId>) -> Query {
-    Query::Search(Box::new(Search {
-        text: "hello".into(),
-        room,
-        sender: None,
-        sender_kind: None,
-        kind: None,
-        from: None,
-        to: None,
-        from_place: SearchCursor::default(),
-        limit: 10,
-    }))
-}
-
 pub fn room() -> Query {
     Query::Room { room: lobby() }
 }
 
 pub fn members() -> Query {
     Query::Members { room: lobby(), limit: 10, offset: 0 }
-}
-
-pub fn history() -> Query {
-    Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
-}
-
-pub fn revisions() -> Query {
-    Query::Revisions { message: MessageId::stored("message") }
-}
-
-pub fn thread() -> Query {
-    Query::Thread { message: message(), after: Seq(0), limit: 10 }
-}
-
-pub fn reply_count() -> Query {
-    Query::ReplyCount { message: message() }
 }
 
 pub fn read_upload() -> Query {

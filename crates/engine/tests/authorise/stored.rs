@@ -4,9 +4,9 @@ use crate::callers::{CallerKind, coder_member, lobby, member, other_member, othe
 use crate::fixtures::{message, run};
 use parlor_engine::decide::Change;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Destination, GatewayId, InputDigest,
-    MemberId, Message, MessageId, Path, Payload, Pin, Room, RoomRole, RunId, Sender, Seq, Task, TaskId,
-    TaskStatus, Time, UserId,
+    Agent, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Destination, Forwarded, GatewayId,
+    InputDigest, Member, MemberId, Message, MessageId, Path, Payload, Pin, Room, RoomId, RoomRole, RunId,
+    Sender, Seq, Task, TaskId, TaskStatus, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -35,6 +35,129 @@ pub const MESSAGE_ON_A_PATH: Stored = |_| {
     let on_path = Message { destination, ..Message::clone(&message(Sender::Source("bridge".into()))) };
     vec![Change::PutMessage(Arc::new(on_path))]
 };
+
+pub const OWN_MESSAGE: Stored = |who| vec![Change::PutMessage(own_message(who))];
+/// A message of the caller's own agent, which is not a message of the caller.
+pub const OWN_AGENTS_MESSAGE: Stored = |who| {
+    let mut changes = CHAT_WITH_OWN_AGENT(who);
+    changes.push(Change::PutMessage(message(Sender::Agent(AgentId::stored("coder")))));
+    changes
+};
+/// A message that the caller forwarded from another user.
+pub const OWN_FORWARDED_MESSAGE: Stored = |who| {
+    let from = Forwarded {
+        message: MessageId::stored("first"),
+        sender: Sender::User(other_user()),
+        sender_name: "Sender".into(),
+        at: Time(4),
+    };
+    let forwarded = Message { forwarded: Some(Box::new(from)), ..Message::clone(&own_message(who)) };
+    vec![Change::PutMessage(Arc::new(forwarded))]
+};
+
+/// The caller's own message, followed by agents' replies only.
+pub const OWN_MESSAGE_AND_ANSWERS: Stored = |who| {
+    let answer = message(Sender::Agent(AgentId::stored("coder")));
+    vec![Change::PutMessage(own_message(who)), put_later("answer", 6, &answer)]
+};
+pub const OWN_MESSAGE_AND_ANOTHERS: Stored = |who| {
+    let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
+    changes.push(put_later("other", 7, &message(Sender::User(other_user()))));
+    changes
+};
+pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Stored = |who| {
+    let room = Room { agent_command_role: RoomRole::Admin, ..room() };
+    let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
+    changes.push(Change::PutRoom(Arc::new(room)));
+    changes
+};
+
+/// Two messages of the caller.
+pub const OWN_MESSAGES: Stored = |who| {
+    let own = own_message(who);
+    vec![Change::PutMessage(own.clone()), put_later("other", 6, &own)]
+};
+/// Two messages, of which the second is another user's.
+pub const ANOTHERS_MESSAGE_AMONG_OWN: Stored = |who| {
+    let others = message(Sender::User(other_user()));
+    vec![Change::PutMessage(own_message(who)), put_later("other", 6, &others)]
+};
+/// Two messages of the caller, of which the second is in a room that the caller is not a member of.
+pub const FOREIGN_MESSAGE_AMONG_OWN: Stored = |who| {
+    let own = own_message(who);
+    vec![put_other_room(), Change::PutMessage(own.clone()), put_later("other", 6, &elsewhere(&own))]
+};
+
+/// A message in another room that the caller is not a member of.
+pub const MESSAGE_ELSEWHERE: Stored = |_| {
+    let elsewhere = elsewhere(&message(Sender::User(other_user())));
+    vec![put_other_room(), Change::PutMessage(Arc::new(elsewhere))]
+};
+/// A message in another room. The members of the lobby are members there, too.
+pub const MESSAGE_IN_BOTH: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    changes.extend(who.own_member().map(|own| put_member_elsewhere(own, Seq(0))));
+    changes
+};
+/// A message in another room, which the members of the lobby have cleared.
+pub const MESSAGE_CLEARED_THERE: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    changes.extend(who.own_member().map(|own| put_member_elsewhere(own, Seq(5))));
+    changes
+};
+/// A message in another room, where all callers with an account are members.
+pub const MESSAGE_SEEN_BY_ALL: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    let own = who.user().map(|user| member(MemberId::User(user), RoomRole::Member));
+    changes.extend(own.map(|own| put_member_elsewhere(own, Seq(0))));
+    changes
+};
+
+pub const CHAT_WITH_OWN_AGENT: Stored =
+    |who| who.user().map(|user| Change::PutAgent(Arc::new(chat_partner(user)))).into_iter().collect();
+pub const CHAT_WITH_AGENT_OWNERS_AGENT: Stored = |_| CHAT_WITH_OWN_AGENT(CallerKind::AgentOwner);
+pub const CHAT_WITH_SHARED_AGENT: Stored = |_| {
+    let shared = Agent { visibility: Visibility::All, ..chat_partner(other_user()) };
+    vec![Change::PutAgent(Arc::new(shared))]
+};
+
+fn chat_partner(owner: UserId) -> Agent {
+    Agent {
+        id: AgentId::stored("coder"),
+        owner,
+        name: "Coder".into(),
+        description: "".into(),
+        settings: Default::default(),
+        host: Default::default(),
+        visibility: Default::default(),
+        created_at: Time(1),
+    }
+}
+
+fn own_message(who: CallerKind) -> Arc<Message> {
+    message(Sender::User(who.user().unwrap_or_else(other_user)))
+}
+
+/// Stores a copy of a message with another id and position.
+fn put_later(id: &str, seq: u64, message: &Message) -> Change {
+    let later = Message { id: MessageId::stored(id), seq: Seq(seq), ..message.clone() };
+    Change::PutMessage(Arc::new(later))
+}
+
+fn elsewhere(message: &Message) -> Message {
+    Message { destination: Destination::Room(RoomId::stored("elsewhere")), ..message.clone() }
+}
+
+fn put_other_room() -> Change {
+    Change::PutRoom(Arc::new(Room { id: RoomId::stored("elsewhere"), ..room() }))
+}
+
+fn put_member_elsewhere(member: Member, cleared_through: Seq) -> Change {
+    let mut member = Member { room: RoomId::stored("elsewhere"), ..member };
+    member.room_preferences.cleared_through = cleared_through;
+    Change::PutMember(Arc::new(member))
+}
+
 pub const OWN_PIN: Stored = |who| pinned_by(who, who.user().unwrap_or_else(other_user));
 pub const ANOTHERS_PIN: Stored = |who| pinned_by(who, other_user());
 
@@ -46,7 +169,7 @@ fn pinned_by(who: CallerKind, by: UserId) -> Vec<Change> {
 }
 
 /// The agent `coder` of the column `AgentOwner`, outside the room.
-pub const TASK_AGENT: Stored = |_| CallerKind::AgentOwner.user().map(put_coder).into_iter().collect();
+pub const TASK_AGENT: Stored = CHAT_WITH_AGENT_OWNERS_AGENT;
 pub const TASK_AGENT_IN_ROOM: Stored = |who| {
     let mut changes = TASK_AGENT(who);
     changes.push(Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member))));
@@ -122,7 +245,7 @@ pub const APPROVAL_FOR_ADMINS: Stored = |who| {
 /// An approval requested by the caller's own agent, which grants no additional permission.
 pub const APPROVAL_OF_OWN_AGENT: Stored = |who| {
     let mut changes = APPROVAL(who);
-    changes.extend(who.user().map(put_coder));
+    changes.extend(CHAT_WITH_OWN_AGENT(who));
     changes
 };
 pub const APPROVAL_IN_NO_ROOM: Stored = |who| {
@@ -137,18 +260,4 @@ pub const ANOTHERS_APPROVAL_RULE: Stored = |_| put_rule(other_user());
 fn put_rule(by: UserId) -> Vec<Change> {
     let (agent, tool, at) = (AgentId::stored("coder"), "Bash".into(), Time(5));
     vec![Change::PutApprovalRule(ApprovalRule { room: lobby(), agent, tool, by, at })]
-}
-
-/// Stores the agent `coder` of this user.
-fn put_coder(owner: UserId) -> Change {
-    Change::PutAgent(Arc::new(Agent {
-        id: AgentId::stored("coder"),
-        owner,
-        name: "Coder".into(),
-        description: "".into(),
-        settings: Default::default(),
-        host: Default::default(),
-        visibility: Default::default(),
-        created_at: Time(1),
-    }))
 }

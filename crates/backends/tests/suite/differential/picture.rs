@@ -12,8 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, ListApprovalRules, ListApprovals, ListBookmarks, ListOpenQuestions, ListOwnTasks, ListPins,
-    ListPlans, ListTasks, MailPage, Page, Recent, Search,
+    AgentCards, CountReplies, ListApprovalRules, ListApprovals, ListBookmarks, ListHistory,
+    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListRecent, ListReplies, ListRevisions, ListTasks,
+    MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -441,6 +442,27 @@ fn queries(world: &World) -> Vec<AnyQuery> {
             ListPlans { room: Some(room.clone()) }.into(),
         ]);
     }
+    queries.extend(message_queries(world));
+    queries
+}
+
+fn message_queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries = vec![ListRecent.into(), search("hello -again").into(), search("ann* bob").into()];
+    for room in world.rooms.iter().take(2) {
+        queries.push(SearchMessages { room: Some(room.clone()), ..search("hello") }.into());
+    }
+    for room in &world.rooms {
+        for page in [Page::Before(None), Page::After(Seq(20))] {
+            queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
+        }
+    }
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            AnyQuery::from(ListRevisions { message: message.clone() }),
+            ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
+            CountReplies { message: message.clone() }.into(),
+        ]);
+    }
     queries
 }
 
@@ -467,26 +489,16 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
-        Query::Recent,
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
-    for text in ["hello -again", "ann* bob"] {
-        queries.push(Query::Search(Box::new(search(text))));
-    }
-    for room in world.rooms.iter().take(2) {
-        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
-    }
     for room in &world.rooms {
-        let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
             Query::Room { room: room.clone() },
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
-            history(Page::Before(None), 2),
-            history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Runs { room: Some(room.clone()), limit: 3 },
@@ -494,12 +506,7 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         ]);
     }
     for message in world.messages.iter().take(5) {
-        queries.extend([
-            Query::Revisions { message: message.clone() },
-            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
-            Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
-        ]);
+        queries.push(Query::RunsOf { message: message.clone() });
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));

@@ -1,7 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, StartChat};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
     Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
@@ -93,9 +93,13 @@ impl World {
             (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
                 self.learn_legacy(caller, command, receipt);
             }
-            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
-                self.learn_post(caller, command, posted);
-            }
+            (
+                _,
+                AnyReceipt::Post(posted)
+                | AnyReceipt::ForwardMessage(posted)
+                | AnyReceipt::StartChat(posted)
+                | AnyReceipt::DecidePlan(Some(posted)),
+            ) => self.learn_post(caller, command, posted),
             (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
             (_, AnyReceipt::AskApproval(approval)) => learn(&mut self.approvals, &approval.id),
             (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
@@ -111,7 +115,7 @@ impl World {
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
         learn(&mut self.messages, &posted.id);
         let room = posted.message.as_ref().and_then(|message| message.destination.room());
-        if let (Some(room), AnyCommand::Legacy(Command::Chat { agent, .. })) = (room, command) {
+        if let (Some(room), AnyCommand::StartChat(StartChat { agent, .. })) = (room, command) {
             learn(&mut self.rooms, room);
             learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
         }
@@ -198,8 +202,6 @@ impl World {
             | Receipt::Settings(_)
             | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
-            | Receipt::Message(_)
-            | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}

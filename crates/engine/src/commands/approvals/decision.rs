@@ -19,13 +19,6 @@ pub fn record_decision(
     Ok(decided)
 }
 
-/// Withdraws the open approvals of a run, agent or room that ends. Returns the withdrawn approvals, for which
-/// the caller records audit entries.
-pub fn withdraw(open: &[Approval], effects: &mut EffectsBuilder<'_>) -> Vec<Arc<Approval>> {
-    // An open approval can be decided, so none is left out.
-    open.iter().filter_map(|open| record_decision(open, Decision::Withdrawn, effects).ok()).collect()
-}
-
 /// The user who decides, as the approval names them.
 pub fn decider(user: &InRoom) -> Decider {
     let user = &user.caller.user;

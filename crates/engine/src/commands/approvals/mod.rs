@@ -13,5 +13,4 @@ mod question_answers;
 mod revoke_approval_rule;
 #[cfg(test)]
 mod test_fixtures;
-
-pub use decision::withdraw;
+pub mod withdrawal;
