@@ -12,8 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetRun, GetRunMessages, ListBookmarks, ListChildRuns, ListHistory, ListPins,
-    ListRecent, ListReplies, ListRevisions, ListRuns, ListRunsOfAgent, ListRunsOfMessage, MailPage, Page,
+    AgentCards, CountReplies, GetRun, GetRunMessages, ListApprovalRules, ListApprovals, ListBookmarks,
+    ListChildRuns, ListHistory, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListRecent,
+    ListReplies, ListRevisions, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListTasks, MailPage, Page,
     Recent, SearchMessages,
 };
 use parlor_model::{
@@ -431,7 +432,17 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
-    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(ListPins { room: room.clone() }),
+            ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
+        ]);
+    }
     queries.extend(message_queries(world));
     queries
 }
@@ -493,7 +504,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
-        Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
@@ -503,11 +513,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
-            Query::Tasks { room: room.clone() },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
     }
