@@ -44,9 +44,9 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Invitation, Mailbox, Message, Mission, RoomId, Router, RouterId,
-    SecretHash, Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
+    Mailbox, Message, Mission, RoomId, Router, RouterId, SecretHash, Service, Session, SignIn, Subscription,
+    Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -98,15 +98,6 @@ pub enum Query {
     Agent {
         id: AgentId,
     },
-    /// Tasks of a room, oldest first.
-    Tasks {
-        room: RoomId,
-    },
-    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
-    OwnTasks {
-        limit: usize,
-        offset: usize,
-    },
     /// Missions of the room's mission scope, newest first.
     Missions {
         room: RoomId,
@@ -142,24 +133,6 @@ pub enum Query {
     /// Checks whether the caller may manage the credentials stored by a gateway.
     MayManageCredentials {
         gateway: GatewayId,
-    },
-    /// Open approvals of a room, oldest first.
-    Approvals {
-        room: RoomId,
-    },
-    /// An approval that the caller may decide.
-    Question {
-        approval: ApprovalId,
-    },
-    /// Current plans of agents in a room, or in all rooms of the caller.
-    Plans {
-        room: Option<RoomId>,
-    },
-    /// Open question sets in all rooms of the caller.
-    Questions,
-    /// Approval rules of a room: tools that agents may use there without asking.
-    ApprovalRules {
-        room: RoomId,
     },
     /// Checks whether the caller may read the hub's metrics.
     MayReadMetrics,
@@ -221,7 +194,6 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
-    Tasks(Vec<Task>),
     Missions(Vec<Mission>),
     Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),
@@ -229,9 +201,6 @@ pub enum Answer {
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Approvals(Vec<Approval>),
-    ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<CurrentPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{
-    Answer, Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Query, Refusal, RoomId, Seq,
-    Signal, SignalStamp,
+    Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
+    SignalStamp,
 };
 use parlor_wire::broker::ingress::RoomRequest;
 use parlor_wire::broker::{codes, egress, rooms};

@@ -62,12 +62,6 @@ enum AnyBuild {
 
 /// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
 const KINDS: &[(u32, Build)] = &[
-    (24, approvals::ask),
-    (16, approvals::decide),
-    (12, approvals::answer),
-    (12, turns::update_plan),
-    (6, approvals::expire),
-    (8, approvals::revoke_rule),
     (16, upload),
     (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
     (24, agents::route),
@@ -89,10 +83,6 @@ const KINDS: &[(u32, Build)] = &[
     (8, missions::end),
     (12, missions::set_idle),
     (20, missions::prompt),
-    (10, tasks::create),
-    (10, tasks::change),
-    (8, tasks::remove),
-    (20, tasks::report),
     (6, |dice, _| Command::CreateUser(account(dice))),
     (4, change_user),
     (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
@@ -171,6 +161,16 @@ const LISTED: &[(u32, ListedBuild)] = &[
         let (room, member) = membership(dice, world);
         RemoveMember { room, member }.into()
     }),
+    (10, |dice, world| tasks::create(dice, world).into()),
+    (10, |dice, world| tasks::change(dice, world).into()),
+    (8, |dice, world| tasks::remove(dice, world).into()),
+    (20, |dice, world| tasks::report(dice, world).into()),
+    (12, |dice, world| turns::update_plan(dice, world).into()),
+    (24, |dice, world| approvals::ask(dice, world).into()),
+    (16, |dice, world| approvals::decide(dice, world).into()),
+    (12, |dice, world| approvals::answer(dice, world).into()),
+    (6, |dice, world| approvals::expire(dice, world).into()),
+    (8, |dice, world| approvals::revoke_rule(dice, world).into()),
     (4, |dice, world| start_chat(dice, world).into()),
     (8, |dice, world| EditMessage { message: message(dice, world), text: dice.one_of(&TEXTS).into() }.into()),
     (10, |dice, world| DeleteMessage { message: message(dice, world) }.into()),

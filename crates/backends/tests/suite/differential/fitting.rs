@@ -6,9 +6,10 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, AddMember, ApprovalDecision, ChangeMember, ChangeRoom, ChangeRoomPreferences, DecidePlan,
-    DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, ForwardMessage, FreezeRoom, MarkRoomRead,
-    PinMessage, RemoveBookmark, RemoveMember, RewindRoom, StartChat, ThawRoom, ToggleReaction, UnpinMessage,
+    AddBookmark, AddMember, AnswerQuestions, ChangeMember, ChangeRoom, ChangeRoomPreferences, ChangeTask,
+    DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, ForwardMessage,
+    FreezeRoom, MarkRoomRead, PinMessage, RemoveBookmark, RemoveMember, RemoveTask, RewindRoom, StartChat,
+    ThawRoom, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -74,6 +75,26 @@ pub fn caller(
             member_of(room, dice, store)?
         }
         AnyCommand::CreateRoom(_) => None,
+        AnyCommand::CreateTask(new) => match &new.by {
+            Some(agent) => owner_of_agent(agent, store)?,
+            None => member_of(&new.room, dice, store)?,
+        },
+        AnyCommand::ChangeTask(ChangeTask { task, .. }) | AnyCommand::RemoveTask(RemoveTask { task }) => {
+            match store.task(task)? {
+                Some(task) => owner_of(&task.room, store)?,
+                None => None,
+            }
+        }
+        AnyCommand::ReportTask(report) => owner_of_agent(&report.agent, store)?,
+        AnyCommand::UpdatePlan(_) | AnyCommand::AskApproval(_) | AnyCommand::ExpireApproval(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::DecideApproval(DecideApproval { approval, .. })
+        | AnyCommand::AnswerQuestions(AnswerQuestions { approval, .. }) => match store.approval(approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
+        AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -85,10 +106,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::UpdatePlan { .. }
-        | Command::AskApproval(_)
-        | Command::ExpireApproval { .. }
-        | Command::OfferSetup { .. }
+        Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::CreateUser(_)
@@ -103,20 +121,10 @@ fn legacy_caller(
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { verified_password_hash: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
-        Command::RevokeApprovalRule { room, .. }
-        | Command::SetMission { room, .. }
+        Command::SetMission { room, .. }
         | Command::EndMission { room }
         | Command::SetIdlePrompt { room: Some(room), .. } => owner_of(room, store)?,
-        Command::CreateTask(new) => match &new.by {
-            Some(agent) => owner_of_agent(agent, store)?,
-            None => member_of(&new.room, dice, store)?,
-        },
-        Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
-            Some(task) => owner_of(&task.room, store)?,
-            None => None,
-        },
         Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
-        Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
         // The first user is the site admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
@@ -125,11 +133,6 @@ fn legacy_caller(
         Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
             store.router(router)?.map(|router| router.created_by)
         }
-        Command::DecideApproval(ApprovalDecision { approval, .. })
-        | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             // The first user is the site admin, who may send as an external source.

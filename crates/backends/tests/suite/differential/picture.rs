@@ -12,10 +12,11 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetRoom, GetRun, GetRunMessages, GetWorkspaceRoot, ListBookmarks,
-    ListChildRuns, ListHistory, ListMembers, ListPins, ListProjectRoots, ListRecent, ListReplies,
-    ListRevisions, ListRooms, ListRoomsAtRoot, ListRoomsWithAgent, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, MailPage, MayFollowRoom, Page, Recent, SearchMessages,
+    AgentCards, CountReplies, GetRoom, GetRun, GetRunMessages, GetWorkspaceRoot, ListApprovalRules,
+    ListApprovals, ListBookmarks, ListChildRuns, ListHistory, ListMembers, ListOpenQuestions, ListOwnTasks,
+    ListPins, ListPlans, ListProjectRoots, ListRecent, ListReplies, ListRevisions, ListRooms,
+    ListRoomsAtRoot, ListRoomsWithAgent, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListTasks, MailPage,
+    MayFollowRoom, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -432,7 +433,6 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
-    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
     queries.extend([
         ListRooms.into(),
         ListProjectRoots.into(),
@@ -448,6 +448,17 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     }
     let agents = world.agents.iter().cloned();
     queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
+    queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(ListPins { room: room.clone() }),
+            ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
+        ]);
+    }
     queries.extend(message_queries(world));
     queries
 }
@@ -506,19 +517,11 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
-        Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
     for room in &world.rooms {
-        queries.extend([
-            Query::Missions { room: room.clone(), limit: 3 },
-            Query::Tasks { room: room.clone() },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
-        ]);
+        queries.extend([Query::Missions { room: room.clone(), limit: 3 }]);
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));

@@ -1,9 +1,9 @@
 //! Deletes a room with everything in it.
 
 use super::audit::room_subject;
-use super::open_approvals::{audit_withdrawn, withdraw};
 use super::room_mission::RoomMission;
 use crate::commands::Command;
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};

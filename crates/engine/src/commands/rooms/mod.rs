@@ -11,7 +11,6 @@ mod freeze_room;
 mod freezing;
 pub(crate) mod leave_all;
 pub(crate) mod members;
-mod open_approvals;
 mod remove_member;
 mod room_mission;
 mod room_settings;
