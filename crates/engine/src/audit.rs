@@ -8,9 +8,8 @@ use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
-    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq,
-    SettingChanges, User,
+    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Invitation, Member, MemberId, MissionScope,
+    ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +121,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             let removed = facts.agent.as_ref().map(|removed| agent(&removed.id, Some(&removed.name)));
             vec![(Action::ServiceRemoved, removed, String::new())]
         }
-        (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
         (Command::CreateRoom { members, .. }, Receipt::Room(new)) => entry(
             Action::RoomCreated,
             room(&new.id),
@@ -251,23 +249,6 @@ fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts>
         notes.push((Action::AccountLocked, Some(user(account)), String::new()));
     }
     notes
-}
-
-fn settings(changes: &SettingChanges) -> String {
-    fn describe<T: ToString>(name: &str, change: &Edit<T>) -> Option<String> {
-        match change {
-            Edit::Keep => None,
-            Edit::Clear => Some(format!("{name}: as started")),
-            Edit::Set(value) => Some(format!("{name}: {}", value.to_string())),
-        }
-    }
-    let all = [
-        describe("hubName", &changes.name),
-        describe("invitations", &changes.invitations),
-        describe("lockoutFailures", &changes.lockout_failures),
-        describe("lockoutSeconds", &changes.lockout_seconds),
-    ];
-    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn actor(caller: &Caller, facts: &Facts) -> Actor {

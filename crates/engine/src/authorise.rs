@@ -29,7 +29,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 
         Command::CreateUser(_) | Command::RemoveUser { .. } => ask.site_admin(),
         Command::ChangeUser { changes, .. } => ask.change_user(changes),
-        Command::ChangeSettings(_) => ask.site_admin(),
         Command::CreateInvitation(_) => {
             ask.site_admin()?;
             if facts.settings.invites() { Ok(()) } else { Err(Refusal::Forbidden) }
@@ -190,14 +189,13 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         },
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
+        Query::Users { .. } | Query::Invitations => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MayMakeRouter { shared } => ask.make_router(*shared),
         Query::OwnRouter { .. } => ask.own_router(Scope::Write),
         Query::Services => ask.site_admin(),
         Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
-        Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
@@ -246,7 +244,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
         Query::DeadLetters { .. } => ask.dead_letters(),
-        Query::MayReadMetrics => ask.admin_or_key_for(Scope::Metrics),
     }
 }
 

@@ -22,7 +22,6 @@ use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
-use parlor_model::audit::AuditFilter;
 use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
@@ -790,13 +789,6 @@ pub(crate) fn answer(
             Answer::Users { total: users.len(), users }
         }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
-        Query::Audit(page) => {
-            let mut notes = snapshot.audit(&AuditFilter { limit: page.limit + 1, ..page.clone() })?;
-            let more = notes.len() > page.limit;
-            notes.truncate(page.limit);
-            Answer::Audit { notes, more }
-        }
-        Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Routers => Answer::Routers(snapshot.routers(&own())?),
         Query::OwnRouter { .. } => {
             Answer::Router(facts.router.clone().expect("authorised: the router exists"))
@@ -986,8 +978,6 @@ pub(crate) fn answer(
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMakeRouter { .. }
-        | Query::MayReadMetrics
-        | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Allowed,
     })
 }

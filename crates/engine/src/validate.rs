@@ -10,7 +10,7 @@ use parlor_model::command::{
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
-    Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
+    Post, Query, Refusal, Relay, Route, Visibility,
 };
 use std::collections::BTreeSet;
 
@@ -36,7 +36,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
             field_errors.account(account);
         }
-        Command::ChangeSettings(changes) => field_errors.settings(changes),
         Command::CreateInvitation(new) => {
             field_errors.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
             if let Some(note) = &new.note {
@@ -286,7 +285,7 @@ fn is_plain_folder(path: &str) -> bool {
 pub(crate) struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
-    fn add(&mut self, field: &'static str, rule: &'static str) {
+    pub(crate) fn add(&mut self, field: &'static str, rule: &'static str) {
         self.0.push(FieldError { field: field.into(), rule: rule.into() });
     }
 
@@ -314,7 +313,7 @@ impl FieldErrors {
     }
 
     /// One line of visible text, such as a name or a title.
-    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
+    pub(crate) fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
@@ -366,18 +365,6 @@ impl FieldErrors {
         if let Some(name) = &account.display_name {
             self.line("displayName", name, 100);
         }
-    }
-
-    fn settings(&mut self, changes: &SettingChanges) {
-        if let Edit::Set(name) = &changes.name {
-            self.line("hubName", name, 60);
-        }
-        let in_range =
-            |value: &Edit<u32>, limit| value.new_value().is_none_or(|value| (1..=limit).contains(value));
-        let failures = in_range(&changes.lockout_failures, 1000);
-        self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
-        let seconds = in_range(&changes.lockout_seconds, 30 * 86_400);
-        self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
     }
 
     fn room(&mut self, changes: &RoomChanges) {

@@ -47,11 +47,11 @@ pub use uploads::*;
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Device, Edit, File, Gateway, GatewayId, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId,
+    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
+    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
+    Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SignIn, SignInId, SiteRole, Subscription, Task,
+    TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,8 +107,6 @@ pub enum Command {
         name: Box<str>,
         secret: SecretHash,
     },
-
-    ChangeSettings(SettingChanges),
 
     // Sign-in. The server verifies passwords and codes before it submits the command. The command names the
     // stored value that they were verified against, so that a change of that value in between voids the
@@ -731,7 +729,6 @@ pub enum Receipt {
         agent: Arc<Agent>,
         service: Arc<Service>,
     },
-    Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
     Message(Arc<Message>),

@@ -42,12 +42,11 @@ pub use sign_ins::*;
 pub use tasks::*;
 pub use uploads::*;
 
-use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Mission,
+    Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session,
+    SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -82,8 +81,6 @@ pub enum Query {
     Service {
         agent: AgentId,
     },
-    Settings,
-    Audit(AuditFilter),
     /// Checks whether an account can be created with this invitation now.
     MayRegister {
         token: SecretHash,
@@ -241,10 +238,6 @@ pub enum Query {
     ApprovalRules {
         room: RoomId,
     },
-    /// Checks whether the caller may read the hub's metrics.
-    MayReadMetrics,
-    /// Checks whether the caller may read the hub's limits.
-    MaySeeLimits,
 }
 
 /// Part of a run that a query returns.
@@ -327,11 +320,6 @@ pub enum Answer {
     /// Services in the order of their creation.
     Services(Vec<(Agent, Service)>),
     Service(Agent, Service),
-    Settings(HubSettings),
-    Audit {
-        notes: Vec<AuditRecord>,
-        more: bool,
-    },
     Rooms(Vec<(Room, Member)>),
     ProjectRoots(Vec<Box<str>>),
     Room {

@@ -9,6 +9,7 @@ use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
 use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::query::ListAuditRecords;
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
     Seq, SiteRole, User,
@@ -153,12 +154,10 @@ impl AdminExecutor {
                     None => None,
                 };
                 let (actor, subject) = (actor.map(Into::into), subject.map(Into::into));
-                let page =
+                let filter =
                     AuditFilter { limit: limit.into(), action, actor, subject, ..AuditFilter::default() };
-                let Answer::Audit { notes, .. } = self.hub.read(&OPERATOR, Query::Audit(page)).await? else {
-                    return Err(Refusal::Unavailable);
-                };
-                AdminReply::Audit { entries: notes.iter().map(audit_row).collect() }
+                let page = self.hub.read(&OPERATOR, ListAuditRecords { filter }).await?;
+                AdminReply::Audit { entries: page.records.iter().map(audit_row).collect() }
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
             AdminRequest::Freeze { room, frozen } => {

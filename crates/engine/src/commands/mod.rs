@@ -150,6 +150,7 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ChangeSettings = parlor_model::command::ChangeSettings,
     DecidePlan = parlor_model::command::DecidePlan,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,

@@ -244,15 +244,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::OfferPairing { .. }
         | Command::Pair { .. }
         | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
-        Command::ChangeSettings(changes) => {
-            let settings = Arc::new(facts.settings.with(changes));
-            let mut effects_builder = effects_builder;
-            effects_builder.change(Change::PutSettings(settings.clone()));
-            if *settings != facts.settings {
-                effects_builder.publish(Event::SettingsChanged);
-            }
-            effects_builder.done(Receipt::Settings(settings))
-        }
         Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),

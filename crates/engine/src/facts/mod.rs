@@ -354,7 +354,7 @@ impl Facts {
                 }
             }
             Command::RevokeKey { key } => self.key = store.key(key)?,
-            Command::CreateInvitation(_) | Command::ChangeSettings(_) => self.settings = store.settings()?,
+            Command::CreateInvitation(_) => self.settings = store.settings()?,
             Command::OfferPairing { .. } => {}
             Command::Pair { code, .. } => {
                 self.pairing = store.pairing(code)?;
@@ -687,14 +687,10 @@ impl Facts {
             | Query::Invitations
             | Query::Routers
             | Query::Services
-            | Query::Settings
-            | Query::Audit(_)
             | Query::Rooms
             | Query::ProjectRoots
             | Query::Recent
             | Query::DeadLetters { .. }
-            | Query::MayReadMetrics
-            | Query::MaySeeLimits
             | Query::MayUpload
             | Query::MayMakeRouter { .. }
             | Query::Agents

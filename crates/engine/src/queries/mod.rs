@@ -139,7 +139,11 @@ macro_rules! queries {
 }
 
 queries! {
+    GetSettings = parlor_model::query::GetSettings,
+    ListAuditRecords = parlor_model::query::ListAuditRecords,
     ListBookmarks = parlor_model::query::ListBookmarks,
     ListPins = parlor_model::query::ListPins,
+    MayReadMetrics = parlor_model::query::MayReadMetrics,
+    MaySeeLimits = parlor_model::query::MaySeeLimits,
     Legacy = parlor_model::Query,
 }

@@ -44,9 +44,6 @@ table! { Command,
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_invitation(), READY;
         "who   who   no    no    no    no    no    no    no    no    no    no   ", ADMINS,  create_invitation(), NO_INVITATIONS;
     }
-    Command::ChangeSettings(_) => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_settings(), READY;
-    }
     Command::RevokeInvitation { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  revoke_invitation(), INVITATION;
         "who   who   no    no    no    no    ?inv  no    no    no    ?inv  ?inv ", ADMINS,  revoke_invitation(), READY;

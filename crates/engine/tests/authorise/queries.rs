@@ -47,12 +47,6 @@ table! { Query,
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  service(), A_SERVICE;
         "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  service(), NO_SERVICE;
     }
-    Query::Audit(_) => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  audit(), READY;
-    }
-    Query::Settings => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Settings, READY;
-    }
     Query::MayRegister { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
@@ -264,15 +258,6 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Query::MayReadMetrics => {
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, Query::MayReadMetrics, READY;
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  Query::MayReadMetrics, READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Query::MayReadMetrics, KEYS_READ_ONLY;
-    }
-    Query::MaySeeLimits => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::MaySeeLimits, READY;
-        "who   who   no    no    no    no    yes   no    no    yes   no    yes  ", METRICS, Query::MaySeeLimits, READY;
     }
     Query::DeadLetters { .. } => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;

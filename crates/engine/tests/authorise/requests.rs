@@ -1,7 +1,6 @@
 //! Constructors for the commands and queries of the permission table, and the scopes.
 
 use crate::callers::{lobby, other_user};
-use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
     NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
@@ -14,8 +13,7 @@ use parlor_model::{
     IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
     MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
     RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    SessionId, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -70,10 +68,6 @@ pub fn remove_user() -> Command {
 pub fn create_invitation() -> Command {
     let (role, expires_at) = (SiteRole::Admin, LATER);
     Command::CreateInvitation(NewInvitation { role, note: None, uses: 1, expires_at, secret: TOKEN })
-}
-
-pub fn change_settings() -> Command {
-    Command::ChangeSettings(SettingChanges { invitations: Edit::Set(false), ..Default::default() })
 }
 
 pub fn revoke_invitation() -> Command {
@@ -488,10 +482,6 @@ pub fn acknowledge(session: Option<&str>) -> Command {
 
 pub fn users() -> Query {
     Query::Users { limit: 10, offset: 0 }
-}
-
-pub fn audit() -> Query {
-    Query::Audit(AuditFilter::default())
 }
 
 pub fn search() -> Query {

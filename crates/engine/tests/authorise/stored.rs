@@ -3,7 +3,10 @@
 use crate::callers::{CallerKind, lobby, other_user, room};
 use crate::fixtures::message;
 use parlor_engine::decide::Change;
-use parlor_model::{Destination, Message, MessageId, Path, Pin, Room, RoomRole, Sender, Seq, Time, UserId};
+use parlor_model::{
+    ApiKey, Destination, KeyId, Message, MessageId, Path, Pin, Room, RoomRole, Scope, SecretHash, Sender,
+    Seq, Time, UserId,
+};
 use std::sync::Arc;
 
 pub type Stored = fn(CallerKind) -> Vec<Change>;
@@ -40,3 +43,13 @@ fn pinned_by(who: CallerKind, by: UserId) -> Vec<Change> {
     changes.push(Change::PutPin(pin));
     changes
 }
+
+/// The keys of the caller have neither the admin scope nor the one for this query.
+pub const KEYS_READ_ONLY: Stored = |who| match (who, who.user()) {
+    (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
+        let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
+        let key = ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) };
+        vec![Change::PutKey(Arc::new(key), SecretHash([1; 32]))]
+    }
+    _ => Vec::new(),
+};

@@ -145,7 +145,6 @@ const KINDS: &[(u32, Build)] = &[
     (5, people::offer_pairing),
     (6, people::pair),
     (5, people::register),
-    (3, people::change_settings),
     (5, create_router),
     (8, change_router),
     (6, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
@@ -183,6 +182,7 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+    (3, |dice, _| people::change_settings(dice).into()),
 ];
 
 /// All kinds of command with their relative frequencies.

@@ -168,7 +168,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::OfferSecondFactor { .. } => "OfferSecondFactor",
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",
-        Command::ChangeSettings(_) => "ChangeSettings",
         Command::CreateRouter(_) => "CreateRouter",
         Command::ChangeRouter { .. } => "ChangeRouter",
         Command::RemoveRouter { .. } => "RemoveRouter",

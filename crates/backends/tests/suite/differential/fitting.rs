@@ -21,6 +21,7 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         AnyCommand::Legacy(command) => return legacy_caller(command, dice, store, world),
+        AnyCommand::ChangeSettings(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
@@ -73,7 +74,6 @@ fn legacy_caller(
         | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
-        | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
         | Command::RevokeInvitation { .. }

@@ -3,7 +3,7 @@
 use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{NewInvitation, ProfileChanges};
+use parlor_model::command::{ChangeSettings, NewInvitation, ProfileChanges};
 use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
 
 pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
@@ -83,12 +83,13 @@ pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
     Command::DropSecondFactor { user, verified_password_hash }
 }
 
-pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {
-    Command::ChangeSettings(SettingChanges {
+pub fn change_settings(dice: &mut Dice) -> ChangeSettings {
+    let changes = SettingChanges {
         name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())).into(),
         // Rarely disabled, so that registrations succeed.
         invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])).into(),
         lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])).into(),
         lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])).into(),
-    })
+    };
+    ChangeSettings { changes }
 }

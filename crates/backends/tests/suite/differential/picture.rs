@@ -11,7 +11,9 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, GetSettings, ListAuditRecords, ListBookmarks, ListPins, MailPage, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -427,6 +429,16 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
+    queries.push(GetSettings.into());
+    let every = |limit| AuditFilter { limit, ..AuditFilter::default() };
+    let filters = [
+        AuditFilter { before: Some(9), ..every(5) },
+        AuditFilter { action: Some(Action::SignInFailed), ..every(3) },
+        AuditFilter { actor: Some("root".into()), ..every(3) },
+        AuditFilter { subject: Some("ann".into()), ..every(3) },
+        AuditFilter { from: Some(Time(world.now.0 - 1_000_000)), ..every(3) },
+    ];
+    queries.extend(filters.map(|filter| AnyQuery::from(ListAuditRecords { filter })));
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
     queries
 }
@@ -441,16 +453,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Invitations,
         Query::Routers,
         Query::Services,
-        Query::Settings,
-        Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, action: Some(Action::SignInFailed), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, actor: Some("root".into()), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, subject: Some("ann".into()), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter {
-            limit: 3,
-            from: Some(Time(world.now.0 - 1_000_000)),
-            ..AuditFilter::default()
-        }),
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },

@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
-    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeSettings, DecidePlan, NewApproval, NewGateway,
+    NewRouter, NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges,
+    RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -321,8 +321,8 @@ async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 
 async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let root = &users.root;
-    let settings = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
-    run.must(root.clone(), Command::ChangeSettings(settings)).await?;
+    let changes = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
+    run.must(root.clone(), ChangeSettings { changes }).await?;
     run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
         .await?;
 

@@ -196,7 +196,6 @@ impl World {
             }
             Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
-            | Receipt::Settings(_)
             | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
             | Receipt::Message(_)
