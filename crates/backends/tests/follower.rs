@@ -9,7 +9,7 @@ use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{CreateUser, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, LoggedEvent, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
     Signal, SignalStamp, SiteRole, Time,
@@ -138,8 +138,7 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         role: SiteRole::User,
         password_hash: "hash".into(),
     };
-    let created = hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-    let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
+    let user = hub.execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
     let sign_in = Command::SignIn(NewSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),

@@ -6,7 +6,6 @@
 use crate::decide::{Change, Effects};
 use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
-use parlor_model::command::UserChanges;
 use parlor_model::{
     AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Invitation, Member, MemberId, MissionScope,
     ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq, User,
@@ -53,19 +52,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     let about = || facts.user.as_ref().map(user);
     match (command, &plan.receipt) {
         (Command::NoteBackup { through }, _) => vec![(Action::BackedUp, None, up_to(*through))],
-        (Command::SetUp { .. }, Receipt::User(new)) => {
-            entry(Action::UserCreated, user(new), "as admin, by the setup link".into())
-        }
-        (Command::CreateUser(_), Receipt::User(new)) => {
-            entry(Action::UserCreated, user(new), format!("as {}", new.role.as_str()))
-        }
-        (Command::Register { .. }, Receipt::User(new)) => {
-            let by = facts.invitation.as_ref().map_or("", |invitation| invitation.id.as_str());
-            entry(Action::UserCreated, user(new), format!("as {}, by invitation {by}", new.role.as_str()))
-        }
-        (Command::ChangeUser { changes, .. }, Receipt::User(new)) => changed(changes, facts, new),
-        (Command::RemoveUser { .. }, _) => vec![(Action::UserRemoved, about(), String::new())],
-        (Command::ChangePassword { .. }, _) => vec![(Action::PasswordChanged, own(), String::new())],
         (Command::ConfirmSecondFactor { .. }, _) => vec![(Action::SecondFactorOn, own(), String::new())],
         (Command::DropSecondFactor { .. }, _) => vec![(Action::SecondFactorOff, about(), String::new())],
         (Command::SignIn(new), Receipt::SignedIn { user: signed_in, .. }) => {
@@ -86,21 +72,10 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
         (Command::CreateKey { .. }, Receipt::Key(new)) => {
             entry(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
         }
-        (Command::Pair { .. }, Receipt::Key(new)) => {
-            entry(Action::KeyCreated, key(new), format!("for {}, by a pairing code: agents", new.owner))
-        }
         (Command::RevokeKey { .. }, _) => {
             let revoked = facts.key.as_ref();
             let detail = revoked.map(|key| format!("of {}", key.owner)).unwrap_or_default();
             vec![(Action::KeyRevoked, revoked.map(key), detail)]
-        }
-        (Command::CreateInvitation(_), Receipt::Invitation(new)) => {
-            let detail = format!("as {}, {} times", new.role.as_str(), new.uses);
-            entry(Action::InvitationCreated, invitation(new), detail)
-        }
-        (Command::RevokeInvitation { .. }, _) => {
-            let revoked = facts.invitation.as_ref().map(invitation);
-            vec![(Action::InvitationRevoked, revoked, String::new())]
         }
         (Command::CreateRouter(_), Receipt::Router(new)) => {
             entry(Action::RouterCreated, router(new), reached(&new.model))
@@ -205,31 +180,12 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     }
 }
 
-fn in_use(tool: &str, room: &RoomId) -> String {
+pub(crate) fn in_use(tool: &str, room: &RoomId) -> String {
     format!("{tool} in room {room}")
 }
 
-fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
+pub(crate) fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
     subject(SubjectKind::Agent, agent.as_str(), name)
-}
-
-/// Records for a changed account: a change of role or password gets its own record, so that it can be
-/// searched for.
-fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> {
-    let before = facts.user.as_ref().map_or(new.role, |user| user.role);
-    let mut notes = Vec::new();
-    if before != new.role {
-        let detail = format!("from {} to {}", before.as_str(), new.role.as_str());
-        notes.push((Action::RoleChanged, Some(user(new)), detail));
-    }
-    if changes.password_hash.is_some() {
-        notes.push((Action::PasswordChanged, Some(user(new)), String::new()));
-    }
-    let rest = UserChanges { role: None, password_hash: None, ..changes.clone() };
-    if rest != UserChanges::default() {
-        notes.push((Action::UserChanged, Some(user(new)), String::new()));
-    }
-    notes
 }
 
 /// Records for a failed sign-in. An unknown username is never stored: it may be a password typed into the
@@ -271,15 +227,15 @@ fn subject(kind: SubjectKind, id: &str, name: Option<&str>) -> Subject {
     Subject { kind, id: id.into(), name: name.map(Into::into) }
 }
 
-fn user(user: &User) -> Subject {
+pub(crate) fn user(user: &User) -> Subject {
     subject(SubjectKind::User, user.id.as_str(), Some(&user.username))
 }
 
-fn key(key: &ApiKey) -> Subject {
+pub(crate) fn key(key: &ApiKey) -> Subject {
     subject(SubjectKind::Key, key.id.as_str(), Some(&key.name))
 }
 
-fn invitation(invitation: &Invitation) -> Subject {
+pub(crate) fn invitation(invitation: &Invitation) -> Subject {
     subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
 }
 

@@ -8,7 +8,7 @@
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
 use crate::permission::may_approve;
-use parlor_model::command::{RoomChanges, UserChanges};
+use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
@@ -19,32 +19,12 @@ use parlor_model::{
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match command {
-        Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
-        // These commands carry their own evidence (setup secret, credentials, refresh token), which `decide`
+        Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
+        // These commands carry their own evidence (credentials, refresh token), which `decide`
         // checks.
-        Command::SetUp { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. } => Ok(()),
+        Command::SignIn(_) | Command::SignInFailed { .. } | Command::Refresh { .. } => Ok(()),
 
-        Command::CreateUser(_) | Command::RemoveUser { .. } => ask.site_admin(),
-        Command::ChangeUser { changes, .. } => ask.change_user(changes),
-        Command::CreateInvitation(_) => {
-            ask.site_admin()?;
-            if facts.settings.invites() { Ok(()) } else { Err(Refusal::Forbidden) }
-        }
-        Command::RevokeInvitation { .. } => {
-            ask.site_admin()?;
-            facts.invitation.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Invitation))
-        }
-        Command::Register { .. } => ask.invited(),
-        // Not for API keys: a key that could create further keys would not be limited by its scopes.
-        Command::OfferPairing { .. } => ask.person().map(|_| ()),
-        Command::Pair { .. } => ask.paired(),
-        Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::ChangePassword { .. }
-        | Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. } => ask.person().map(|_| ()),
+        Command::OfferSecondFactor { .. } | Command::ConfirmSecondFactor { .. } => ask.person().map(|_| ()),
         Command::DropSecondFactor { user, .. } => ask.drop_second_factor(user),
         Command::EndSignIn { .. } => ask.own_sign_in(),
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
@@ -180,22 +160,18 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
-            ask.signed_in(Scope::Read).map(|_| ())
-        }
+        Query::Rooms | Query::Recent => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Search(search) => match search.room {
             None => ask.signed_in(Scope::Read).map(|_| ()),
             Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         },
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::Users { .. } | Query::Invitations => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MayMakeRouter { shared } => ask.make_router(*shared),
         Query::OwnRouter { .. } => ask.own_router(Scope::Write),
         Query::Services => ask.site_admin(),
         Query::Service { .. } => ask.service(),
-        Query::MayRegister { .. } => ask.invited(),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
@@ -292,35 +268,6 @@ impl<'a> Authoriser<'a> {
         }
         let standing = self.facts.standing.as_ref().ok_or(Refusal::NotSignedIn)?;
         if standing.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for site admins. API keys may not set passwords: a program could sign in with one and escape
-    /// its scopes.
-    fn change_user(&self, changes: &UserChanges) -> Result<(), Refusal> {
-        self.site_admin()?;
-        let by_program = !self.is_operator() && self.person().is_err();
-        if by_program && changes.password_hash.is_some() { Err(Refusal::Forbidden) } else { Ok(()) }
-    }
-
-    /// Requires an open invitation whose creator is still an admin. Wrong, used and revoked invitations yield
-    /// the same refusal.
-    fn invited(&self) -> Result<(), Refusal> {
-        let refused = Err(Refusal::NotFound(EntityKind::Invitation));
-        let Some(invitation) = &self.facts.invitation else { return refused };
-        let inviter = self.facts.user.as_ref();
-        let may_invite =
-            invitation.created_by.is_none() || inviter.is_some_and(|inviter| inviter.role == SiteRole::Admin);
-        let good = invitation.is_open(self.facts.now) && may_invite && self.facts.settings.invites();
-        if good { Ok(()) } else { refused }
-    }
-
-    /// Requires an unexpired pairing code of an existing account. All other codes yield the same refusal.
-    fn paired(&self) -> Result<(), Refusal> {
-        let open = self.facts.pairing.as_ref().is_some_and(|pairing| pairing.expires_at > self.facts.now);
-        match (open, &self.facts.user) {
-            (true, Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Pairing)),
-        }
     }
 
     /// Any user may create a private router; only site admins may create a shared one.

@@ -26,7 +26,7 @@ use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
     Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Query, Refusal, RoomId, Run, Scope, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -331,7 +331,9 @@ impl Hub {
     pub async fn auth_context(&self, caller: &Caller) -> Result<AuthContext, Refusal> {
         let caller = caller.clone();
         let found = self
-            .read_snapshot(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing))
+            .read_snapshot(move |hub, snapshot| {
+                hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.clone()))
+            })
             .await?;
         found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
     }
@@ -364,15 +366,14 @@ impl Hub {
         let (caller, hub, user) = (caller.clone(), self.clone(), subscriber.user.clone());
         let (admission, first) = blocking(move || {
             hub.inner.fanout.connect(subscriber, greeting, || {
-                let (mut standing, mut hears) = (None, ReceivesEvents(false));
+                let mut auth = None;
                 hub.inner.reader.with(&mut |snapshot| {
-                    let facts = hub.facts(&caller, &Query::Me, snapshot)?;
-                    hears = ReceivesEvents(authorise_query(&caller, &Query::Me, &facts).is_ok());
-                    standing = facts.standing.as_deref().cloned();
+                    auth = hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.clone()))?;
                     Ok(())
                 })?;
-                let Some(standing) = standing else { return Ok(Err(Refusal::NotSignedIn)) };
-                Ok(count(&standing).map(|counted| ((standing, counted), hears)))
+                let Some(auth) = auth.as_deref().cloned() else { return Ok(Err(Refusal::NotSignedIn)) };
+                let hears = ReceivesEvents(auth.has(Scope::Read));
+                Ok(count(&auth).map(|counted| ((auth, counted), hears)))
             })
         })
         .await??;
@@ -779,15 +780,6 @@ pub(crate) fn answer(
     let me = facts.standing.as_ref().map(|standing| &*standing.user);
     let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
     Ok(match query {
-        Query::Me => Answer::User(Arc::new(me.expect("authorised: the caller is signed in").clone())),
-        Query::Users { limit, offset } => {
-            let (users, total) = snapshot.users(*limit, *offset)?;
-            Answer::Users { users, total }
-        }
-        Query::SearchUsers { text } => {
-            let users = snapshot.search_users(text, &own(), 10)?;
-            Answer::Users { total: users.len(), users }
-        }
         Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
         Query::Routers => Answer::Routers(snapshot.routers(&own())?),
         Query::OwnRouter { .. } => {
@@ -798,7 +790,6 @@ pub(crate) fn answer(
             let agent = facts.agent.clone().expect("authorised: the agent exists");
             Answer::Service(agent, facts.service.clone().expect("authorised: the service exists"))
         }
-        Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {
             let mut rooms = Vec::new();
@@ -977,8 +968,7 @@ pub(crate) fn answer(
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
-        | Query::MayMakeRouter { .. }
-        | Query::MayRegister { .. } => Answer::Allowed,
+        | Query::MayMakeRouter { .. } => Answer::Allowed,
     })
 }
 

@@ -9,8 +9,8 @@ use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Scope,
+    Agent, AgentId, Caller, EntityKind, Invitation, Member, MemberId, Message, MessageId, Principal, Refusal,
+    Room, RoomId, RoomRole, Scope, SecretHash, SiteRole,
 };
 use std::sync::Arc;
 
@@ -226,6 +226,21 @@ impl ReadView<'_> {
             || agent.is_shared_with(user)
             || self.store.share_a_room(&MemberId::User(user.clone()), &MemberId::Agent(id.clone()))?;
         if visible { Ok(VisibleAgent { caller, agent }) } else { Err(not_found.into()) }
+    }
+
+    /// Requires an open invitation whose creator is still an admin, while the settings allow invitations.
+    /// Wrong, used and revoked invitations yield the same refusal.
+    pub fn open_invitation(&mut self, token: &SecretHash) -> Result<Invitation, PermitError> {
+        let not_found = Refusal::NotFound(EntityKind::Invitation);
+        let invites = self.store.settings()?.invites();
+        let now = self.now;
+        let open = self.store.invitation_with(token)?.filter(|found| invites && found.is_open(now));
+        let Some(invitation) = open else { return Err(not_found.into()) };
+        let may_invite = match &invitation.created_by {
+            Some(creator) => self.user(creator)?.is_some_and(|creator| creator.role == SiteRole::Admin),
+            None => true,
+        };
+        if may_invite { Ok(invitation) } else { Err(not_found.into()) }
     }
 
     /// Requires an agent that is a member of the room. Any other agent is `NotFound`.

@@ -4,9 +4,7 @@
 use crate::Limits;
 use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
-};
+use parlor_model::command::{AgentProfile, AgentRegistration, ModelChanges, RoomChanges, TaskChanges};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
@@ -33,38 +31,10 @@ const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
     match command {
-        Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
-            field_errors.account(account);
-        }
-        Command::CreateInvitation(new) => {
-            field_errors.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
-            if let Some(note) = &new.note {
-                field_errors.line("note", note, 200);
-            }
-        }
-        Command::ChangeUser { changes, .. } => {
-            if let Some(name) = &changes.display_name {
-                field_errors.line("displayName", name, 100);
-            }
-            if changes.max_connections == Edit::Set(0) {
-                field_errors.add("maxConnections", "must be at least 1");
-            }
-            let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
-            field_errors.unless(few, "hears", "at most 100");
-        }
-        Command::ChangeProfile(changes) => {
-            if let Some(name) = &changes.display_name {
-                field_errors.line("displayName", name, 100);
-            }
-            if let Edit::Set(url) = &changes.avatar_url {
-                field_errors.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
-            }
-        }
         Command::CreateKey { name, scopes, .. } => {
             field_errors.line("name", name, 100);
             field_errors.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
-        Command::Pair { name, .. } => field_errors.line("name", name, 100),
         Command::CreateRouter(new) => {
             field_errors.line("name", &new.name, 100);
             field_errors.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
@@ -177,8 +147,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
             field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
         }
-        Command::OfferSetup { .. }
-        | Command::UpdatePlan { .. }
+        Command::UpdatePlan { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
         | Command::StartRun { .. }
@@ -188,15 +157,11 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::TakeUnreferencedBlobs { .. }
-        | Command::RemoveUser { .. }
-        | Command::ChangePassword { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }
         | Command::Refresh { .. }
         | Command::EndSignIn { .. }
         | Command::RevokeKey { .. }
-        | Command::RevokeInvitation { .. }
-        | Command::OfferPairing { .. }
         | Command::RemoveRouter { .. }
         | Command::RemoveService { .. }
         | Command::OfferSecondFactor { .. }
@@ -357,16 +322,6 @@ impl FieldErrors {
         self.unless(max_tokens != Some(0), "config.maxTokens", "must be above 0");
     }
 
-    fn account(&mut self, account: &NewUser) {
-        let name = &account.username;
-        self.unless((3..=50).contains(&name.len()), "username", "must have 3 to 50 characters");
-        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        self.unless(plain, "username", "may contain letters, digits, _ and - only");
-        if let Some(name) = &account.display_name {
-            self.line("displayName", name, 100);
-        }
-    }
-
     fn room(&mut self, changes: &RoomChanges) {
         if let Some(name) = &changes.name {
             self.line("name", name, 100);
@@ -496,16 +451,6 @@ impl FieldErrors {
     pub(crate) fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }
-}
-
-/// Whether the URL is an upload of this hub. URLs of other hosts would reveal to their owner who views the
-/// avatar.
-fn is_upload(url: &str) -> bool {
-    let plain = |segment: &str| {
-        let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(known)
-    };
-    url.len() <= 200 && url.strip_prefix("/uploads/").is_some_and(|rest| rest.split('/').all(plain))
 }
 
 #[cfg(test)]

@@ -47,11 +47,11 @@ pub use uploads::*;
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, IdlePrompt, InputDigest, Invitation, InvitationId, KeyId,
-    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
-    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
-    Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SignIn, SignInId, SiteRole, Subscription, Task,
-    TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Device, Edit, File, Gateway, GatewayId, IdlePrompt, InputDigest, KeyId, Mailbox, MemberId, Message,
+    MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path, Pattern, Payload, Position,
+    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, Scope, SealedKey,
+    SecondProof, SecretHash, Seq, Service, SignIn, SignInId, SiteRole, Subscription, Task, TaskId,
+    TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -60,54 +60,6 @@ use std::time::Duration;
 /// The commands that have no type of their own yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    // First-run setup: creates the first admin.
-    OfferSetup {
-        token: SecretHash,
-        expires_at: Time,
-    },
-    SetUp {
-        token: SecretHash,
-        account: NewUser,
-    },
-
-    // Accounts.
-    CreateUser(NewUser),
-    ChangeUser {
-        user: UserId,
-        changes: UserChanges,
-    },
-    RemoveUser {
-        user: UserId,
-    },
-    ChangeProfile(ProfileChanges),
-    ChangePassword {
-        verified_password_hash: Box<str>,
-        password_hash: Box<str>,
-    },
-
-    // Invitations.
-    CreateInvitation(NewInvitation),
-    RevokeInvitation {
-        invitation: InvitationId,
-    },
-    /// Creates an account with an invitation. The invitation, not `account`, sets its role.
-    Register {
-        token: SecretHash,
-        account: NewUser,
-    },
-
-    /// Creates a pairing code for the caller. It replaces the caller's earlier code.
-    OfferPairing {
-        code: SecretHash,
-        expires_at: Time,
-    },
-    /// Exchanges a pairing code for an API key with the scope `hosting` only.
-    Pair {
-        code: SecretHash,
-        name: Box<str>,
-        secret: SecretHash,
-    },
-
     // Sign-in. The server verifies passwords and codes before it submits the command. The command names the
     // stored value that they were verified against, so that a change of that value in between voids the
     // proof.
@@ -511,42 +463,6 @@ pub struct AgentRegistration {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewUser {
-    pub username: Box<str>,
-    pub display_name: Option<Box<str>>,
-    pub role: SiteRole,
-    pub password_hash: Box<str>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct UserChanges {
-    pub display_name: Option<Box<str>>,
-    pub role: Option<SiteRole>,
-    pub password_hash: Option<Box<str>>,
-    /// `Clear` removes the override, so that the hub-wide limit applies.
-    pub max_connections: Edit<u32>,
-    /// See [`User::source_patterns`].
-    pub hears: Option<Vec<Pattern>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewInvitation {
-    pub role: SiteRole,
-    pub note: Option<Box<str>>,
-    pub uses: u32,
-    pub expires_at: Time,
-    pub secret: SecretHash,
-}
-
-/// Changes that users make to their own profile.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ProfileChanges {
-    pub display_name: Option<Box<str>>,
-    /// `Clear` removes the avatar.
-    pub avatar_url: Edit<Box<str>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSignIn {
     pub user: UserId,
     /// Hash that the password was verified against. The sign-in fails if the stored hash has changed since.
@@ -723,7 +639,6 @@ pub enum Receipt {
     /// A spent refresh token was reused. The sign-in and all its tokens were revoked.
     FamilyRevoked,
     Key(Arc<ApiKey>),
-    Invitation(Arc<Invitation>),
     Router(Arc<Router>),
     Service {
         agent: Arc<Agent>,

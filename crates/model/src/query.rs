@@ -44,9 +44,9 @@ pub use uploads::*;
 
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Mission,
-    Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session,
-    SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, IdlePrompt, Inquiry, Mailbox, Member, Message, MessageId, MessageKind, Mission, Revision,
+    Room, RoomId, Router, RouterId, Run, RunId, SenderKind, Seq, Service, Session, SignIn, Subscription,
+    Task, Time, Upload, UploadId,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -55,17 +55,8 @@ use std::sync::Arc;
 /// The queries that have no type of their own yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
-    Me,
-    Users {
-        limit: usize,
-        offset: usize,
-    },
-    SearchUsers {
-        text: Box<str>,
-    },
     SignIns,
     Keys,
-    Invitations,
     /// Routers of the caller, and shared routers.
     Routers,
     /// Checks whether the caller may create a router, shared or private.
@@ -80,10 +71,6 @@ pub enum Query {
     Services,
     Service {
         agent: AgentId,
-    },
-    /// Checks whether an account can be created with this invitation now.
-    MayRegister {
-        token: SecretHash,
     },
     Rooms,
     /// Folders that the setting `project_roots` allows as project roots.
@@ -307,14 +294,8 @@ pub enum Page {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     Allowed,
-    User(Arc<User>),
-    Users {
-        users: Vec<User>,
-        total: usize,
-    },
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
-    Invitations(Vec<Invitation>),
     Routers(Vec<Router>),
     Router(Router),
     /// Services in the order of their creation.

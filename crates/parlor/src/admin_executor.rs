@@ -8,8 +8,8 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{NewUser, UserChanges};
-use parlor_model::query::ListAuditRecords;
+use parlor_model::command::{ChangeUser, CreateUser, NewUser, RemoveUser, UserChanges};
+use parlor_model::query::{ListAuditRecords, ListUsers};
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
     Seq, SiteRole, User,
@@ -130,7 +130,7 @@ impl AdminExecutor {
                 let user = self.user_by_name(&username).await?;
                 let password_hash = Some(self.hash(&password).await?);
                 let changes = UserChanges { password_hash, ..UserChanges::default() };
-                self.hub.execute(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
+                self.hub.execute(&OPERATOR, ChangeUser { user: user.id, changes }).await?;
                 AdminReply::PasswordReset { username: user.username.into() }
             }
             AdminRequest::DisableSecondFactor { username } => {
@@ -141,7 +141,7 @@ impl AdminExecutor {
             }
             AdminRequest::RemoveUser { username } => {
                 let user = self.user_by_name(&username).await?;
-                self.hub.execute(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
+                self.hub.execute(&OPERATOR, RemoveUser { user: user.id }).await?;
                 AdminReply::UserRemoved { username: user.username.into() }
             }
             AdminRequest::Audit { limit, action, actor, subject } => {
@@ -207,10 +207,8 @@ impl AdminExecutor {
             },
             password_hash: self.hash(password).await?,
         };
-        match self.hub.execute(&OPERATOR, Command::CreateUser(account)).await? {
-            Receipt::User(user) => Ok(User::clone(&user)),
-            _ => Err(Refusal::Unavailable),
-        }
+        let user = self.hub.execute(&OPERATOR, CreateUser { account }).await?;
+        Ok(User::clone(&user))
     }
 
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
@@ -241,10 +239,7 @@ impl AdminExecutor {
     }
 
     async fn users(&self) -> Result<Vec<User>, Refusal> {
-        match self.hub.read(&OPERATOR, Query::Users { limit: 1_000_000, offset: 0 }).await? {
-            Answer::Users { users, .. } => Ok(users),
-            _ => Err(Refusal::Unavailable),
-        }
+        Ok(self.hub.read(&OPERATOR, ListUsers { limit: 1_000_000, offset: 0 }).await?.users)
     }
 }
 

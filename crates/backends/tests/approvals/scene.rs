@@ -8,7 +8,7 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
+    AgentRegistration, ApprovalDecision, CreateUser, NewGateway, NewSignIn, NewUser, RoomChanges,
 };
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
@@ -183,8 +183,7 @@ impl Users<'_> {
             role: SiteRole::User,
             password_hash: "hash".into(),
         };
-        let created = self.hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-        let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
+        let user = self.hub.execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
         let sign_in = Command::SignIn(NewSignIn {
             user: user.id.clone(),
             verified_password_hash: "hash".into(),

@@ -4,7 +4,7 @@
 //! them. The list below generates its name and its variants of `AnyCommand` and `AnyReceipt`; a command that
 //! is not listed does not compile.
 
-mod accounts;
+pub(crate) mod accounts;
 mod agents;
 mod annotations;
 mod approvals;
@@ -19,7 +19,7 @@ mod maintenance;
 pub(crate) mod messages;
 mod missions;
 mod plans;
-mod rooms;
+pub(crate) mod rooms;
 mod routers;
 pub(crate) mod runs;
 mod services;
@@ -150,11 +150,23 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ChangePassword = parlor_model::command::ChangePassword,
+    ChangeProfile = parlor_model::command::ChangeProfile,
     ChangeSettings = parlor_model::command::ChangeSettings,
+    ChangeUser = parlor_model::command::ChangeUser,
+    CreateInvitation = parlor_model::command::CreateInvitation,
+    CreateUser = parlor_model::command::CreateUser,
     DecidePlan = parlor_model::command::DecidePlan,
+    OfferPairing = parlor_model::command::OfferPairing,
+    OfferSetup = parlor_model::command::OfferSetup,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    RedeemPairingCode = parlor_model::command::RedeemPairingCode,
+    Register = parlor_model::command::Register,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveUser = parlor_model::command::RemoveUser,
+    RevokeInvitation = parlor_model::command::RevokeInvitation,
+    SetUp = parlor_model::command::SetUp,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -2,10 +2,12 @@
 
 use super::Command;
 use crate::Limits;
+use crate::decide::Change;
 use crate::decide::test_fixtures::{FixedId, NOW, mail, user};
 use crate::effects::{Effects, EffectsBuilder};
 use crate::facts::AuthContext;
 use crate::permission::CallerContext;
+use parlor_model::audit::Action;
 use parlor_model::{
     Caller, DeliveryState, Destination, Epoch, Member, MemberId, Message, Position, Refusal, RoomId,
     RoomRole, Seq, Time, UserId,
@@ -19,6 +21,15 @@ pub fn decide<C: Command>(command: C, facts: C::Facts) -> Result<(C::Receipt, Ef
     let mut effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
     let receipt = command.decide(facts, &mut effects)?;
     Ok((receipt, effects.finish()))
+}
+
+/// The actions that the effects record in the audit log, in order.
+pub fn audited(effects: &Effects) -> Vec<Action> {
+    let action = |change: &Change| match change {
+        Change::AppendAudit(entry) => Some(entry.action),
+        _ => None,
+    };
+    effects.changes.iter().filter_map(action).collect()
 }
 
 /// Auth context of a user with a sign-in.

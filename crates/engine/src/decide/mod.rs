@@ -10,7 +10,6 @@ mod agents;
 mod approvals;
 mod chats;
 mod gateways;
-mod invitations;
 mod mail;
 mod messages;
 mod missions;
@@ -27,13 +26,12 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
-mod welcome;
 
 pub use mail::MAX_DELIVERY_ATTEMPTS;
 pub use messages::MAX_REWOUND_MESSAGES;
 pub use uploads::MAX_UNATTACHED_UPLOADS;
-pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
+pub use crate::commands::accounts::welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 use crate::facts::Facts;
 use crate::permission::CallerContext;
 use crate::ports::{FirstRequest, IdGenerator, IdempotencyKey};
@@ -229,27 +227,15 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
     match command {
         Command::NoteBackup { .. }
         | Command::AppendNoop
-        | Command::OfferSetup { .. }
-        | Command::SetUp { .. }
-        | Command::CreateUser(_)
-        | Command::ChangeUser { .. }
-        | Command::RemoveUser { .. }
-        | Command::ChangeProfile(_)
-        | Command::ChangePassword { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }
         | Command::Refresh { .. }
         | Command::EndSignIn { .. }
         | Command::CreateKey { .. }
-        | Command::OfferPairing { .. }
-        | Command::Pair { .. }
         | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
         Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
-        Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
-            invitations::decide(command, effects_builder)
-        }
         Command::CreateRouter(_) | Command::ChangeRouter { .. } | Command::RemoveRouter { .. } => {
             routers::decide(command, effects_builder)
         }

@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use parlor_model::{
     AddressedBy, Agent, AgentId, AgentReply, Command, ConversationId, Destination, EntityKind, Lineage,
     MemberId, Message, MessageId, MessageKind, Receipt, Refusal, Room, RoomId, Run, RunFinish, RunId,
-    RunOutcome, RunOutput, RunState, RunTrigger, Sender, StartedRun, Task, Usage, UserId, mention,
+    RunOutcome, RunOutput, RunState, RunTrigger, Sender, StartedRun, Task, Usage, mention,
 };
 use std::sync::Arc;
 
@@ -90,20 +90,6 @@ pub fn assign(task: &Task, effects_builder: &mut EffectsBuilder) {
         };
         put(run, effects_builder);
     }
-}
-
-/// Queues a run in which an agent greets a new user.
-pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, effects_builder: &mut EffectsBuilder) {
-    let lineage =
-        Lineage::start(ConversationId::stored(effects_builder.decide_context.ids.next()), agent.clone());
-    let run = Run {
-        addressed: AddressedBy::Directly,
-        arrival: Some(arrival.clone()),
-        state: RunState::Queued,
-        started_at: None,
-        ..running(agent, &room.id, lineage, effects_builder)
-    };
-    put(run, effects_builder);
 }
 
 /// The reason why an agent gets no run, if any.

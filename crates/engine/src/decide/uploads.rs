@@ -63,22 +63,12 @@ fn put(
     upload
 }
 
-/// The avatar of a profile must be an image that the actor uploaded, or the current one.
-pub fn is_own_avatar(shown: Option<&str>, effects_builder: &EffectsBuilder) -> Result<(), Refusal> {
-    let Some(url) = shown else { return Ok(()) };
-    let known = effects_builder.facts.avatars.iter().any(|avatar| is_at(avatar, url));
-    if known || effects_builder.actor()?.avatar_url.as_deref() == shown {
-        return Ok(());
-    }
-    Err(Refusal::invalid("avatarUrl", "must be an image that you uploaded to /api/upload/avatar"))
-}
-
 fn is_at(upload: &Upload, url: &str) -> bool {
     url.split('/').nth(2) == Some(upload.id.as_str())
 }
 
 /// Removes the actor's avatar uploads, except the one at the URL in the profile.
-pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder) {
+fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder) {
     for avatar in &effects_builder.facts.avatars {
         let is_shown = shown.is_some_and(|url| is_at(avatar, url));
         if !is_shown {
@@ -109,7 +99,6 @@ mod tests {
     use super::super::test_fixtures::{decide_with, facts, user};
     use super::*;
     use crate::facts::AuthContext;
-    use parlor_model::command::ProfileChanges;
     use parlor_model::{MediaType, Time};
 
     fn file(media: MediaType) -> File {
@@ -156,23 +145,6 @@ mod tests {
             };
             decide_with(command, &facts).unwrap().changes.iter().filter_map(removed).collect::<Vec<_>>()
         };
-        let show = |url: Option<Option<&str>>| {
-            let avatar_url = url.map(|url| url.map(Into::into));
-            Command::ChangeProfile(ProfileChanges { display_name: None, avatar_url: avatar_url.into() })
-        };
         assert_eq!(removed(&send(MediaType::Png, true)), ["a", "c"]);
-        assert_eq!(removed(&show(Some(Some("/uploads/c/me.png")))), ["a", "b"]);
-        assert_eq!(removed(&show(Some(None))), ["a", "b", "c"]);
-        for other in ["/uploads/d", "/uploads/x/a", "/uploads/a.png"] {
-            assert!(
-                matches!(decide_with(&show(Some(Some(other))), &facts), Err(Refusal::Invalid(_))),
-                "{other}"
-            );
-        }
-        facts.avatars = Vec::new();
-        assert!(
-            decide_with(&show(Some(Some("/uploads/b"))), &facts).is_ok(),
-            "the current avatar stays valid"
-        );
     }
 }

@@ -31,9 +31,9 @@ use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
-    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Gateway, IdlePrompt, Mailbox, Member, MemberId, Message, Mission, MissionScope, Path, Query,
+    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, Seq, Service, Session, SignIn,
+    SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,14 +60,9 @@ pub struct Facts {
     /// User account that the command concerns.
     pub user: Option<User>,
     pub users: Vec<(MemberId, Option<NameAndHandle>)>,
-    pub name_taken: bool,
-    pub admins: u64,
     pub sign_in: Option<SignIn>,
     pub refresh: Option<RefreshToken>,
     pub key: Option<ApiKey>,
-    pub setup: Option<(SecretHash, Time)>,
-    pub invitation: Option<Invitation>,
-    pub pairing: Option<Pairing>,
     /// Whether the folder of the command exists and `project_roots` allows it.
     pub root_allowed: bool,
     /// Service that answers for the agent in `agent` from inside the hub.
@@ -76,7 +71,6 @@ pub struct Facts {
     pub router: Option<Router>,
     /// Number of routers created by the caller.
     pub routers: usize,
-    pub settings: HubSettings,
     /// Newest audit record of a failed sign-in for the same user, or for an unknown user name.
     pub failed_before: Option<AuditRecord>,
     pub second_factor: Option<SecondFactor>,
@@ -209,19 +203,13 @@ impl Facts {
             memberships: Vec::new(),
             user: None,
             users: Vec::new(),
-            name_taken: false,
-            admins: 0,
             sign_in: None,
             refresh: None,
             key: None,
-            setup: None,
-            invitation: None,
-            pairing: None,
             root_allowed: false,
             router: None,
             service: None,
             routers: 0,
-            settings: HubSettings::default(),
             failed_before: None,
             second_factor: None,
             backup_code: false,
@@ -283,39 +271,6 @@ impl Facts {
     ) -> Result<(), Fault> {
         match command {
             Command::NoteBackup { .. } | Command::AppendNoop => {}
-            Command::OfferSetup { .. } => self.admins = store.admins()?,
-            Command::SetUp { account, .. } => {
-                self.admins = store.admins()?;
-                self.setup = store.setup()?;
-                self.name_taken = store.user_named(&account.username)?.is_some();
-                self.about_welcome(store)?;
-            }
-            Command::CreateUser(account) => {
-                self.admins = store.admins()?;
-                self.name_taken = store.user_named(&account.username)?.is_some();
-                self.about_welcome(store)?;
-            }
-            Command::ChangeUser { user, .. } => {
-                self.user = store.user(user)?;
-                self.rooms_of(&MemberId::User(user.clone()), store)?;
-                self.admins = store.admins()?;
-            }
-            Command::RemoveUser { user } => {
-                self.user = store.user(user)?;
-                self.admins = store.admins()?;
-                self.memberships_with_members(&MemberId::User(user.clone()), store)?;
-                self.agents = store.agents_of(user)?;
-                self.memberships_of_agents(store)?;
-            }
-            Command::ChangeProfile(changes) => {
-                if let Some(user) = caller.user() {
-                    self.rooms_of(&MemberId::User(user.clone()), store)?;
-                }
-                if let (false, Some(user)) = (changes.avatar_url.is_keep(), caller.user()) {
-                    self.avatars = store.avatars(user)?;
-                }
-            }
-            Command::ChangePassword { .. } => {}
             Command::SignIn(new) => {
                 self.user = store.user(&new.user)?;
                 self.second_factor = store.second_factor(&new.user)?;
@@ -354,21 +309,6 @@ impl Facts {
                 }
             }
             Command::RevokeKey { key } => self.key = store.key(key)?,
-            Command::CreateInvitation(_) => self.settings = store.settings()?,
-            Command::OfferPairing { .. } => {}
-            Command::Pair { code, .. } => {
-                self.pairing = store.pairing(code)?;
-                if let Some(pairing) = &self.pairing {
-                    self.user = store.user(&pairing.user)?;
-                }
-            }
-            Command::RevokeInvitation { invitation } => self.invitation = store.invitation(invitation)?,
-            Command::Register { token, account } => {
-                self.about_invitation(token, store)?;
-                self.admins = store.admins()?;
-                self.name_taken = store.user_named(&account.username)?.is_some();
-                self.about_welcome(store)?;
-            }
             Command::CreateRouter(_) => {
                 if let Some(user) = caller.user() {
                     let routers = store.routers(user)?;
@@ -675,16 +615,11 @@ impl Facts {
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
-            Query::MayRegister { token } => self.about_invitation(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
                 self.agent = store.agent(&mailbox.agent)?;
             }
-            Query::Me
-            | Query::Users { .. }
-            | Query::SearchUsers { .. }
-            | Query::SignIns
+            Query::SignIns
             | Query::Keys
-            | Query::Invitations
             | Query::Routers
             | Query::Services
             | Query::Rooms

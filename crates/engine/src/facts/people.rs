@@ -3,25 +3,10 @@
 use super::{Facts, LookupCache, Membership, NameAndHandle};
 use crate::Fault;
 use crate::ports::Lookup;
-use parlor_model::{Caller, MemberId, RoomId, SecretHash};
+use parlor_model::{Caller, MemberId, RoomId};
 use std::sync::Arc;
 
 impl Facts {
-    /// Loads the invitation with this token and the user who created it.
-    pub(super) fn about_invitation(
-        &mut self,
-        token: &SecretHash,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.settings = store.settings()?;
-        self.invitation = store.invitation_with(token)?;
-        let by = self.invitation.as_ref().and_then(|invitation| invitation.created_by.as_ref());
-        if let Some(by) = by {
-            self.user = store.user(by)?;
-        }
-        Ok(())
-    }
-
     pub(super) fn in_room(
         &mut self,
         caller: &Caller,

@@ -1,8 +1,8 @@
 //! Facts for runs of agents: addressed agents, run starts, replies and rewinds.
 
-use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
+use super::{Facts, LookupCache};
 use crate::commands::runs::Candidate;
-use crate::decide::{GUIDE, MAX_REWOUND_MESSAGES, WELCOME_ROOM};
+use crate::decide::MAX_REWOUND_MESSAGES;
 use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
@@ -76,16 +76,6 @@ impl Facts {
             None => 0,
         };
         self.addressed.push(Candidate { agent: Agent::clone(&agent), addressed, spent, asked });
-        Ok(())
-    }
-
-    /// Loads the welcome room, which new users join, and its guide agent.
-    pub(super) fn about_welcome(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
-        let (room, guide) = (RoomId::stored(WELCOME_ROOM), AgentId::stored(GUIDE));
-        self.room = store.room(&room)?.map(Into::into);
-        self.agent = store.agent(&guide)?;
-        self.target = store.member(&room, &MemberId::Agent(guide))?;
-        self.members = store.members(&room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
         Ok(())
     }
 

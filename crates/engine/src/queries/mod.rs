@@ -139,11 +139,16 @@ macro_rules! queries {
 }
 
 queries! {
+    GetMe = parlor_model::query::GetMe,
     GetSettings = parlor_model::query::GetSettings,
     ListAuditRecords = parlor_model::query::ListAuditRecords,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListInvitations = parlor_model::query::ListInvitations,
     ListPins = parlor_model::query::ListPins,
+    ListUsers = parlor_model::query::ListUsers,
     MayReadMetrics = parlor_model::query::MayReadMetrics,
+    MayRegister = parlor_model::query::MayRegister,
     MaySeeLimits = parlor_model::query::MaySeeLimits,
+    SearchUsers = parlor_model::query::SearchUsers,
     Legacy = parlor_model::Query,
 }

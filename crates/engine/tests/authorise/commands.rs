@@ -14,12 +14,6 @@ use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
 table! { Command,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
-    Command::OfferSetup { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  offer_setup(), READY;
-    }
-    Command::SetUp { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  set_up(), READY;
-    }
     Command::SignIn(_) => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  sign_in(), READY;
     }
@@ -30,49 +24,6 @@ table! { Command,
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  refresh(), READY;
     }
 
-    Command::CreateUser(_) => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_user(), READY;
-    }
-    Command::ChangeUser { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_user(), READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    yes  ", ADMINS,  set_password(), READY;
-    }
-    Command::RemoveUser { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_user(), READY;
-    }
-    Command::CreateInvitation(_) => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_invitation(), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    no   ", ADMINS,  create_invitation(), NO_INVITATIONS;
-    }
-    Command::RevokeInvitation { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  revoke_invitation(), INVITATION;
-        "who   who   no    no    no    no    ?inv  no    no    no    ?inv  ?inv ", ADMINS,  revoke_invitation(), READY;
-    }
-    Command::Register { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION;
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION_OF_AN_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_FORMER_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_REMOVED_USER;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), EXPIRED_INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
-    }
-    Command::OfferPairing { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_pairing(), READY;
-    }
-    Command::Pair { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  pair(), PAIRING;
-        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), EXPIRED_PAIRING;
-        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), PAIRING_OF_REMOVED_USER;
-        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  pair(), READY;
-    }
-    Command::ChangeProfile(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_profile(), READY;
-    }
-    Command::ChangePassword { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  change_password(), READY;
-    }
     Command::OfferSecondFactor { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_second_factor(), READY;
     }

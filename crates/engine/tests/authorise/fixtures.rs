@@ -5,10 +5,10 @@ use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
-    InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
-    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    InputDigest, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission,
+    MissionId, MissionScope, ModelAccess, ModelApi, Path, Payload, RoomId, RoomRole, Router, RouterId, Run,
+    RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time,
+    Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -108,40 +108,6 @@ pub const A_SERVICE: Given = |facts, _| {
 };
 /// The caller's own agent, which is not a service.
 pub const NO_SERVICE: Given = |facts, who| facts.agent = who.user().map(agent);
-
-/// An invitation created by the operator.
-pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));
-pub const INVITATION_OF_AN_ADMIN: Given = |facts, _| {
-    facts.invitation = Some(invitation(Some(other_user())));
-    facts.user = Some(user(&other_user(), SiteRole::Admin));
-};
-pub const INVITATION_OF_FORMER_ADMIN: Given = |facts, who| {
-    INVITATION_OF_AN_ADMIN(facts, who);
-    OTHER_USER(facts, who);
-};
-pub const INVITATION_OF_REMOVED_USER: Given =
-    |facts, _| facts.invitation = Some(invitation(Some(other_user())));
-pub const SPENT_INVITATION: Given =
-    |facts, _| facts.invitation = Some(Invitation { uses_left: 0, ..invitation(None) });
-pub const EXPIRED_INVITATION: Given =
-    |facts, _| facts.invitation = Some(Invitation { expires_at: facts.now, ..invitation(None) });
-
-pub const PAIRING: Given = |facts, who| {
-    PAIRING_OF_REMOVED_USER(facts, who);
-    facts.user = Some(user(&other_user(), SiteRole::User));
-};
-pub const PAIRING_OF_REMOVED_USER: Given =
-    |facts, _| facts.pairing = Some(Pairing { user: other_user(), expires_at: Time(5_000) });
-pub const EXPIRED_PAIRING: Given = |facts, who| {
-    PAIRING(facts, who);
-    facts.pairing = Some(Pairing { user: other_user(), expires_at: facts.now });
-};
-
-/// A valid invitation, while the setting forbids invitations.
-pub const NO_INVITATIONS: Given = |facts, who| {
-    INVITATION(facts, who);
-    facts.settings.invitations = Some(false);
-};
 
 pub const A_MEMBER: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Member));
 pub const AN_ADMIN: Given = |facts, _| facts.target = Some(member(other_member(), RoomRole::Admin));
@@ -462,19 +428,6 @@ fn router(created_by: UserId, shared: bool) -> Router {
     let (created_at, updated_at) = (Time(1), Time(1));
     let id = RouterId::stored("router");
     Router { id, name: "picker".into(), shared, model, created_by, created_at, updated_at }
-}
-
-fn invitation(created_by: Option<UserId>) -> Invitation {
-    Invitation {
-        id: InvitationId::stored("invitation"),
-        role: SiteRole::User,
-        note: None,
-        uses: 1,
-        uses_left: 1,
-        created_by,
-        created_at: Time(1),
-        expires_at: Time(5_000),
-    }
 }
 
 fn key(owner: UserId) -> ApiKey {

@@ -10,23 +10,11 @@ use parlor_model::{Inquiry, Query};
 table! { Query,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
-    Query::Me => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Me, READY;
-    }
-    Query::Users { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  users(), READY;
-    }
-    Query::SearchUsers { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search(), READY;
-    }
     Query::SignIns => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  Query::SignIns, READY;
     }
     Query::Keys => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  Query::Keys, READY;
-    }
-    Query::Invitations => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }
     Query::Routers => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Routers, READY;
@@ -46,10 +34,6 @@ table! { Query,
     Query::Service { .. } => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  service(), A_SERVICE;
         "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  service(), NO_SERVICE;
-    }
-    Query::MayRegister { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
     }
     Query::Rooms => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Rooms, READY;

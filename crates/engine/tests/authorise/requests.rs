@@ -2,18 +2,17 @@
 
 use crate::callers::{lobby, other_user};
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewRouter, NewService,
+    NewSignIn, NewTask, NewUpload, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
+    IdlePrompt, InputDigest, Inquiry, KeyId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess,
+    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
+    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SignInId, TaskId, TaskStatus,
+    Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -34,69 +33,6 @@ pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope:
 
 const TOKEN: SecretHash = SecretHash([7; 32]);
 const LATER: Time = Time(9_000);
-
-pub fn offer_setup() -> Command {
-    Command::OfferSetup { token: TOKEN, expires_at: LATER }
-}
-
-pub fn set_up() -> Command {
-    Command::SetUp { token: TOKEN, account: account() }
-}
-
-pub fn create_user() -> Command {
-    Command::CreateUser(account())
-}
-
-fn account() -> NewUser {
-    let (username, password_hash) = ("new".into(), "hash".into());
-    NewUser { username, display_name: None, role: SiteRole::Admin, password_hash }
-}
-
-pub fn change_user() -> Command {
-    Command::ChangeUser { user: other_user(), changes: UserChanges::default() }
-}
-
-pub fn set_password() -> Command {
-    let changes = UserChanges { password_hash: Some("hash".into()), ..Default::default() };
-    Command::ChangeUser { user: other_user(), changes }
-}
-
-pub fn remove_user() -> Command {
-    Command::RemoveUser { user: other_user() }
-}
-
-pub fn create_invitation() -> Command {
-    let (role, expires_at) = (SiteRole::Admin, LATER);
-    Command::CreateInvitation(NewInvitation { role, note: None, uses: 1, expires_at, secret: TOKEN })
-}
-
-pub fn revoke_invitation() -> Command {
-    Command::RevokeInvitation { invitation: InvitationId::stored("invitation") }
-}
-
-pub fn offer_pairing() -> Command {
-    Command::OfferPairing { code: TOKEN, expires_at: LATER }
-}
-
-pub fn pair() -> Command {
-    Command::Pair { code: TOKEN, name: "laptop".into(), secret: TOKEN }
-}
-
-pub fn register() -> Command {
-    Command::Register { token: TOKEN, account: account() }
-}
-
-pub fn may_register() -> Query {
-    Query::MayRegister { token: TOKEN }
-}
-
-pub fn change_profile() -> Command {
-    Command::ChangeProfile(ProfileChanges { display_name: Some("New".into()), avatar_url: Edit::Keep })
-}
-
-pub fn change_password() -> Command {
-    Command::ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
-}
 
 pub fn sign_in() -> Command {
     Command::SignIn(NewSignIn {
@@ -478,14 +414,6 @@ pub fn receive_in_session() -> Command {
 
 pub fn acknowledge(session: Option<&str>) -> Command {
     Command::Acknowledge { mailbox: mailbox(session), messages: vec![MessageId::stored("message")] }
-}
-
-pub fn users() -> Query {
-    Query::Users { limit: 10, offset: 0 }
-}
-
-pub fn search() -> Query {
-    Query::SearchUsers { text: "a".into() }
 }
 
 pub fn search_messages(room: Option<RoomId>) -> Query {

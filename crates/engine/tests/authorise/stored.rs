@@ -1,11 +1,11 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, lobby, other_user, room};
+use crate::callers::{CallerKind, lobby, other_user, room, user};
 use crate::fixtures::message;
 use parlor_engine::decide::Change;
 use parlor_model::{
-    ApiKey, Destination, KeyId, Message, MessageId, Path, Pin, Room, RoomRole, Scope, SecretHash, Sender,
-    Seq, Time, UserId,
+    ApiKey, Destination, HubSettings, Invitation, InvitationId, KeyId, Message, MessageId, Pairing, Path,
+    Pin, Room, RoomRole, Scope, SecretHash, Sender, Seq, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -53,3 +53,56 @@ pub const KEYS_READ_ONLY: Stored = |who| match (who, who.user()) {
     }
     _ => Vec::new(),
 };
+
+pub const INVITATION_TOKEN: SecretHash = SecretHash([7; 32]);
+pub const PAIRING_CODE: SecretHash = SecretHash([7; 32]);
+
+/// An invitation created by the operator.
+pub const INVITATION: Stored = |_| vec![put_invitation(invitation(None))];
+pub const INVITATION_OF_AN_ADMIN: Stored = |who| {
+    let mut changes = INVITATION_OF_FORMER_ADMIN(who);
+    changes.push(Change::PutUser(Arc::new(user(&other_user(), SiteRole::Admin))));
+    changes
+};
+pub const INVITATION_OF_FORMER_ADMIN: Stored = |_| vec![put_invitation(invitation(Some(other_user())))];
+pub const INVITATION_OF_REMOVED_USER: Stored = |_| vec![put_invitation(invitation(Some(removed_user())))];
+pub const SPENT_INVITATION: Stored =
+    |_| vec![put_invitation(Invitation { uses_left: 0, ..invitation(None) })];
+pub const EXPIRED_INVITATION: Stored =
+    |_| vec![put_invitation(Invitation { expires_at: Time(1_000), ..invitation(None) })];
+/// A valid invitation, while the setting forbids invitations.
+pub const NO_INVITATIONS: Stored = |who| {
+    let settings = HubSettings { invitations: Some(false), ..HubSettings::default() };
+    let mut changes = INVITATION(who);
+    changes.push(Change::PutSettings(Arc::new(settings)));
+    changes
+};
+
+pub const PAIRING: Stored = |_| vec![put_pairing(other_user(), Time(5_000))];
+pub const EXPIRED_PAIRING: Stored = |_| vec![put_pairing(other_user(), Time(1_000))];
+pub const PAIRING_OF_REMOVED_USER: Stored = |_| vec![put_pairing(removed_user(), Time(5_000))];
+
+fn removed_user() -> UserId {
+    UserId::stored("removed_user")
+}
+
+fn put_invitation(invitation: Invitation) -> Change {
+    Change::PutInvitation(Arc::new(invitation), INVITATION_TOKEN)
+}
+
+fn invitation(created_by: Option<UserId>) -> Invitation {
+    Invitation {
+        id: InvitationId::stored("invitation"),
+        role: SiteRole::User,
+        note: None,
+        uses: 1,
+        uses_left: 1,
+        created_by,
+        created_at: Time(1),
+        expires_at: Time(5_000),
+    }
+}
+
+fn put_pairing(user: UserId, expires_at: Time) -> Change {
+    Change::PutPairing(Pairing { user, expires_at }, PAIRING_CODE)
+}

@@ -12,7 +12,7 @@ use axum::extract::State;
 use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_errors;
-use parlor_model::command::{NewSignIn, NewUser};
+use parlor_model::command::{NewSignIn, NewUser, SetUp};
 use parlor_model::{
     Answer, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
     SiteRole, User,
@@ -87,10 +87,8 @@ pub async fn set_up(
         role: SiteRole::Admin,
         password_hash,
     };
-    let command = Command::SetUp { token: secrets::hash(&body.token), account };
-    let Receipt::User(user) = app.hub.execute(&peer.anonymous(), command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = SetUp { token: secrets::hash(&body.token), account };
+    let user = app.hub.execute(&peer.anonymous(), command).await?;
     sign_in(&app, &user, None, peer, &headers).await
 }
 

@@ -3,7 +3,8 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
+use parlor_engine::commands;
+use parlor_model::command::{AgentProfile, CreateUser, NewSignIn, NewUser, RemoveUser, RoomChanges};
 use parlor_model::{
     AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
     Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
@@ -28,8 +29,7 @@ pub fn each(test: impl AsyncFn(&TestHub)) {
 pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
-    let created = test_hub.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-    let Ok(Receipt::User(user)) = created else { panic!("no user created: {created:?}") };
+    let user = test_hub.hub().execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
     let new = NewSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
@@ -51,8 +51,8 @@ pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) ->
     room
 }
 
-pub async fn execute(test_hub: &TestHub, caller: &Caller, command: Command) {
-    test_hub.hub().execute(caller, command).await.unwrap();
+pub async fn execute(test_hub: &TestHub, caller: &Caller, command: impl commands::Command) {
+    test_hub.hub().execute(caller, command).await.map(drop).unwrap();
 }
 
 /// Takes the events published since the last call and checks that the log returns the same events. The log
@@ -121,7 +121,7 @@ fn the_new_owner_is_published_before_the_members_who_leave() {
         .await;
         test_hub.published();
 
-        execute(test_hub, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
+        execute(test_hub, &Caller::OPERATOR, RemoveUser { user: ann_id.clone() }).await;
         let events = published_events(test_hub);
         let changes = changes(&events);
         assert_eq!(

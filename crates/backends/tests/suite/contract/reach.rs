@@ -2,7 +2,7 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, UserChanges};
+use parlor_model::command::{AgentProfile, ChangeUser, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
@@ -21,7 +21,7 @@ async fn join(test_hub: &TestHub, owner: &Caller, room: &RoomId, agent: &str) {
 }
 
 async fn change(test_hub: &TestHub, user: &UserId, changes: UserChanges) {
-    execute(test_hub, &Caller::OPERATOR, Command::ChangeUser { user: user.clone(), changes }).await;
+    execute(test_hub, &Caller::OPERATOR, ChangeUser { user: user.clone(), changes }).await;
 }
 
 async fn set_role(test_hub: &TestHub, user: &UserId, role: SiteRole) {

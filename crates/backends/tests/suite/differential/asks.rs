@@ -14,8 +14,9 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
-    RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, ChangePassword, ChangeUser, CreateUser, ModelChanges, NewRouter, NewSignIn, NewUpload,
+    NewUser, OfferSetup, PinMessage, RemoveBookmark, RemoveUser, RoomChanges, RouterChanges, ToggleReaction,
+    UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -136,15 +137,6 @@ const KINDS: &[(u32, Build)] = &[
         let (room, member) = membership(dice, world);
         Command::RemoveMember { room, member }
     }),
-    (6, |dice, _| Command::CreateUser(account(dice))),
-    (4, change_user),
-    (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
-    (3, people::change_profile),
-    (5, people::create_invitation),
-    (2, people::revoke_invitation),
-    (5, people::offer_pairing),
-    (6, people::pair),
-    (5, people::register),
     (5, create_router),
     (8, change_router),
     (6, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
@@ -154,7 +146,6 @@ const KINDS: &[(u32, Build)] = &[
     (6, people::offer_second_factor),
     (6, people::confirm_second_factor),
     (3, people::drop_second_factor),
-    (2, change_password),
     (8, sign_in),
     (4, sign_in_failed),
     (8, refresh),
@@ -163,11 +154,6 @@ const KINDS: &[(u32, Build)] = &[
     (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
     (4, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
     (4, |_, _| Command::AppendNoop),
-    (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
-    (1, |dice, world| Command::SetUp {
-        token: dice.known(&world.tokens, SecretHash([9; 32])),
-        account: account(dice),
-    }),
 ];
 
 /// Each kind of command that has a type of its own, with its relative frequency.
@@ -183,6 +169,18 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
     (3, |dice, _| people::change_settings(dice).into()),
+    (5, |dice, world| people::create_invitation(dice, world).into()),
+    (2, |dice, world| people::revoke_invitation(dice, world).into()),
+    (5, |dice, world| people::register(dice, world).into()),
+    (5, |dice, world| people::offer_pairing(dice, world).into()),
+    (6, |dice, world| people::redeem_pairing_code(dice, world).into()),
+    (1, |dice, world| OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }.into()),
+    (1, |dice, world| people::set_up(dice, world).into()),
+    (6, |dice, _| CreateUser { account: account(dice) }.into()),
+    (4, |dice, world| change_user(dice, world).into()),
+    (2, |dice, world| RemoveUser { user: user(dice, world) }.into()),
+    (3, |dice, world| people::change_profile(dice, world).into()),
+    (2, |dice, world| change_password(dice, world).into()),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -312,7 +310,7 @@ pub fn account(dice: &mut Dice) -> NewUser {
     }
 }
 
-fn change_user(dice: &mut Dice, world: &mut World) -> Command {
+fn change_user(dice: &mut Dice, world: &World) -> ChangeUser {
     let changes = UserChanges {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         role: dice.maybe(|dice| dice.one_of(&[SiteRole::User, SiteRole::Admin])),
@@ -323,7 +321,7 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
             patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect()
         }),
     };
-    Command::ChangeUser { user: user(dice, world), changes }
+    ChangeUser { user: user(dice, world), changes }
 }
 
 pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
@@ -331,10 +329,10 @@ pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
     if dice.once_in(5) { "wrong".into() } else { stored }
 }
 
-fn change_password(dice: &mut Dice, world: &mut World) -> Command {
+fn change_password(dice: &mut Dice, world: &World) -> ChangePassword {
     let user = user(dice, world);
     let password_hash = dice.one_of(&["second", "third"]).into();
-    Command::ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
+    ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
 }
 
 fn sign_in(dice: &mut Dice, world: &mut World) -> Command {

@@ -153,18 +153,6 @@ pub fn name(command: &AnyCommand) -> &'static str {
 
 fn legacy_name(command: &Command) -> &'static str {
     match command {
-        Command::OfferSetup { .. } => "OfferSetup",
-        Command::SetUp { .. } => "SetUp",
-        Command::CreateUser(_) => "CreateUser",
-        Command::ChangeUser { .. } => "ChangeUser",
-        Command::RemoveUser { .. } => "RemoveUser",
-        Command::ChangeProfile(_) => "ChangeProfile",
-        Command::ChangePassword { .. } => "ChangePassword",
-        Command::CreateInvitation(_) => "CreateInvitation",
-        Command::RevokeInvitation { .. } => "RevokeInvitation",
-        Command::Register { .. } => "Register",
-        Command::OfferPairing { .. } => "OfferPairing",
-        Command::Pair { .. } => "Pair",
         Command::OfferSecondFactor { .. } => "OfferSecondFactor",
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",

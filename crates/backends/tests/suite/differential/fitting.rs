@@ -21,7 +21,19 @@ pub fn caller(
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
         AnyCommand::Legacy(command) => return legacy_caller(command, dice, store, world),
-        AnyCommand::ChangeSettings(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::ChangeSettings(_)
+        | AnyCommand::CreateInvitation(_)
+        | AnyCommand::RevokeInvitation(_)
+        | AnyCommand::OfferSetup(_)
+        | AnyCommand::CreateUser(_)
+        | AnyCommand::ChangeUser(_)
+        | AnyCommand::RemoveUser(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::Register(_)
+        | AnyCommand::OfferPairing(_)
+        | AnyCommand::RedeemPairingCode(_)
+        | AnyCommand::SetUp(_)
+        | AnyCommand::ChangeProfile(_)
+        | AnyCommand::ChangePassword(_) => None,
         AnyCommand::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
@@ -64,19 +76,13 @@ fn legacy_caller(
         | Command::UpdatePlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
-        | Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
-        | Command::CreateUser(_)
-        | Command::ChangeUser { .. }
-        | Command::RemoveUser { .. }
         | Command::RevokeKey { .. }
         | Command::TakeUnreferencedBlobs { .. }
-        | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
-        | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { verified_password_hash: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
@@ -147,14 +153,8 @@ fn legacy_caller(
         Command::ClearDeadLetters => world.users.first().cloned(),
         Command::DropSecondFactor { user, .. } => Some(user.clone()),
         Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
-        Command::SetUp { .. }
-        | Command::OfferSecondFactor { .. }
+        Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
-        | Command::Register { .. }
-        | Command::OfferPairing { .. }
-        | Command::Pair { .. }
-        | Command::ChangeProfile(_)
-        | Command::ChangePassword { .. }
         | Command::SignIn(_)
         | Command::SignInFailed { .. }
         | Command::Refresh { .. }

@@ -12,7 +12,8 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, GetSettings, ListAuditRecords, ListBookmarks, ListPins, MailPage, Page, Recent, Search,
+    AgentCards, GetMe, GetSettings, ListAuditRecords, ListBookmarks, ListInvitations, ListPins, ListUsers,
+    MailPage, Page, Recent, Search, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -429,7 +430,9 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
-    queries.push(GetSettings.into());
+    queries.extend([GetSettings.into(), ListInvitations.into(), GetMe.into()]);
+    queries.push(ListUsers { limit: 3, offset: 1 }.into());
+    queries.push(SearchUsers { text: "a".into() }.into());
     let every = |limit| AuditFilter { limit, ..AuditFilter::default() };
     let filters = [
         AuditFilter { before: Some(9), ..every(5) },
@@ -445,12 +448,8 @@ fn queries(world: &World) -> Vec<AnyQuery> {
 
 fn legacy_queries(world: &World) -> Vec<Query> {
     let mut queries = vec![
-        Query::Me,
-        Query::Users { limit: 3, offset: 1 },
-        Query::SearchUsers { text: "a".into() },
         Query::SignIns,
         Query::Keys,
-        Query::Invitations,
         Query::Routers,
         Query::Services,
         Query::Rooms,

@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, ChangeUser, CreateInvitation, CreateUser,
+    NewApproval, NewGateway, NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, OfferSetup,
+    PinMessage, RoomChanges, SetUp, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -35,17 +35,17 @@ pub struct PreludeUsers {
 pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
-    run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
-    run.must(Caller::ANONYMOUS, Command::SetUp { token, account: account("root", SiteRole::Admin) }).await?;
+    run.must(Caller::OPERATOR, OfferSetup { token, expires_at }).await?;
+    run.must(Caller::ANONYMOUS, SetUp { token, account: account("root", SiteRole::Admin) }).await?;
     let root = sign_in(run).await?;
     let mut people = Vec::new();
     for name in ["ann", "bob", "cyd"] {
-        run.must(root.clone(), Command::CreateUser(account(name, SiteRole::User))).await?;
+        run.must(root.clone(), CreateUser { account: account(name, SiteRole::User) }).await?;
         people.push(sign_in(run).await?);
         let user = run.world.users.last().expect("it was just created").clone();
         let hears = Some(vec![Pattern::parse("slack/**").unwrap()]);
         let changes = UserChanges { hears, ..Default::default() };
-        run.must(root.clone(), Command::ChangeUser { user, changes }).await?;
+        run.must(root.clone(), ChangeUser { user, changes }).await?;
     }
     let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three users were created");
     for (owner, invited, agent, gateway) in
@@ -132,8 +132,8 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     run.must(root.clone(), Command::CreateService(service)).await?;
     let secret = run.world.new_secret();
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
-    let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
-    run.must(root.clone(), Command::CreateInvitation(invitation)).await?;
+    let invitation = CreateInvitation { role, note: None, uses: 2, expires_at, secret };
+    run.must(root.clone(), invitation).await?;
     // A caller with a sign-in that never existed.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(PreludeUsers { root, ann, bob, cyd })
@@ -255,14 +255,11 @@ impl Run {
 
 /// Whether an anonymous caller may execute the command, because the command itself contains the credential.
 fn is_open_to_all(command: &AnyCommand) -> bool {
-    let AnyCommand::Legacy(command) = command else { return false };
     matches!(
         command,
-        Command::SetUp { .. }
-            | Command::SignIn(_)
-            | Command::SignInFailed { .. }
-            | Command::Refresh { .. }
-            | Command::Register { .. }
-            | Command::Pair { .. }
+        AnyCommand::SetUp(_)
+            | AnyCommand::Register(_)
+            | AnyCommand::RedeemPairingCode(_)
+            | AnyCommand::Legacy(Command::SignIn(_) | Command::SignInFailed { .. } | Command::Refresh { .. })
     )
 }

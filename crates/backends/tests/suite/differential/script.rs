@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeSettings, DecidePlan, NewApproval, NewGateway,
-    NewRouter, NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges,
-    RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangePassword, ChangeProfile, ChangeSettings, DecidePlan,
+    NewApproval, NewGateway, NewRouter, NewSignIn, NewUpload, OfferPairing, PlanDecision, RedeemPairingCode,
+    Register, RemoveBookmark, RemoveUser, RevokeInvitation, RoomChanges, RouterChanges, ServiceChanges,
+    SetUp, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -134,9 +135,8 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         run.must(ann.clone(), Command::Upload(new)).await?;
     }
     let shown = format!("/uploads/{}", run.world.uploads.last().expect("an upload was just created"));
-    let changes =
-        ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
-    run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
+    let change = ChangeProfile { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
+    run.must(ann.clone(), change).await?;
     run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
 }
 
@@ -323,29 +323,27 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let root = &users.root;
     let changes = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
     run.must(root.clone(), ChangeSettings { changes }).await?;
-    run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
-        .await?;
+    run.refused(Caller::ANONYMOUS, SetUp { token: NEVER, account: account("eve", SiteRole::Admin) }).await?;
 
     let (invitation, token) = run.world.invitations[0].clone();
-    let register = |token| Command::Register { token, account: account("dora", SiteRole::User) };
+    let register = |token| Register { token, account: account("dora", SiteRole::User) };
     run.refused(Caller::ANONYMOUS, register(NEVER)).await?;
     run.must(Caller::ANONYMOUS, register(token)).await?;
     let dora = sign_in(run).await?;
-    run.must(root.clone(), Command::RevokeInvitation { invitation }).await?;
+    run.must(root.clone(), RevokeInvitation { invitation }).await?;
 
     let (code, secret) = (run.world.new_secret(), run.world.new_secret());
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
-    run.must(dora.clone(), Command::OfferPairing { code, expires_at }).await?;
-    let pair = |code| Command::Pair { code, name: "laptop".into(), secret };
+    run.must(dora.clone(), OfferPairing { code, expires_at }).await?;
+    let pair = |code| RedeemPairingCode { code, name: "laptop".into(), secret };
     run.refused(Caller::ANONYMOUS, pair(NEVER)).await?;
     run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("a key was just created").clone();
     run.must(dora.clone(), Command::RevokeKey { key }).await?;
 
-    let change =
-        Command::ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
+    let change = ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
     run.must(dora.clone(), change).await?;
-    run.must(root.clone(), Command::RemoveUser { user: user_of(&dora) }).await
+    run.must(root.clone(), RemoveUser { user: user_of(&dora) }).await
 }
 
 async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

@@ -3,8 +3,9 @@
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
 use parlor_model::command::Posted;
 use parlor_model::{
-    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
-    Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
+    MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
+    UserId,
 };
 use std::collections::BTreeMap;
 
@@ -96,8 +97,34 @@ impl World {
             (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
                 self.learn_post(caller, command, posted);
             }
+            (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
+                self.invitations.push((invitation.id.clone(), new.secret));
+            }
+            (AnyCommand::RedeemPairingCode(new), AnyReceipt::RedeemPairingCode(key)) => {
+                self.learn_key(key, new.secret);
+            }
+            (
+                _,
+                AnyReceipt::SetUp(user)
+                | AnyReceipt::CreateUser(user)
+                | AnyReceipt::Register(user)
+                | AnyReceipt::ChangeUser(user)
+                | AnyReceipt::ChangeProfile(user)
+                | AnyReceipt::ChangePassword(user),
+            ) => self.learn_user(user),
             _ => {}
         }
+    }
+
+    fn learn_user(&mut self, user: &User) {
+        learn(&mut self.users, &user.id);
+        self.passwords.insert(user.id.clone(), user.password_hash.clone());
+    }
+
+    fn learn_key(&mut self, key: &ApiKey, secret: SecretHash) {
+        learn(&mut self.keys, &key.id);
+        learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
+        self.secrets.push(secret);
     }
 
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
@@ -120,10 +147,7 @@ impl World {
 
     fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
         match receipt {
-            Receipt::User(user) => {
-                learn(&mut self.users, &user.id);
-                self.passwords.insert(user.id.clone(), user.password_hash.clone());
-            }
+            Receipt::User(user) => self.learn_user(user),
             Receipt::SignedIn { user, sign_in } => {
                 learn(&mut self.sign_ins, &sign_in.id);
                 learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
@@ -134,15 +158,8 @@ impl World {
                 }
             }
             Receipt::Key(key) => {
-                learn(&mut self.keys, &key.id);
-                learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
-                if let Command::CreateKey { secret, .. } | Command::Pair { secret, .. } = command {
-                    self.secrets.push(*secret);
-                }
-            }
-            Receipt::Invitation(invitation) => {
-                if let Command::CreateInvitation(new) = command {
-                    self.invitations.push((invitation.id.clone(), new.secret));
+                if let Command::CreateKey { secret, .. } = command {
+                    self.learn_key(key, *secret);
                 }
             }
             Receipt::Router(router) => learn(&mut self.routers, &router.id),

@@ -1,1 +1,3 @@
 //! Commands on agents.
+
+pub mod removal;

@@ -1,1 +1,3 @@
 //! Commands on uploads.
+
+pub mod avatars;
