@@ -7,7 +7,7 @@
 pub(crate) mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -157,16 +157,30 @@ commands! {
     CreateInvitation = parlor_model::command::CreateInvitation,
     CreateUser = parlor_model::command::CreateUser,
     DecidePlan = parlor_model::command::DecidePlan,
+    DeleteMessage = parlor_model::command::DeleteMessage,
+    DeleteMessages = parlor_model::command::DeleteMessages,
+    EditMessage = parlor_model::command::EditMessage,
+    FinishRun = parlor_model::command::FinishRun,
+    ForwardMessage = parlor_model::command::ForwardMessage,
+    MarkAllRead = parlor_model::command::MarkAllRead,
+    MarkRoomRead = parlor_model::command::MarkRoomRead,
+    MergeRun = parlor_model::command::MergeRun,
     OfferPairing = parlor_model::command::OfferPairing,
     OfferSetup = parlor_model::command::OfferSetup,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PostLateReply = parlor_model::command::PostLateReply,
     RedeemPairingCode = parlor_model::command::RedeemPairingCode,
     Register = parlor_model::command::Register,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RemoveUser = parlor_model::command::RemoveUser,
+    ReportUsage = parlor_model::command::ReportUsage,
     RevokeInvitation = parlor_model::command::RevokeInvitation,
+    RewindRoom = parlor_model::command::RewindRoom,
     SetUp = parlor_model::command::SetUp,
+    StartChat = parlor_model::command::StartChat,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,16 +140,30 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     GetMe = parlor_model::query::GetMe,
+    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     GetSettings = parlor_model::query::GetSettings,
     ListAuditRecords = parlor_model::query::ListAuditRecords,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListChildRuns = parlor_model::query::ListChildRuns,
+    ListHistory = parlor_model::query::ListHistory,
     ListInvitations = parlor_model::query::ListInvitations,
     ListPins = parlor_model::query::ListPins,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
+    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
     ListUsers = parlor_model::query::ListUsers,
+    MayInquire = parlor_model::query::MayInquire,
     MayReadMetrics = parlor_model::query::MayReadMetrics,
     MayRegister = parlor_model::query::MayRegister,
     MaySeeLimits = parlor_model::query::MaySeeLimits,
+    MayStopRuns = parlor_model::query::MayStopRuns,
+    SearchMessages = parlor_model::query::SearchMessages,
     SearchUsers = parlor_model::query::SearchUsers,
     Legacy = parlor_model::Query,
 }

@@ -1,11 +1,11 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, RunStart, StartChat};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
-    MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
-    UserId,
+    MissionId, Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId,
+    User, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -94,9 +94,22 @@ impl World {
             (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
                 self.learn_legacy(caller, command, receipt);
             }
-            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
-                self.learn_post(caller, command, posted);
-            }
+            (
+                _,
+                AnyReceipt::Post(posted)
+                | AnyReceipt::ForwardMessage(posted)
+                | AnyReceipt::StartChat(posted)
+                | AnyReceipt::DecidePlan(Some(posted)),
+            ) => self.learn_post(caller, command, posted),
+            (
+                _,
+                AnyReceipt::MergeRun(run)
+                | AnyReceipt::StartUnpromptedRun(run)
+                | AnyReceipt::FinishRun(run)
+                | AnyReceipt::ReportUsage(run)
+                | AnyReceipt::StartRun(RunStart::Refused(run)),
+            ) => self.learn_run(run),
+            (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
                 self.invitations.push((invitation.id.clone(), new.secret));
             }
@@ -127,10 +140,18 @@ impl World {
         self.secrets.push(secret);
     }
 
+    fn learn_run(&mut self, run: &Run) {
+        learn(&mut self.runs, &run.id);
+        if let Some(reply) = &run.reply {
+            learn(&mut self.messages, reply);
+            learn(&mut self.said, &(run.room.clone(), reply.clone()));
+        }
+    }
+
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
         learn(&mut self.messages, &posted.id);
         let room = posted.message.as_ref().and_then(|message| message.destination.room());
-        if let (Some(room), AnyCommand::Legacy(Command::Chat { agent, .. })) = (room, command) {
+        if let (Some(room), AnyCommand::StartChat(StartChat { agent, .. })) = (room, command) {
             learn(&mut self.rooms, room);
             learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
         }
@@ -204,19 +225,9 @@ impl World {
                     learn(&mut self.rules, &rule);
                 }
             }
-            Receipt::Run(run) => {
-                learn(&mut self.runs, &run.id);
-                if let Some(reply) = &run.reply {
-                    learn(&mut self.messages, reply);
-                    learn(&mut self.said, &(run.room.clone(), reply.clone()));
-                }
-            }
-            Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
-            | Receipt::Message(_)
-            | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}

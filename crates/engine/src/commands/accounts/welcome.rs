@@ -9,8 +9,8 @@ use crate::read_view::WriterView;
 use crate::routing_index::RouteChange;
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ConversationId, Event, EventAudience, GatewayId, Lineage,
-    Mailbox, Member, MemberChange, MemberId, Path, Pattern, Room, RoomId, RoomKind, RoomRole, Run, RunId,
-    RunState, Seq, Session, SessionId, SiteRole, Usage, User, UserId, Visibility,
+    Mailbox, Member, MemberChange, MemberId, Path, Pattern, Room, RoomId, RoomKind, RoomRole, Run, RunState,
+    Seq, Session, SessionId, SiteRole, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -136,23 +136,13 @@ fn create_guide(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
 fn queue_greeting(room: &Room, arrival: &UserId, effects: &mut EffectsBuilder<'_>) {
     let guide = AgentId::stored(GUIDE);
     let conversation = ConversationId::stored(effects.new_id());
+    let lineage = Lineage::start(conversation, guide.clone());
     let run = Run {
-        id: RunId::stored(effects.new_id()),
-        agent: guide.clone(),
-        room: room.id.clone(),
-        trigger: None,
-        task: None,
-        asked_by: None,
         arrival: Some(arrival.clone()),
         addressed: AddressedBy::Directly,
-        lineage: Lineage::start(conversation, guide),
-        parent: None,
         state: RunState::Queued,
-        reply: None,
-        usage: Usage::default(),
-        queued_at: effects.now,
         started_at: None,
-        ended_at: None,
+        ..runs::new_run(&guide, &room.id, lineage, effects)
     };
     runs::put(run, effects);
 }

@@ -43,7 +43,7 @@ impl Departure {
                 Some(other) => other.everyone.clone(),
                 None => view.store.members(&room.id, usize::MAX, 0)?.into(),
             };
-            self.memberships.push(Membership { room: Room::clone(&room), member, everyone, newest: None });
+            self.memberships.push(Membership { room: Room::clone(&room), member, everyone });
         }
         Ok(())
     }
