@@ -43,9 +43,8 @@ pub use tasks::*;
 pub use uploads::*;
 
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, IdlePrompt, Mailbox, Member, Message, MessageId, Mission, Room, RoomId, Router, RouterId,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Gateway, GatewayId, IdlePrompt, Mailbox, Member, Message,
+    Mission, Room, RoomId, Router, RouterId, Service, Session, SignIn, Subscription, Time, Upload, UploadId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -102,15 +101,6 @@ pub enum Query {
     Agent {
         id: AgentId,
     },
-    /// Tasks of a room, oldest first.
-    Tasks {
-        room: RoomId,
-    },
-    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
-    OwnTasks {
-        limit: usize,
-        offset: usize,
-    },
     /// Missions of the room's mission scope, newest first.
     Missions {
         room: RoomId,
@@ -154,24 +144,6 @@ pub enum Query {
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
         agent: AgentId,
-    },
-    /// Open approvals of a room, oldest first.
-    Approvals {
-        room: RoomId,
-    },
-    /// An approval that the caller may decide.
-    Question {
-        approval: ApprovalId,
-    },
-    /// Current plans of agents in a room, or in all rooms of the caller.
-    Plans {
-        room: Option<RoomId>,
-    },
-    /// Open question sets in all rooms of the caller.
-    Questions,
-    /// Approval rules of a room: tools that agents may use there without asking.
-    ApprovalRules {
-        room: RoomId,
     },
 }
 
@@ -229,7 +201,6 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
-    Tasks(Vec<Task>),
     Missions(Vec<Mission>),
     Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),
@@ -237,9 +208,6 @@ pub enum Answer {
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Approvals(Vec<Approval>),
-    ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<CurrentPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

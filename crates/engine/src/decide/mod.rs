@@ -5,14 +5,12 @@
 //! one family of commands.
 
 mod accounts;
-mod agent_plans;
 mod agents;
 mod approvals;
 mod gateways;
 mod mail;
 mod messages;
 mod missions;
-mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
@@ -21,7 +19,6 @@ mod routing;
 mod runs;
 mod second_factor;
 mod services;
-mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
@@ -254,10 +251,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { .. }
         | Command::PromptIdle { .. } => missions::decide(command, effects_builder),
-        Command::CreateTask(_)
-        | Command::ChangeTask { .. }
-        | Command::RemoveTask { .. }
-        | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
@@ -269,12 +262,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveAgent { .. }
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
-        Command::AskApproval(_)
-        | Command::DecideApproval(_)
-        | Command::AnswerQuestions { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }

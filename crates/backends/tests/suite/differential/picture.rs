@@ -12,9 +12,10 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetMe, GetRun, GetRunMessages, GetSettings, ListAuditRecords, ListBookmarks,
-    ListChildRuns, ListHistory, ListInvitations, ListPins, ListRecent, ListReplies, ListRevisions, ListRuns,
-    ListRunsOfAgent, ListRunsOfMessage, ListUsers, MailPage, Page, Recent, SearchMessages, SearchUsers,
+    AgentCards, CountReplies, GetMe, GetRun, GetRunMessages, GetSettings, ListApprovalRules, ListApprovals,
+    ListAuditRecords, ListBookmarks, ListChildRuns, ListHistory, ListInvitations, ListOpenQuestions,
+    ListOwnTasks, ListPins, ListPlans, ListRecent, ListReplies, ListRevisions, ListRuns, ListRunsOfAgent,
+    ListRunsOfMessage, ListTasks, ListUsers, MailPage, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -443,7 +444,17 @@ fn queries(world: &World) -> Vec<AnyQuery> {
         AuditFilter { from: Some(Time(world.now.0 - 1_000_000)), ..every(3) },
     ];
     queries.extend(filters.map(|filter| AnyQuery::from(ListAuditRecords { filter })));
-    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(ListPins { room: room.clone() }),
+            ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
+        ]);
+    }
     queries.extend(message_queries(world));
     queries
 }
@@ -491,7 +502,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
-        Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
@@ -501,11 +511,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
-            Query::Tasks { room: room.clone() },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
     }

@@ -3,7 +3,7 @@
 use crate::audit;
 use crate::commands::Command;
 use crate::commands::agents::removal::{Departure, publish_removal};
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::leave_all;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
