@@ -9,8 +9,8 @@ use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
     AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
-    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, SecondProof, Seq,
-    SettingChanges, User,
+    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Scope, SecondProof, Seq, SettingChanges,
+    User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,15 +103,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             let revoked = facts.invitation.as_ref().map(invitation);
             vec![(Action::InvitationRevoked, revoked, String::new())]
         }
-        (Command::CreateRouter(_), Receipt::Router(new)) => {
-            entry(Action::RouterCreated, router(new), reached(&new.model))
-        }
-        (Command::ChangeRouter { .. }, Receipt::Router(new)) => {
-            entry(Action::RouterChanged, router(new), reached(&new.model))
-        }
-        (Command::RemoveRouter { .. }, _) => {
-            vec![(Action::RouterRemoved, facts.router.as_ref().map(router), String::new())]
-        }
         (Command::CreateService(_), Receipt::Service { agent: new, service }) => {
             entry(Action::ServiceCreated, agent(&new.id, Some(&new.name)), reached(&service.model))
         }
@@ -183,7 +174,7 @@ fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
     }
 }
 
-/// Record of a mission or idle prompt that was set, ended or removed, by any command; without its text.
+/// Record of a mission that was ended with its room; without its text.
 fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     let place = |mission_scope: &MissionScope| match mission_scope {
         MissionScope::Room(room) => in_room(room, None),
@@ -198,10 +189,6 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
             let is_recorded = ends || mission.created_at == facts.now && mission.prompts == 0;
             let detail = format!("mission {} {}", mission.id, place(&mission.mission_scope));
             is_recorded.then(|| (action, Some(room(&mission.room)), detail))
-        }
-        Change::PutIdlePrompt { mission_scope, agent: of, idle } => {
-            let action = if idle.is_some() { Action::OverrideSet } else { Action::OverrideRemoved };
-            Some((action, Some(agent(of, None)), place(mission_scope)))
         }
         _ => None,
     }
@@ -300,10 +287,6 @@ fn key(key: &ApiKey) -> Subject {
 
 fn invitation(invitation: &Invitation) -> Subject {
     subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
-}
-
-fn router(router: &Router) -> Subject {
-    subject(SubjectKind::Router, router.id.as_str(), Some(&router.name))
 }
 
 fn reached(model: &ModelAccess) -> String {

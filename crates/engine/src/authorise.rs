@@ -12,8 +12,8 @@ use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Message, Mission, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope,
-    Sender, SiteRole, Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    MemberId, Message, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, Sender, SiteRole,
+    Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -51,13 +51,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
 
-        Command::CreateRouter(new) => ask.make_router(new.shared),
-        Command::ChangeRouter { changes, .. } => {
-            ask.own_router(Scope::Write)?;
-            if changes.shared == Some(true) { ask.site_admin() } else { Ok(()) }
-        }
-        Command::RemoveRouter { .. } => ask.own_router(Scope::Write),
-
         Command::CreateService(_) => {
             ask.site_admin()?;
             // Not for the operator: a service needs an account that owns it.
@@ -87,18 +80,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::AddMember { member, role, .. } => ask.add_member(member, *role),
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
-
-        // For room admins: a mission spends the room's budget repeatedly.
-        Command::SetMission { .. } | Command::EndMission { .. } => {
-            ask.role_in_room(RoomRole::Admin, Scope::Write)?;
-            ask.end_mission()
-        }
-        Command::SetIdlePrompt { agent, room: None, .. } => ask.own_agent(agent),
-        Command::SetIdlePrompt { room: Some(_), .. } => {
-            ask.set_override()?;
-            ask.agent_in_room()
-        }
-        Command::PromptIdle { .. } => ask.operator(),
 
         Command::CreateTask(new) => match &new.by {
             None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
@@ -191,9 +172,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
-        Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::MayMakeRouter { shared } => ask.make_router(*shared),
-        Query::OwnRouter { .. } => ask.own_router(Scope::Write),
         Query::Services => ask.site_admin(),
         Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
@@ -218,12 +196,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Run { .. } => ask.seen_run(),
         Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Missions { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Idle { agent, room: None } => ask.known_agent(agent, Scope::Read),
-        Query::Idle { room: Some(_), .. } => {
-            ask.role_in_room(RoomRole::Member, Scope::Read)?;
-            ask.agent_in_room()
-        }
         Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
             ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
         }
@@ -326,27 +298,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Any user may create a private router; only site admins may create a shared one.
-    fn make_router(&self, shared: bool) -> Result<(), Refusal> {
-        if shared {
-            self.site_admin()?;
-        }
-        self.signed_in(Scope::Write).map(|_| ())
-    }
-
-    /// Allowed for the user who created the router and, if it is shared, for site admins. Another user's
-    /// router and a missing one yield the same refusal.
-    fn own_router(&self, scope: Scope) -> Result<(), Refusal> {
-        let standing = self.signed_in(scope)?;
-        let own = |router: &Router| {
-            router.created_by == standing.user.id || router.shared && standing.is_site_admin()
-        };
-        match &self.facts.router {
-            Some(router) if own(router) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Router)),
-        }
-    }
-
     /// A room may be assigned a shared router or one that the caller created.
     fn give_router(&self, changes: &RoomChanges) -> Result<(), Refusal> {
         let Edit::Set(_) = &changes.router else { return Ok(()) };
@@ -430,27 +381,6 @@ impl<'a> Authoriser<'a> {
             self.role_in_room(RoomRole::Member, Scope::Admin)?;
         }
         if self.facts.root_allowed { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// A mission that was set in another room with the same project root may be ended only by site admins.
-    fn end_mission(&self) -> Result<(), Refusal> {
-        let elsewhere = |mission: &Mission| {
-            mission.is_on() && self.facts.room.as_ref().is_none_or(|room| room.id != mission.room)
-        };
-        if self.facts.mission.as_ref().is_some_and(elsewhere) { self.site_admin() } else { Ok(()) }
-    }
-
-    /// Allowed for admins of the room. In a room with a project root, where the override applies to all rooms
-    /// with that root: for the room admin who set the active mission, and for site admins who are members.
-    fn set_override(&self) -> Result<(), Refusal> {
-        let own = &self.signed_in(Scope::Write)?.user.id;
-        let about_folder = self.facts.room.as_ref().is_some_and(|room| room.project_root.is_some());
-        if about_folder && self.site_admin().is_ok() {
-            return self.role_in_room(RoomRole::Member, Scope::Write).map(|_| ());
-        }
-        self.role_in_room(RoomRole::Admin, Scope::Write)?;
-        let set = self.facts.mission.as_ref().is_some_and(|it| it.is_on() && it.created_by == *own);
-        if set || !about_folder { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Allowed for members of the room, while `project_roots` lists the folder: it may have been removed
@@ -593,11 +523,6 @@ impl<'a> Authoriser<'a> {
             Some(_) => Ok(()),
             None => Err(Refusal::NotAMember { room: room.id.clone() }),
         }
-    }
-
-    /// Requires that the command's agent is a member of the command's room.
-    fn agent_in_room(&self) -> Result<(), Refusal> {
-        self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Agent))
     }
 
     fn task(&self) -> Result<&'a Task, Refusal> {

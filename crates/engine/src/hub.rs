@@ -26,8 +26,8 @@ use parlor_model::audit::AuditFilter;
 use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Position, Query, Refusal, RoomId,
+    Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -797,10 +797,6 @@ pub(crate) fn answer(
             Answer::Audit { notes, more }
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
-        Query::Routers => Answer::Routers(snapshot.routers(&own())?),
-        Query::OwnRouter { .. } => {
-            Answer::Router(facts.router.clone().expect("authorised: the router exists"))
-        }
         Query::Services => Answer::Services(snapshot.services()?),
         Query::Service { .. } => {
             let agent = facts.agent.clone().expect("authorised: the agent exists");
@@ -879,20 +875,6 @@ pub(crate) fn answer(
                 sessions: snapshot.sessions(id)?,
             }
         }
-        Query::Missions { limit, .. } => {
-            let room = facts.room.as_deref().expect("authorised: the room exists");
-            let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
-            missions.truncate(count_within_budget(missions.iter().map(Mission::length)));
-            for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
-                if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
-                    // Another room with the same project root: its id and its agents are hidden from callers
-                    // who are not its members.
-                    (mission.room, mission.agents) = (room.id.clone(), Vec::new());
-                }
-            }
-            Answer::Missions(missions)
-        }
-        Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
         Query::Tasks { room } => Answer::Tasks(truncate_tasks(snapshot.tasks(room)?)),
         Query::OwnTasks { limit, offset } => {
             Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
@@ -985,7 +967,6 @@ pub(crate) fn answer(
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
-        | Query::MayMakeRouter { .. }
         | Query::MayReadMetrics
         | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Allowed,

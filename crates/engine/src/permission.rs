@@ -10,7 +10,7 @@ use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
     Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Scope,
+    RoomId, RoomRole, Router, RouterId, Scope,
 };
 use std::sync::Arc;
 
@@ -91,6 +91,14 @@ impl CallerContext {
         if auth.has(scope) || auth.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
+    /// Requires a user who may create a router: any user for a private one, a site admin for a shared one.
+    pub fn may_create_router(&self, shared: bool) -> Result<Arc<AuthContext>, Refusal> {
+        if shared {
+            self.site_admin()?;
+        }
+        self.signed_in(Scope::Write)
+    }
+
     /// The caller as the audit log names it.
     pub fn actor(&self) -> Actor {
         let Some(auth) = &self.auth else {
@@ -133,6 +141,12 @@ pub struct OwnAgent {
 pub struct VisibleAgent {
     pub caller: Arc<AuthContext>,
     pub agent: Arc<Agent>,
+}
+
+/// Evidence that the caller may change a router.
+#[derive(Debug, Clone)]
+pub struct OwnRouter {
+    pub router: Router,
 }
 
 /// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
@@ -232,5 +246,22 @@ impl ReadView<'_> {
     pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
         let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;
         Ok(member.ok_or(Refusal::NotFound(EntityKind::Agent))?)
+    }
+
+    /// Requires a router that the caller created or, if it is shared, a site admin. Another user's router and a
+    /// missing one yield the same refusal.
+    pub fn own_router(
+        &mut self,
+        caller: &CallerContext,
+        id: &RouterId,
+        scope: Scope,
+    ) -> Result<OwnRouter, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let own =
+            |router: &Router| router.created_by == caller.user.id || router.shared && caller.is_site_admin();
+        match self.store.router(id)? {
+            Some(router) if own(&router) => Ok(OwnRouter { router }),
+            _ => Err(Refusal::NotFound(EntityKind::Router).into()),
+        }
     }
 }

@@ -9,10 +9,9 @@ use parlor_model::command::{
 };
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission,
-    Post, Query, Refusal, Relay, Route, SettingChanges, Visibility,
+    AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, Post, Query, Refusal, Relay,
+    Route, SettingChanges, Visibility,
 };
-use std::collections::BTreeSet;
 
 /// Names of the request fields for a model's URL, name and key, used in error messages.
 #[derive(Clone, Copy)]
@@ -22,7 +21,6 @@ struct Fields {
     key: &'static str,
 }
 
-const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
 const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
 /// Maximum bytes of a file system path.
@@ -66,16 +64,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
         Command::Pair { name, .. } => field_errors.line("name", name, 100),
-        Command::CreateRouter(new) => {
-            field_errors.line("name", &new.name, 100);
-            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
-        }
-        Command::ChangeRouter { changes, .. } => {
-            if let Some(name) = &changes.name {
-                field_errors.line("name", name, 100);
-            }
-            field_errors.model_changes(&changes.model, ROUTER);
-        }
         Command::CreateService(new) => {
             field_errors.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
             let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
@@ -103,18 +91,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::SetProjectRoot { root, .. } => {
             let plain = root.as_deref().is_none_or(is_plain_folder);
             field_errors.unless(plain, "projectRoot", "must be the whole path of a folder");
-        }
-        Command::SetMission { text, agents, .. } => {
-            field_errors.body("text", text, 10_000);
-            field_errors.unless(agents.len() <= Mission::MAX_AGENTS, "agents", "at most 50");
-            let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
-            field_errors.unless(different.len() == agents.len(), "agents", "must not contain duplicates");
-            agents.iter().for_each(|(_, idle)| field_errors.idle(idle));
-        }
-        Command::SetIdlePrompt { idle: Some(idle), .. } => {
-            let is_set = *idle != IdlePrompt::default();
-            field_errors.unless(is_set, "idle_prompt", "or idle_interval_secs must be given");
-            field_errors.idle(idle);
         }
         Command::AddMember { description: Some(description), .. }
         | Command::ChangeMember { description: Edit::Set(description), .. } => {
@@ -198,16 +174,12 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RevokeKey { .. }
         | Command::RevokeInvitation { .. }
         | Command::OfferPairing { .. }
-        | Command::RemoveRouter { .. }
         | Command::RemoveService { .. }
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
         | Command::RemoveTask { .. }
-        | Command::EndMission { .. }
-        | Command::SetIdlePrompt { idle: None, .. }
-        | Command::PromptIdle { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
@@ -290,23 +262,6 @@ impl FieldErrors {
         self.0.push(FieldError { field: field.into(), rule: rule.into() });
     }
 
-    /// Text of several lines, not empty, of at most `limit` characters. The limit must match the error
-    /// message.
-    fn body(&mut self, field: &'static str, text: &str, limit: usize) {
-        self.unless(text.chars().any(is_visible), field, "must not be empty");
-        self.unless(text.chars().count() <= limit, field, "is longer than 10000 characters");
-    }
-
-    fn idle(&mut self, idle: &IdlePrompt) {
-        if let Some(prompt) = &idle.prompt {
-            self.body("idle_prompt", prompt, 10_000);
-        }
-        let fits = idle.interval.is_none_or(|seconds| {
-            (IdlePrompt::MIN_INTERVAL_SECS..=IdlePrompt::MAX_INTERVAL_SECS).contains(&seconds)
-        });
-        self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
-    }
-
     pub(crate) fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
         if !good {
             self.add(field, rule);
@@ -314,7 +269,7 @@ impl FieldErrors {
     }
 
     /// One line of visible text, such as a name or a title.
-    fn line(&mut self, field: &'static str, text: &str, limit: usize) {
+    pub(crate) fn line(&mut self, field: &'static str, text: &str, limit: usize) {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");

@@ -47,11 +47,11 @@ pub use uploads::*;
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Device, Edit, File, Gateway, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
+    Mailbox, MemberId, Message, MessageId, ModelAccess, Notifications, Path, Pattern, Payload, Position,
+    Room, RoomId, RoomKind, RoomRole, RouterId, Run, RunId, RunOutcome, Scope, SecondProof, SecretHash, Seq,
+    Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time,
+    Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -157,16 +157,6 @@ pub enum Command {
         key: KeyId,
     },
 
-    // Routers: models that select the agents that answer an unaddressed message.
-    CreateRouter(NewRouter),
-    ChangeRouter {
-        router: RouterId,
-        changes: RouterChanges,
-    },
-    RemoveRouter {
-        router: RouterId,
-    },
-
     // Services: models that answer as agents inside the hub.
     CreateService(NewService),
     ChangeService {
@@ -226,29 +216,6 @@ pub enum Command {
     ChangeRoomPreferences {
         room: RoomId,
         how: RoomPreferenceChange,
-    },
-
-    // Missions.
-    /// Starts a mission in the mission scope of `room`. It replaces the active mission of that scope.
-    SetMission {
-        room: RoomId,
-        text: Box<str>,
-        agents: Vec<(AgentId, IdlePrompt)>,
-    },
-    EndMission {
-        room: RoomId,
-    },
-    /// Sets the idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
-    /// `idle: None` removes it.
-    SetIdlePrompt {
-        agent: AgentId,
-        room: Option<RoomId>,
-        idle: Option<IdlePrompt>,
-    },
-    /// Prompts an idle agent for its mission. Submitted by the hub after the idle interval.
-    PromptIdle {
-        mission: MissionId,
-        agent: AgentId,
     },
 
     // Tasks.
@@ -574,32 +541,6 @@ pub struct RoomChanges {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewRouter {
-    pub name: Box<str>,
-    pub shared: bool,
-    pub model: ModelAccess,
-}
-
-/// Changes to a router. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RouterChanges {
-    pub name: Option<Box<str>>,
-    pub shared: Option<bool>,
-    pub model: ModelChanges,
-}
-
-/// Changes to the access of a model. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ModelChanges {
-    pub api: Option<ModelApi>,
-    /// New base URL. Requires `key` to be set or removed as well, because a key is sealed for one URL.
-    pub base_url: Option<Box<str>>,
-    pub model: Option<Box<str>>,
-    /// `Clear` removes the key.
-    pub key: Edit<SealedKey>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewService {
     pub name: Box<str>,
     pub description: Box<str>,
@@ -726,7 +667,6 @@ pub enum Receipt {
     FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
-    Router(Arc<Router>),
     Service {
         agent: Arc<Agent>,
         service: Arc<Service>,
@@ -744,7 +684,6 @@ pub enum Receipt {
     /// The agent was removed while its gateway was offline, and the gateway must not register it again.
     Dismissed(AgentId),
     Task(Arc<Task>),
-    Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     /// Unreferenced file contents that the caller must delete.

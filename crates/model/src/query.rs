@@ -45,9 +45,9 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Revision,
+    Room, RoomId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn, Subscription, Task,
+    Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -67,16 +67,6 @@ pub enum Query {
     SignIns,
     Keys,
     Invitations,
-    /// Routers of the caller, and shared routers.
-    Routers,
-    /// Checks whether the caller may create a router, shared or private.
-    MayMakeRouter {
-        shared: bool,
-    },
-    /// A router that the caller may change.
-    OwnRouter {
-        router: RouterId,
-    },
     /// Services: models that answer as agents inside the hub.
     Services,
     Service {
@@ -149,16 +139,6 @@ pub enum Query {
     OwnTasks {
         limit: usize,
         offset: usize,
-    },
-    /// Missions of the room's mission scope, newest first.
-    Missions {
-        room: RoomId,
-        limit: usize,
-    },
-    /// Idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
-    Idle {
-        agent: AgentId,
-        room: Option<RoomId>,
     },
     /// Agents with owner name and gateway, for display to users.
     AgentCards(AgentCards),
@@ -322,8 +302,6 @@ pub enum Answer {
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
-    Routers(Vec<Router>),
-    Router(Router),
     /// Services in the order of their creation.
     Services(Vec<(Agent, Service)>),
     Service(Agent, Service),
@@ -361,8 +339,6 @@ pub enum Answer {
         sessions: Vec<Session>,
     },
     Tasks(Vec<Task>),
-    Missions(Vec<Mission>),
-    Idle(Option<IdlePrompt>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),

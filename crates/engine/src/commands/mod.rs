@@ -18,6 +18,7 @@ mod mail;
 mod maintenance;
 pub(crate) mod messages;
 mod missions;
+mod model_access;
 mod plans;
 mod rooms;
 mod routers;
@@ -150,10 +151,17 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ChangeRouter = parlor_model::command::ChangeRouter,
+    CreateRouter = parlor_model::command::CreateRouter,
     DecidePlan = parlor_model::command::DecidePlan,
+    EndMission = parlor_model::command::EndMission,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PromptIdle = parlor_model::command::PromptIdle,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveRouter = parlor_model::command::RemoveRouter,
+    SetIdlePrompt = parlor_model::command::SetIdlePrompt,
+    SetMission = parlor_model::command::SetMission,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -18,7 +18,6 @@ mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
-mod routers;
 mod routing;
 mod runs;
 mod second_factor;
@@ -259,9 +258,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::decide(command, effects_builder)
         }
-        Command::CreateRouter(_) | Command::ChangeRouter { .. } | Command::RemoveRouter { .. } => {
-            routers::decide(command, effects_builder)
-        }
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
             services::decide(command, effects_builder)
         }
@@ -274,10 +270,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::decide(command, effects_builder),
-        Command::SetMission { .. }
-        | Command::EndMission { .. }
-        | Command::SetIdlePrompt { .. }
-        | Command::PromptIdle { .. } => missions::decide(command, effects_builder),
         Command::CreateTask(_)
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }

@@ -31,9 +31,9 @@ use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
-    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Gateway, HubSettings, Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Query,
+    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service,
+    Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,10 +72,8 @@ pub struct Facts {
     pub root_allowed: bool,
     /// Service that answers for the agent in `agent` from inside the hub.
     pub service: Option<Service>,
-    /// Router that the command concerns or assigns to a room.
+    /// Router that the command assigns to a room.
     pub router: Option<Router>,
-    /// Number of routers created by the caller.
-    pub routers: usize,
     pub settings: HubSettings,
     /// Newest audit record of a failed sign-in for the same user, or for an unknown user name.
     pub failed_before: Option<AuditRecord>,
@@ -137,16 +135,10 @@ pub struct Facts {
     pub approvals: Vec<Approval>,
     /// Number of open approvals on the whole hub.
     pub open_approvals: usize,
-    /// Mission that the command concerns, or the newest one of the mission scope.
+    /// Newest mission of the mission scope.
     pub mission: Option<Mission>,
     /// Rooms in the mission scope.
     pub realm: Vec<Arc<Room>>,
-    /// Whether the agent has a queued or active run in any room.
-    pub busy: bool,
-    /// Idle prompt of the agent in the mission scope of the command.
-    pub overridden: Option<IdlePrompt>,
-    /// Idle prompt of the agent that applies to all rooms.
-    pub own_idle: Option<IdlePrompt>,
     /// Current plan of the agent in the room.
     pub plan: Option<CurrentPlan>,
     pub rule: Option<ApprovalRule>,
@@ -220,7 +212,6 @@ impl Facts {
             root_allowed: false,
             router: None,
             service: None,
-            routers: 0,
             settings: HubSettings::default(),
             failed_before: None,
             second_factor: None,
@@ -261,9 +252,6 @@ impl Facts {
             open_approvals: 0,
             mission: None,
             realm: Vec::new(),
-            busy: false,
-            overridden: None,
-            own_idle: None,
             plan: None,
             rule: None,
             addressed: Vec::new(),
@@ -369,15 +357,6 @@ impl Facts {
                 self.name_taken = store.user_named(&account.username)?.is_some();
                 self.about_welcome(store)?;
             }
-            Command::CreateRouter(_) => {
-                if let Some(user) = caller.user() {
-                    let routers = store.routers(user)?;
-                    self.routers = routers.iter().filter(|router| router.created_by == *user).count();
-                }
-            }
-            Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
-                self.router = store.router(router)?;
-            }
             Command::CreateService(_) => {
                 if let Some(user) = caller.user() {
                     self.agents = store.agents_of(user)?;
@@ -435,15 +414,6 @@ impl Facts {
                 if !self.agents.is_empty() {
                     self.everyone(room, store, lookup_cache)?;
                 }
-            }
-            Command::SetMission { room, .. } | Command::EndMission { room } => {
-                self.about_mission(caller, room, store, lookup_cache)?;
-            }
-            Command::SetIdlePrompt { agent, room, .. } => {
-                self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?;
-            }
-            Command::PromptIdle { mission, agent } => {
-                self.about_prompt(mission, agent, store, routing_index, lookup_cache, limits)?;
             }
             Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
             Command::ChangeTask { task, changes } => {
@@ -653,14 +623,6 @@ impl Facts {
             | Query::ReplyCount { message } => {
                 self.about_message(caller, message, store, lookup_cache)?;
             }
-            Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Idle { agent, room: None } => {
-                self.about_known_agent(caller, agent, store)?;
-                self.overridden = store.idle(&MissionScope::Global, agent)?;
-            }
-            Query::Idle { agent, room } => {
-                self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?
-            }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MayInquire { agent, room, .. } => {
                 self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
@@ -672,7 +634,6 @@ impl Facts {
             | Query::AgentCards(AgentCards::One(id))
             | Query::RunsBy { agent: id, .. }
             | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
-            Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.about_invitation(token, store)?,
@@ -685,7 +646,6 @@ impl Facts {
             | Query::SignIns
             | Query::Keys
             | Query::Invitations
-            | Query::Routers
             | Query::Services
             | Query::Settings
             | Query::Audit(_)
@@ -696,7 +656,6 @@ impl Facts {
             | Query::MayReadMetrics
             | Query::MaySeeLimits
             | Query::MayUpload
-            | Query::MayMakeRouter { .. }
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
             | Query::OwnTasks { .. }

@@ -139,7 +139,12 @@ macro_rules! queries {
 }
 
 queries! {
+    GetIdlePrompt = parlor_model::query::GetIdlePrompt,
+    GetOwnRouter = parlor_model::query::GetOwnRouter,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListMissions = parlor_model::query::ListMissions,
     ListPins = parlor_model::query::ListPins,
+    ListRouters = parlor_model::query::ListRouters,
+    MayCreateRouter = parlor_model::query::MayCreateRouter,
     Legacy = parlor_model::Query,
 }

@@ -4,7 +4,6 @@
 //! ?…: `NotFound`, either because it does not exist or because the caller may not know of it; !…:
 //! `BelongsToAnother`. Each row gives the verdicts, the scope that a key needs, the command, and the facts.
 
-use crate::callers::lobby;
 use crate::fixtures::*;
 use crate::requests::*;
 use crate::table::table;
@@ -109,23 +108,6 @@ table! { Command,
         "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    ?key ", PERSON,  revoke_key(), READY;
     }
 
-    Command::CreateRouter(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_router(false), READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   create_router(true), READY;
-    }
-    Command::ChangeRouter { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   change_router(None), OWN_ROUTER;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   change_router(Some(true)), OWN_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), ANOTHERS_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), SHARED_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   change_router(None), READY;
-    }
-    Command::RemoveRouter { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   remove_router(), OWN_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   remove_router(), ANOTHERS_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   remove_router(), SHARED_ROUTER;
-    }
-
     Command::CreateService(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   who  ", ADMINS,  create_service(), READY;
     }
@@ -167,27 +149,6 @@ table! { Command,
     Command::DeleteRoom { .. } => {
         "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   delete_room(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   delete_room(), NO_ROOM;
-    }
-    Command::SetMission { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_mission(), MISSION_OF_ANOTHER_ROOM;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   set_mission(), NO_ROOM;
-    }
-    Command::EndMission { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   end_mission(), MISSION_OF_ANOTHER_ROOM;
-    }
-    Command::SetIdlePrompt { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), AGENT_OWNERS_AGENT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), OWN_MISSION_AT_ROOT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(None), AGENT_SHARED_WITH_ALL;
-    }
-    Command::PromptIdle { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  prompt_idle(), READY;
     }
     Command::CreateTask(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;

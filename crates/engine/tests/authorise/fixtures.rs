@@ -6,9 +6,9 @@ use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
     BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
     InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
-    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    MessageKind, ModelAccess, ModelApi, Pairing, Path, Payload, RoomRole, Router, RouterId, Run, RunId,
+    RunState, Scope, Sender, Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time,
+    Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -35,32 +35,6 @@ pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
 };
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
-
-pub const MISSION_OF_ANOTHER_ROOM: Given = |facts, _| {
-    facts.mission = Some(Mission {
-        id: MissionId::stored("m"),
-        mission_scope: MissionScope::Global,
-        room: RoomId::stored("kitchen"),
-        text: "Tea".into(),
-        agents: Vec::new(),
-        created_by: UserId::stored("ann"),
-        created_at: Time(1),
-        ended_at: None,
-        prompts: 0,
-    });
-};
-
-pub const AGENT_IN_ROOM_WITH_ROOT: Given = |facts, who| {
-    ANOTHERS_AGENT_IN_ROOM(facts, who);
-    ROOM_WITH_ROOT(facts, who);
-    MISSION_OF_ANOTHER_ROOM(facts, who);
-};
-pub const OWN_MISSION_AT_ROOT: Given = |facts, who| {
-    AGENT_IN_ROOM_WITH_ROOT(facts, who);
-    if let (Some(mission), Some(own)) = (&mut facts.mission, who.user()) {
-        mission.created_by = own;
-    }
-};
 
 pub const ROOT_ALLOWED: Given = |facts, _| facts.root_allowed = true;
 pub const ROOM_WITH_ROOT: Given = |facts, who| {
@@ -456,7 +430,7 @@ fn device(user: UserId) -> SignIn {
     }
 }
 
-fn router(created_by: UserId, shared: bool) -> Router {
+pub fn router(created_by: UserId, shared: bool) -> Router {
     let model =
         ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
     let (created_at, updated_at) = (Time(1), Time(1));
@@ -482,7 +456,7 @@ fn key(owner: UserId) -> ApiKey {
     ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) }
 }
 
-fn agent(owner: UserId) -> Agent {
+pub fn agent(owner: UserId) -> Agent {
     Agent {
         id: AgentId::stored("coder"),
         owner,

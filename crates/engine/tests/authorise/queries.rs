@@ -2,6 +2,7 @@
 
 use crate::callers::lobby;
 use crate::fixtures::*;
+use crate::requests::agent;
 use crate::requests::*;
 use crate::table::table;
 use parlor_model::query::AgentCards;
@@ -27,18 +28,6 @@ table! { Query,
     }
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
-    }
-    Query::Routers => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Routers, READY;
-    }
-    Query::MayMakeRouter { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayMakeRouter { shared: false }, READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", WRITE,   Query::MayMakeRouter { shared: true }, READY;
-    }
-    Query::OwnRouter { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   own_router(), OWN_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout ?rout ?rout ?rout no    ?rout who  ", WRITE,   own_router(), ANOTHERS_ROUTER;
-        "who   who   ?rout ?rout ?rout ?rout yes   ?rout ?rout no    ?rout who  ", WRITE,   own_router(), SHARED_ROUTER;
     }
     Query::Services => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Services, READY;
@@ -70,15 +59,6 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at(Some(lobby())), MEMBER_AT_ROOT;
         "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at(Some(lobby())), ROOT_ALLOWED;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    rooms_at(Some(lobby())), NO_ROOM;
-    }
-    Query::Missions { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(), READY;
-    }
-    Query::Idle { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), VISIBLE_AGENT;
     }
     Query::Workspace { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), ROOM_WITH_ROOT;

@@ -3,19 +3,18 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewService,
+    NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, ServiceChanges, TaskChanges,
+    UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, ModelAccess,
+    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
+    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId,
+    SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -161,20 +160,7 @@ pub fn create_room(member: MemberId) -> Command {
     Command::CreateRoom { changes: RoomChanges::default(), members: vec![member] }
 }
 
-pub fn create_router(shared: bool) -> Command {
-    Command::CreateRouter(NewRouter { name: "picker".into(), shared, model: a_model() })
-}
-
-pub fn change_router(shared: Option<bool>) -> Command {
-    let changes = RouterChanges { shared, ..RouterChanges::default() };
-    Command::ChangeRouter { router: RouterId::stored("router"), changes }
-}
-
-pub fn remove_router() -> Command {
-    Command::RemoveRouter { router: RouterId::stored("router") }
-}
-
-fn a_model() -> ModelAccess {
+pub fn a_model() -> ModelAccess {
     ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None }
 }
 
@@ -202,10 +188,6 @@ pub fn service() -> Query {
     Query::Service { agent: AgentId::stored("coder") }
 }
 
-pub fn own_router() -> Query {
-    Query::OwnRouter { router: RouterId::stored("router") }
-}
-
 fn with_router() -> RoomChanges {
     RoomChanges { router: Edit::Set(RouterId::stored("router")), ..RoomChanges::default() }
 }
@@ -220,30 +202,6 @@ pub fn route_room() -> Command {
 
 pub fn set_project_root() -> Command {
     Command::SetProjectRoot { room: lobby(), root: Some("/srv/code".into()), there: true }
-}
-
-pub fn set_mission() -> Command {
-    Command::SetMission { room: lobby(), text: "Tea".into(), agents: Vec::new() }
-}
-
-pub fn end_mission() -> Command {
-    Command::EndMission { room: lobby() }
-}
-
-pub fn set_idle(room: Option<RoomId>) -> Command {
-    Command::SetIdlePrompt { agent: AgentId::stored("coder"), room, idle: Some(IdlePrompt::default()) }
-}
-
-pub fn prompt_idle() -> Command {
-    Command::PromptIdle { mission: MissionId::stored("mission"), agent: AgentId::stored("coder") }
-}
-
-pub fn missions() -> Query {
-    Query::Missions { room: lobby(), limit: 1 }
-}
-
-pub fn idle(room: Option<RoomId>) -> Query {
-    Query::Idle { agent: AgentId::stored("coder"), room }
 }
 
 pub fn workspace() -> Query {

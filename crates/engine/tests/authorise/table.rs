@@ -103,6 +103,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?pair" => not_found(EntityKind::Pairing),
         "?inv" => not_found(EntityKind::Invitation),
         "?rout" => not_found(EntityKind::Router),
+        "?goal" => not_found(EntityKind::Mission),
         "?dir" => not_found(EntityKind::ProjectRoot),
         "?serv" => not_found(EntityKind::Service),
         other => panic!("no such verdict: {other}"),

@@ -14,8 +14,8 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ModelChanges, NewRouter, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
-    RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, ChangeRouter, CreateRouter, ModelChanges, NewSignIn, NewUpload, NewUser, PinMessage,
+    RemoveBookmark, RemoveRouter, RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -100,10 +100,6 @@ const KINDS: &[(u32, Build)] = &[
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),
-    (12, missions::set),
-    (8, missions::end),
-    (12, missions::set_idle),
-    (20, missions::prompt),
     (10, tasks::create),
     (10, tasks::change),
     (8, tasks::remove),
@@ -146,9 +142,6 @@ const KINDS: &[(u32, Build)] = &[
     (6, people::pair),
     (5, people::register),
     (3, people::change_settings),
-    (5, create_router),
-    (8, change_router),
-    (6, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
     (5, services::create),
     (5, services::change),
     (2, services::remove),
@@ -183,6 +176,13 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (6, |dice, world| UnpinMessage { message: popular(dice, world) }.into()),
     (12, |dice, world| AddBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
+    (12, |dice, world| missions::set(dice, world).into()),
+    (8, |dice, world| missions::end(dice, world).into()),
+    (12, |dice, world| missions::set_idle(dice, world).into()),
+    (20, |dice, world| missions::prompt(dice, world).into()),
+    (5, |dice, _| create_router(dice).into()),
+    (8, |dice, world| change_router(dice, world).into()),
+    (6, |dice, world| RemoveRouter { router: router(dice, world) }.into()),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -390,8 +390,8 @@ fn router(dice: &mut Dice, world: &World) -> RouterId {
     dice.known(&world.routers, RouterId::stored("never"))
 }
 
-fn create_router(dice: &mut Dice, _: &mut World) -> Command {
-    Command::CreateRouter(NewRouter {
+fn create_router(dice: &mut Dice) -> CreateRouter {
+    CreateRouter {
         name: dice.one_of(&NAMES).into(),
         shared: dice.once_in(3),
         model: ModelAccess {
@@ -400,10 +400,10 @@ fn create_router(dice: &mut Dice, _: &mut World) -> Command {
             model: "small".into(),
             key: dice.maybe(sealed_key),
         },
-    })
+    }
 }
 
-fn change_router(dice: &mut Dice, world: &mut World) -> Command {
+fn change_router(dice: &mut Dice, world: &World) -> ChangeRouter {
     let changes = RouterChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         shared: dice.maybe(|dice| dice.once_in(2)),
@@ -414,7 +414,7 @@ fn change_router(dice: &mut Dice, world: &mut World) -> Command {
             key: dice.maybe(|dice| dice.maybe(sealed_key)).into(),
         },
     };
-    Command::ChangeRouter { router: router(dice, world), changes }
+    ChangeRouter { router: router(dice, world), changes }
 }
 
 pub fn sealed_key(dice: &mut Dice) -> SealedKey {

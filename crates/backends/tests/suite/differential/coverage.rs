@@ -123,7 +123,9 @@ const NOTABLE: [Notable; 29] = [
 
 fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
     match outcome {
-        Ok(AnyReceipt::Post(posted) | Legacy(Receipt::Posted(posted))) => is(posted),
+        Ok(AnyReceipt::Post(posted) | AnyReceipt::PromptIdle(posted) | Legacy(Receipt::Posted(posted))) => {
+            is(posted)
+        }
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
     }
@@ -169,9 +171,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
         Command::DropSecondFactor { .. } => "DropSecondFactor",
         Command::ChangeSettings(_) => "ChangeSettings",
-        Command::CreateRouter(_) => "CreateRouter",
-        Command::ChangeRouter { .. } => "ChangeRouter",
-        Command::RemoveRouter { .. } => "RemoveRouter",
         Command::CreateService(_) => "CreateService",
         Command::ChangeService { .. } => "ChangeService",
         Command::RemoveService { .. } => "RemoveService",
@@ -185,10 +184,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ChangeRoom { .. } => "ChangeRoom",
         Command::SetProjectRoot { .. } => "SetProjectRoot",
         Command::DeleteRoom { .. } => "DeleteRoom",
-        Command::SetMission { .. } => "SetMission",
-        Command::EndMission { .. } => "EndMission",
-        Command::SetIdlePrompt { .. } => "SetIdlePrompt",
-        Command::PromptIdle { .. } => "PromptIdle",
         Command::CreateTask(_) => "CreateTask",
         Command::ChangeTask { .. } => "ChangeTask",
         Command::RemoveTask { .. } => "RemoveTask",

@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, ChangeRouter, DecidePlan, EndMission, PinMessage, RemoveBookmark,
+    RemoveRouter, SetIdlePrompt, SetMission, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -43,6 +44,17 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
+        AnyCommand::PromptIdle(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::SetMission(SetMission { room, .. })
+        | AnyCommand::EndMission(EndMission { room })
+        | AnyCommand::SetIdlePrompt(SetIdlePrompt { room: Some(room), .. }) => owner_of(room, store)?,
+        AnyCommand::SetIdlePrompt(SetIdlePrompt { agent, room: None, .. }) => owner_of_agent(agent, store)?,
+        // The first user is the site admin.
+        AnyCommand::CreateRouter(new) => new.shared.then(|| world.users.first().cloned()).flatten(),
+        AnyCommand::ChangeRouter(ChangeRouter { router, .. })
+        | AnyCommand::RemoveRouter(RemoveRouter { router }) => {
+            store.router(router)?.map(|router| router.created_by)
+        }
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -75,7 +87,6 @@ fn legacy_caller(
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
-        | Command::PromptIdle { .. }
         | Command::RevokeInvitation { .. }
         | Command::DropSecondFactor { verified_password_hash: None, .. }
         | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
@@ -85,9 +96,6 @@ fn legacy_caller(
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
         | Command::RevokeApprovalRule { room, .. }
-        | Command::SetMission { room, .. }
-        | Command::EndMission { room }
-        | Command::SetIdlePrompt { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
         Command::CreateTask(new) => match &new.by {
             Some(agent) => owner_of_agent(agent, store)?,
@@ -97,15 +105,10 @@ fn legacy_caller(
             Some(task) => owner_of(&task.room, store)?,
             None => None,
         },
-        Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
         Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
         // The first user is the site admin.
-        Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
             world.users.first().cloned()
-        }
-        Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
-            store.router(router)?.map(|router| router.created_by)
         }
         Command::Freeze { room }
         | Command::MarkRead { room }
@@ -159,7 +162,6 @@ fn legacy_caller(
         | Command::SignInFailed { .. }
         | Command::Refresh { .. }
         | Command::CreateKey { owner: None, .. }
-        | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
         | Command::MarkAllRead
         | Command::Upload(_)

@@ -11,7 +11,9 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, ListBookmarks, ListMissions, ListPins, ListRouters, MailPage, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -428,6 +430,9 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.push(ListRouters.into());
+    let missions = |room: &RoomId| AnyQuery::from(ListMissions { room: room.clone(), limit: 3 });
+    queries.extend(world.rooms.iter().map(missions));
     queries
 }
 
@@ -439,7 +444,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::SignIns,
         Query::Keys,
         Query::Invitations,
-        Query::Routers,
         Query::Services,
         Query::Settings,
         Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
@@ -476,7 +480,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             history(Page::Before(None), 2),
             history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
-            Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
             Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },

@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateRouter, NewApproval, NewGateway,
+    NewInvitation, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, PromptIdle, RoomChanges,
+    SetMission, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -109,7 +109,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(invited.clone(), answer).await?;
         run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
         let agents = Vec::new();
-        run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
+        run.must(owner.clone(), SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
         run.must(owner.clone(), PinMessage { message: message.clone() }).await?;
         run.must(owner.clone(), AddBookmark { message }).await?;
@@ -147,8 +147,8 @@ async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseErr
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
     run.must(owner.clone(), Command::Upload(upload)).await?;
-    let router = NewRouter { name: "Small".into(), shared: false, model: model() };
-    run.must(owner.clone(), Command::CreateRouter(router)).await
+    let router = CreateRouter { name: "Small".into(), shared: false, model: model() };
+    run.must(owner.clone(), router).await
 }
 
 pub fn model() -> ModelAccess {
@@ -182,9 +182,9 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
-    run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
+    run.must(ann.clone(), SetMission { room, text: "Tea".into(), agents }).await?;
     let (mission, agent) = run.world.missions.last().expect("a mission was just set").clone();
-    run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
+    run.must(Caller::OPERATOR, PromptIdle { mission, agent }).await
 }
 
 pub fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {

@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, DecidePlan, NewApproval, NewGateway, NewRouter, NewSignIn,
-    NewUpload, PlanDecision, ProfileChanges, RemoveBookmark, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, CreateRouter, DecidePlan, EndMission,
+    NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark,
+    RemoveRouter, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, TaskChanges, ToggleReaction,
+    UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -297,22 +298,17 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     run.must(bob.clone(), report).await?;
     run.must(bob.clone(), Command::RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
-    run.must(bob.clone(), Command::SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle })
-        .await?;
-    run.must(bob.clone(), Command::EndMission { room: second }).await
+    run.must(bob.clone(), SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle }).await?;
+    run.must(bob.clone(), EndMission { room: second }).await
 }
 
 async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (root, ann) = (&users.root, &users.ann);
-    run.must(
-        root.clone(),
-        Command::CreateRouter(NewRouter { name: "Large".into(), shared: true, model: model() }),
-    )
-    .await?;
+    run.must(root.clone(), CreateRouter { name: "Large".into(), shared: true, model: model() }).await?;
     let router = run.world.routers[0].clone();
     let changes = RouterChanges { name: Some("Tiny".into()), ..RouterChanges::default() };
-    run.must(ann.clone(), Command::ChangeRouter { router: router.clone(), changes }).await?;
-    run.must(ann.clone(), Command::RemoveRouter { router }).await?;
+    run.must(ann.clone(), ChangeRouter { router: router.clone(), changes }).await?;
+    run.must(ann.clone(), RemoveRouter { router }).await?;
     let agent = run.world.services[0].clone();
     let changes = ServiceChanges { name: Some("Seer".into()), ..ServiceChanges::default() };
     run.must(root.clone(), Command::ChangeService { agent: agent.clone(), changes }).await?;

@@ -93,8 +93,22 @@ impl World {
             (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
                 self.learn_legacy(caller, command, receipt);
             }
-            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
+            (
+                _,
+                AnyReceipt::Post(posted)
+                | AnyReceipt::DecidePlan(Some(posted))
+                | AnyReceipt::PromptIdle(posted),
+            ) => {
                 self.learn_post(caller, command, posted);
+            }
+            (_, AnyReceipt::CreateRouter(router) | AnyReceipt::ChangeRouter(router)) => {
+                learn(&mut self.routers, &router.id);
+            }
+            (_, AnyReceipt::SetMission(mission)) => {
+                let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
+                let members = members.filter_map(|(_, member)| member.agent().cloned());
+                let named = mission.agents.iter().map(|entry| entry.agent.clone());
+                self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
             _ => {}
         }
@@ -145,7 +159,6 @@ impl World {
                     self.invitations.push((invitation.id.clone(), new.secret));
                 }
             }
-            Receipt::Router(router) => learn(&mut self.routers, &router.id),
             Receipt::Service { agent, .. } => {
                 learn(&mut self.services, &agent.id);
                 learn(&mut self.agents, &agent.id);
@@ -161,12 +174,6 @@ impl World {
             }
             Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
-            Receipt::Mission(mission) => {
-                let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
-                let members = members.filter_map(|(_, member)| member.agent().cloned());
-                let named = mission.agents.iter().map(|entry| entry.agent.clone());
-                self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
-            }
             Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {

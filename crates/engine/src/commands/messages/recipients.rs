@@ -40,13 +40,7 @@ impl Recipients {
             false => Vec::new(),
         };
         let agents = view.agents_in(room)?;
-        let mut mailboxes = Vec::new();
-        // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
-        // messages in rooms they are not in.
-        if !view.routes.is_empty() && !agents.is_empty() {
-            let path = Path::of_room(&room.id);
-            mailboxes.extend(agents.iter().flat_map(|agent| view.routes.of_agent(agent, &path)));
-        }
+        let mailboxes = mailboxes(&agents, room, view);
         let by_policy = mentions.is_empty() && room.policy != AnswerPolicy::Mention;
         let (named, addressed): (BTreeSet<&AgentId>, _) = match by_policy {
             true => (agents.iter().collect(), AddressedBy::ByPolicy),
@@ -82,6 +76,17 @@ impl Recipients {
         create_runs(&message, None, None, addressed, effects);
         posted
     }
+}
+
+/// The mailboxes of agents in the room that subscribe to its path.
+pub fn mailboxes(agents: &[AgentId], room: &Room, view: &WriterView<'_>) -> Vec<Recipient> {
+    // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
+    // messages in rooms they are not in.
+    if view.routes.is_empty() || agents.is_empty() {
+        return Vec::new();
+    }
+    let path = Path::of_room(&room.id);
+    agents.iter().flat_map(|agent| view.routes.of_agent(agent, &path)).collect()
 }
 
 /// Stores and publishes a message with its deliveries, and stores its idempotency key.
