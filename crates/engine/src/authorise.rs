@@ -11,9 +11,8 @@ use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Inquiry, Mailbox, Member,
-    MemberId, Message, Path, Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, Sender, SiteRole,
-    Task, UploadPurpose, User, UserId, inquiry::is_within_folder,
+    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Mailbox, Member, MemberId, Path,
+    Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, SiteRole, Task, UploadPurpose, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -65,10 +64,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             // Agents are added with `AddMember`, which checks their owner.
             if agents { Err(Refusal::Forbidden) } else { Ok(()) }
         }
-        Command::Chat { agent, .. } => {
-            ask.signed_in(Scope::Write)?;
-            ask.own_or_shared(agent)
-        }
         Command::ChangeRoom { changes, .. } => {
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
             ask.give_router(changes)
@@ -89,23 +84,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveTask { .. } => ask.change_task(false),
         Command::ReportTask { agent, .. } => ask.report_task(agent),
 
-        Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
-            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-        }
-        Command::Edit { .. } => ask.edit(),
-        Command::Delete { .. } => ask.delete(facts.message.as_deref(), facts.membership.as_deref()),
-        Command::DeleteMany { .. } => {
-            ask.signed_in(Scope::Write)?;
-            facts.batch.iter().try_for_each(|(message, own)| ask.delete(message.as_deref(), own.as_deref()))
-        }
-        Command::Rewind { room, .. } => ask.rewind(room),
-        Command::Forward { .. } => {
-            ask.seen_message(facts.source.as_deref(), Scope::Write)?;
-            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-        }
-        // Own read marks stay accessible after the user has left a room.
-        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
-
+        Command::ChangeRoomPreferences { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
 
@@ -141,16 +120,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Relay(_) => ask.relay(),
         Command::ClearDeadLetters => ask.dead_letters(),
 
-        // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
-        // registers it.
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::FinishRun(_)
-        | Command::ReportUsage { .. } => ask.operator(),
-        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => {
-            ask.post_as_agent(room)
-        }
-
         Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
             ask.operator()
         }
@@ -162,13 +131,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
-            ask.signed_in(Scope::Read).map(|_| ())
-        }
-        Query::Search(search) => match search.room {
-            None => ask.signed_in(Scope::Read).map(|_| ()),
-            Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        },
+        Query::Me | Query::Rooms | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
@@ -180,7 +143,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
         | Query::Members { .. }
-        | Query::History { .. }
         | Query::Tasks { .. }
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
@@ -188,18 +150,10 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
-        Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Query::Question { .. } => ask.decide_approval(),
         Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Run { .. } => ask.seen_run(),
-        Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
-            ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
-        }
-        Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
         Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
         Query::MayManageCredentials { .. } => {
             // API keys may not manage credentials on the owner's machine.
@@ -208,9 +162,9 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         }
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::Agent { id } => ask.known_agent(id, Scope::Agents),
-        Query::AgentCards(AgentCards::One(id))
-        | Query::RunsBy { agent: id, .. }
-        | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
+        Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
+            ask.known_agent(id, Scope::Read)
+        }
         Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
             ask.signed_in(Scope::Read).map(|_| ())
         }
@@ -477,35 +431,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
-    fn seen_run(&self) -> Result<(), Refusal> {
-        self.signed_in(Scope::Read)?;
-        match (&self.facts.run, &self.facts.membership) {
-            (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Run)),
-        }
-    }
-
-    fn edit(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(_)) = (&self.facts.message, &self.facts.membership) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        let own = message.sender.user() == Some(&standing.user.id);
-        // A forwarded message quotes another user, so its text may not be changed.
-        if own && message.forwarded.is_none() { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the sender, and for admins of the room.
-    fn delete(&self, message: Option<&Message>, membership: Option<&Member>) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(membership)) = (message, membership) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        let own = message.sender.user() == Some(&standing.user.id);
-        if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
     /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
     fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         if self.is_operator() {
@@ -544,25 +469,6 @@ impl<'a> Authoriser<'a> {
         self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
         if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
-    }
-
-    /// Requires the caller's own message as the start. The messages after it are deleted too: agents' replies
-    /// always, messages of other users only by room admins.
-    fn rewind(&self, room: &RoomId) -> Result<(), Refusal> {
-        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(found)) = (&self.facts.message, &self.facts.room) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        if found.id != *room {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        }
-        let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
-        let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
-        let of_others = self.facts.messages_from_target.iter().any(|later| !own(later) && !answer(later));
-        let least = if of_others { RoomRole::Admin } else { RoomRole::Member };
-        let may = own(message) && role >= least.max(found.agent_command_role);
-        if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its
@@ -687,48 +593,6 @@ impl<'a> Authoriser<'a> {
         match &self.facts.agent {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Agent)),
-        }
-    }
-
-    /// Agents are queried through a common room. `Info` is also allowed without one: to the owner, and to
-    /// users who can see the agent.
-    fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
-        let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
-        let standing = self.signed_in(scope)?;
-        let unknown = Err(Refusal::NotFound(EntityKind::Agent));
-        let about_itself = *inquiry == Inquiry::Info;
-        if about_itself && self.facts.owner_of_agent() == Some(&standing.user.id) {
-            return self.own_agent_of(agent);
-        }
-        if about_itself && !in_room {
-            return if self.facts.agent_visible { Ok(()) } else { unknown };
-        }
-        let role = self.role_in_room(RoomRole::Member, scope)?;
-        let (Some(room), Some(found), Some(_)) = (&self.facts.room, &self.facts.agent, &self.facts.target)
-        else {
-            return unknown;
-        };
-        match inquiry {
-            Inquiry::Info => Ok(()),
-            Inquiry::Command { .. } if role < room.agent_command_role || room.is_frozen() => {
-                Err(Refusal::Forbidden)
-            }
-            Inquiry::Command { .. } => Ok(()),
-            Inquiry::Workspace(request) => {
-                let folder = found.host.working_directory.as_deref();
-                let within = request.path().is_none_or(|path| is_within_folder(folder, path));
-                if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
-            }
-        }
-    }
-
-    /// Allowed for the hub itself, on behalf of an agent that is a member of the room.
-    fn post_as_agent(&self, room: &RoomId) -> Result<(), Refusal> {
-        self.operator()?;
-        match (&self.facts.room, &self.facts.target) {
-            (None, _) => Err(Refusal::NotFound(EntityKind::Room)),
-            (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
-            (Some(_), Some(_)) => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{cards, rooms_with, runs_by};
+use crate::cards::{cards, rooms_with};
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -17,17 +17,17 @@ use crate::permission::{CallerContext, PermitError};
 use crate::pipeline::Writer;
 use crate::ports::{Bus, Clock, Head, IdGenerator, OpenApprovalsOf, Reader, Snapshot, Store, Triage};
 use crate::queries;
+pub(crate) use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
-use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::query::{Answer, Recent, RunDetail};
+use parlor_model::query::Answer;
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Position, Query, Refusal, RoomId,
-    Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Position, Query, Refusal, RoomId,
+    SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -736,39 +736,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
 }
 
-/// Maximum bytes of text in one answer, so that many slow readers of large answers cannot exhaust the memory.
-pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
-/// Maximum number of earlier versions of a message in one answer.
-const REVISIONS: usize = 100;
-/// Maximum characters of a room's newest message in the room overview.
-const PREVIEW_CHARS: usize = 1000;
-
-/// Number of items, of these byte lengths, that fit into one answer: at least one.
-pub(crate) fn count_within_budget(lengths: impl Iterator<Item = usize>) -> usize {
-    let mut total = 0;
-    let fits = |length: &usize| {
-        total += length;
-        total <= ANSWER_BYTES
-    };
-    lengths.take_while(fits).count().max(1)
-}
-
 fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
     let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
     tasks.truncate(count_within_budget(
         tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
     ));
     tasks
-}
-
-fn truncate_preview(recent: Recent) -> Recent {
-    match recent.message.text.char_indices().nth(PREVIEW_CHARS) {
-        None => recent,
-        Some((end, _)) => {
-            let text = recent.message.text[..end].into();
-            Recent { message: Arc::new(Message { text, ..Message::clone(&recent.message) }), ..recent }
-        }
-    }
 }
 
 pub(crate) fn answer(
@@ -831,34 +804,6 @@ pub(crate) fn answer(
             members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
-        Query::History { room, page, limit } => {
-            history_page(snapshot.history(room, cleared_through(facts), *page, limit + 1)?, *limit)
-        }
-        Query::Recent => {
-            let mut recent: Vec<Recent> = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(truncate_preview));
-            }
-            Answer::Recent(recent)
-        }
-        Query::Search(request) => {
-            let memberships = snapshot.memberships(&MemberId::User(own()))?;
-            let terms = SearchTerms::parse(&request.text).expect("validated: the search text parses");
-            Answer::Found(search::search(request, &terms, &memberships, limits.search_timeout, snapshot)?)
-        }
-        Query::Revisions { message } => {
-            let mut revisions = snapshot.revisions(message, REVISIONS)?;
-            revisions.truncate(count_within_budget(revisions.iter().map(|revision| revision.text.len())));
-            Answer::Revisions(revisions)
-        }
-        Query::Thread { after, limit, .. } => {
-            let to = facts.message.as_deref().expect("authorised: the message exists");
-            history_page(snapshot.answers(to, (*after).max(cleared_through(facts)), limit + 1)?, *limit)
-        }
-        Query::ReplyCount { .. } => {
-            let to = facts.message.as_deref().expect("authorised: the message exists");
-            Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
-        }
         Query::Agents => {
             let mut agents = snapshot.agents_of(&own())?;
             agents.extend(snapshot.agents_near(&own())?);
@@ -915,54 +860,8 @@ pub(crate) fn answer(
             Answer::Approvals(open)
         }
         Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
-        Query::Run { run, what } => {
-            let found = facts.run.clone().expect("authorised: the run exists");
-            match what {
-                RunDetail::Itself => with_agent_names(vec![found], snapshot)?,
-                RunDetail::Children => {
-                    let mut below = snapshot.runs_below(run)?;
-                    below.retain(|below| below.room == found.room && !below.is_part_of(&found));
-                    with_agent_names(below, snapshot)?
-                }
-                RunDetail::Messages => {
-                    let mut messages = Vec::new();
-                    for id in [&found.trigger, &found.reply].into_iter().flatten() {
-                        messages.extend(
-                            snapshot.message(id)?.filter(|message| message.seq > cleared_through(facts)),
-                        );
-                    }
-                    Answer::History { messages, more: false }
-                }
-            }
-        }
-        Query::Runs { room, limit } => {
-            let rooms = match room {
-                Some(room) => vec![room.clone()],
-                None => {
-                    let own = snapshot.memberships(&MemberId::User(own()))?;
-                    own.into_iter().map(|member| member.room).collect()
-                }
-            };
-            let mut runs = Vec::new();
-            for room in rooms {
-                runs.extend(snapshot.runs_in(&room, *limit)?);
-            }
-            runs.sort_by_key(|run| std::cmp::Reverse(run.queued_at));
-            runs.truncate(*limit);
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsOf { message } => {
-            let runs = snapshot.runs_of(message)?;
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsBy { agent, limit } => {
-            let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
-            Answer::Runs(runs_by(agent, name, *limit, &own(), snapshot)?)
-        }
         Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
-        | Query::MayStop { .. }
-        | Query::MayInquire { .. }
         | Query::MaySpawn { .. }
         | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
@@ -971,16 +870,6 @@ pub(crate) fn answer(
         | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Allowed,
     })
-}
-
-/// Adds the agent's name to each run.
-fn with_agent_names(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
-    let mut found = Vec::new();
-    for run in runs {
-        let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
-        found.push((run, name));
-    }
-    Ok(Answer::Runs(found))
 }
 
 /// Hides the room preferences of all members other than the caller.
@@ -994,12 +883,4 @@ fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Ve
 /// `Seq` up to which the caller has cleared the queried room.
 fn cleared_through(facts: &Facts) -> Seq {
     facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
-}
-
-/// Expects up to `limit + 1` messages: the extra message shows that there are more.
-fn history_page(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
-    let fitting = count_within_budget(messages.iter().map(|message| message.length()));
-    let more = messages.len() > limit.min(fitting);
-    messages.truncate(limit.min(fitting));
-    Answer::History { messages, more }
 }

@@ -2,15 +2,14 @@
 //! pipeline; needs neither the caller nor the store.
 
 use crate::Limits;
-use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
 };
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
-    AgentReply, Chunk, Command, Device, Edit, FieldError, File, GatewayRequest, Post, Query, Refusal, Relay,
-    Route, SettingChanges, Visibility,
+    Command, Device, Edit, FieldError, File, GatewayRequest, Post, Refusal, Relay, Route, SettingChanges,
+    Visibility,
 };
 
 /// Names of the request fields for a model's URL, name and key, used in error messages.
@@ -108,17 +107,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Chat { post, .. } => field_errors.post(post, limits)?,
-        Command::Edit { text, .. } => {
-            field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
-            fits(text, limits.message_characters)?;
-        }
-        Command::DeleteMany { messages } => {
-            field_errors.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
-        }
-        Command::Forward { client_message_id, .. } => {
-            field_errors.client_message_id(client_message_id.as_deref())
-        }
         Command::CreateAgent { profile, subscriptions, .. } => {
             field_errors.profile(profile);
             field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -136,8 +124,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Route(route) => field_errors.route(route),
         Command::Relay(relay) => field_errors.relay(relay, limits)?,
         Command::Upload(new) => field_errors.file(&new.file),
-        Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
         Command::AskApproval(new) => {
             field_errors.line("requestId", &new.request, 200);
             field_errors.line("toolName", &new.tool, 200);
@@ -158,10 +144,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::UpdatePlan { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. }
-        | Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::TakeUnreferencedBlobs { .. }
@@ -184,10 +166,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
         | Command::ChangeRoomPreferences { .. }
-        | Command::Delete { .. }
-        | Command::Rewind { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead
         | Command::RemoveAgent { .. }
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }
@@ -196,14 +174,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ClearDeadLetters => {}
     }
     field_errors.into_result()
-}
-
-/// Validates a query.
-pub fn validate_query(query: &Query) -> Result<(), Refusal> {
-    match query {
-        Query::Search(request) => SearchTerms::parse(&request.text).map(drop),
-        _ => Ok(()),
-    }
 }
 
 /// Validates a request to a gateway.
@@ -236,7 +206,7 @@ pub fn password_errors(password: &str) -> Vec<FieldError> {
     field_errors.0
 }
 
-fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+pub(crate) fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     // The number of bytes is an upper bound for the number of characters, so short texts need not be counted.
     if text.len() <= limit {
         return Ok(());
@@ -354,21 +324,7 @@ impl FieldErrors {
         Ok(())
     }
 
-    fn reply(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
-        let Some(said) = said else { return Ok(()) };
-        let (limit, got) = (limits.reply_bytes, said.text.len());
-        if got > limit {
-            return Err(Refusal::TooLarge { limit, got });
-        }
-        let got = said.chunks.iter().map(Chunk::length).sum();
-        if got > 2 * limit {
-            return Err(Refusal::TooLarge { limit: 2 * limit, got });
-        }
-        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
-        Ok(())
-    }
-
-    fn client_message_id(&mut self, id: Option<&str>) {
+    pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }

@@ -46,12 +46,12 @@ pub use uploads::*;
 
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
+    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Delivery,
     Device, Edit, File, Gateway, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
-    Mailbox, MemberId, Message, MessageId, ModelAccess, Notifications, Path, Pattern, Payload, Position,
-    Room, RoomId, RoomKind, RoomRole, RouterId, Run, RunId, RunOutcome, Scope, SecondProof, SecretHash, Seq,
-    Service, SettingChanges, SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time,
-    Upload, Usage, User, UserId, Visibility,
+    Mailbox, MemberId, Message, MessageId, ModelAccess, Notifications, Path, Pattern, Payload, Room, RoomId,
+    RoomKind, RoomRole, RouterId, RunId, Scope, SecondProof, SecretHash, Seq, Service, SettingChanges,
+    SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, User, UserId,
+    Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -235,40 +235,6 @@ pub enum Command {
         result: Option<Box<str>>,
     },
 
-    // Messages.
-    /// Creates a room with the caller and `agent`, and posts the first message there. `post.room` is ignored,
-    /// because the room does not exist yet.
-    Chat {
-        agent: AgentId,
-        post: Post,
-    },
-    Edit {
-        message: MessageId,
-        text: Arc<str>,
-    },
-    Delete {
-        message: MessageId,
-    },
-    /// Deletes several messages atomically: if one cannot be deleted, none is.
-    DeleteMany {
-        messages: Vec<MessageId>,
-    },
-    /// Deletes one of the caller's messages and every later message of the room, and cancels open runs there.
-    Rewind {
-        room: RoomId,
-        message: MessageId,
-    },
-    /// Posts a copy of a message to another room, with its original sender and time.
-    Forward {
-        message: MessageId,
-        room: RoomId,
-        client_message_id: Option<Box<str>>,
-    },
-    MarkRead {
-        room: RoomId,
-    },
-    MarkAllRead,
-
     // Files. The content is stored before the command is submitted.
     Upload(NewUpload),
     /// Takes up to `limit` digests of unreferenced file contents. Each digest is returned once; the caller
@@ -340,36 +306,6 @@ pub enum Command {
     },
     ClearDeadLetters,
 
-    // Runs. Messages and tasks that address an agent create them; the scheduler starts them.
-    StartRun {
-        run: RunId,
-    },
-    /// Merges a queued run into an active run of the same agent and room, after its message was injected
-    /// there.
-    MergeRun {
-        run: RunId,
-        into: RunId,
-    },
-    /// Starts a run for an agent that sends a reply without a trigger.
-    StartUnpromptedRun {
-        agent: AgentId,
-        room: RoomId,
-    },
-    /// Ends a queued or active run, and posts its reply.
-    FinishRun(RunFinish),
-    /// Posts the reply of an agent whose run ended before the reply arrived.
-    PostLateReply {
-        agent: AgentId,
-        room: RoomId,
-        said: AgentReply,
-        /// The ended run, if the gateway names runs.
-        run: Option<RunId>,
-    },
-    ReportUsage {
-        run: RunId,
-        usage: Usage,
-    },
-
     /// Replaces the plan of a run by the agent's latest version.
     UpdatePlan {
         run: RunId,
@@ -419,32 +355,6 @@ pub struct ApprovalDecision {
     pub reason: Option<Box<str>>,
     /// Digest of the input that the user saw. If present, it must match the approval.
     pub digest: Option<InputDigest>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFinish {
-    pub run: RunId,
-    pub outcome: RunOutcome,
-    pub said: Option<AgentReply>,
-}
-
-/// Reply of an agent in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentReply {
-    /// Message id chosen by the gateway. Makes a retry idempotent.
-    pub message: Option<MessageId>,
-    pub text: Arc<str>,
-    pub chunks: Vec<Chunk>,
-    /// Name or id of a member to mention, in addition to the mentions in the text.
-    pub target: Option<Box<str>>,
-    /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
-    pub claimed_depth: u32,
-}
-
-impl AgentReply {
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.chunks.is_empty()
-    }
 }
 
 /// Changes to an agent. `None` leaves a field unchanged.
@@ -603,18 +513,6 @@ pub enum RoomPreferenceChange {
     Notify(Notifications),
 }
 
-/// Posts a message to a room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Post {
-    pub room: RoomId,
-    pub text: Arc<str>,
-    /// Names or ids of members to mention, in addition to the mentions in the text.
-    pub mentions: Vec<Box<str>>,
-    pub reply_to: Option<MessageId>,
-    pub attachments: Vec<Box<str>>,
-    pub client_message_id: Option<Box<str>>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUpload {
     pub file: File,
@@ -674,7 +572,6 @@ pub enum Receipt {
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
-    Message(Arc<Message>),
     Posted(Posted),
     Agent {
         agent: Arc<Agent>,
@@ -693,55 +590,5 @@ pub enum Receipt {
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },
-    Started(Box<StartedRun>),
-    Run(Arc<Run>),
     Approval(Arc<Approval>),
-    Rewound(Box<RewindResult>),
-}
-
-/// Result of a rewind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RewindResult {
-    /// Oldest deleted message: the target of the rewind.
-    pub message: Arc<Message>,
-    /// Ids of all deleted messages, including the target, oldest first.
-    pub removed: Vec<MessageId>,
-    /// Runs that the rewind cancelled.
-    pub ended: Vec<Arc<Run>>,
-    /// Agents that must discard the deleted part of the conversation.
-    pub agents: Vec<AgentId>,
-    /// Sequence number of the last event of the rewind.
-    pub through: crate::Seq,
-}
-
-/// A started run with the context that its agent needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StartedRun {
-    pub run: Arc<Run>,
-    pub prompt: RunTrigger,
-    pub room: Arc<Room>,
-    pub members: Arc<[crate::Member]>,
-}
-
-/// Cause of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum RunTrigger {
-    Message(Arc<Message>),
-    Task(Arc<Task>),
-    /// A user joined the room and is to be greeted.
-    Arrival {
-        name: Box<str>,
-    },
-}
-
-/// A posted message, or the first receipt of a repeated post.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Posted {
-    pub id: MessageId,
-    pub position: Position,
-    /// `None` if the post is a repetition and the message was deleted since.
-    pub message: Option<Arc<Message>>,
-    pub deliveries: Arc<[Delivery]>,
-    /// Whether an earlier post with the same idempotency key had already stored the message.
-    pub repeated: bool,
 }

@@ -45,12 +45,10 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Revision,
-    Room, RoomId, Run, RunId, SecretHash, SenderKind, Seq, Service, Session, SignIn, Subscription, Task,
-    Time, Upload, UploadId, User,
+    GatewayId, HubSettings, Invitation, Mailbox, Member, Message, Room, RoomId, SecretHash, Service, Session,
+    SignIn, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The queries that have no type of their own yet.
@@ -98,27 +96,6 @@ pub enum Query {
         limit: usize,
         offset: usize,
     },
-    History {
-        room: RoomId,
-        page: Page,
-        limit: usize,
-    },
-    Recent,
-    /// Searches messages in the rooms of which the caller is a member now.
-    Search(Box<Search>),
-    Revisions {
-        message: MessageId,
-    },
-    /// Replies to a message with a higher `Seq` than `after`, oldest first: the whole thread if the message
-    /// started one, or the direct replies if it is itself a reply.
-    Thread {
-        message: MessageId,
-        after: Seq,
-        limit: usize,
-    },
-    ReplyCount {
-        message: MessageId,
-    },
     /// An uploaded file that the caller may read.
     Upload {
         id: UploadId,
@@ -162,16 +139,6 @@ pub enum Query {
     MayListen {
         agent: AgentId,
     },
-    /// Checks whether the caller may cancel runs in a room.
-    MayStop {
-        room: RoomId,
-    },
-    /// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.
-    MayInquire {
-        agent: AgentId,
-        room: Option<RoomId>,
-        inquiry: Inquiry,
-    },
     /// Checks whether the caller may start agents on a gateway.
     MaySpawn {
         gateway: GatewayId,
@@ -179,25 +146,6 @@ pub enum Query {
     /// Checks whether the caller may manage the credentials stored by a gateway.
     MayManageCredentials {
         gateway: GatewayId,
-    },
-    /// A run, active or ended.
-    Run {
-        run: RunId,
-        what: RunDetail,
-    },
-    /// Newest runs of a room, or of all rooms of the caller.
-    Runs {
-        room: Option<RoomId>,
-        limit: usize,
-    },
-    /// Runs triggered by a message, including refused runs.
-    RunsOf {
-        message: MessageId,
-    },
-    /// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
-    RunsBy {
-        agent: AgentId,
-        limit: usize,
     },
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
@@ -227,16 +175,6 @@ pub enum Query {
     MaySeeLimits,
 }
 
-/// Part of a run that a query returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunDetail {
-    Itself,
-    /// Runs that this run triggered, oldest first.
-    Children,
-    /// Message that triggered the run, and the reply of the run.
-    Messages,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentCards {
     Own,
@@ -255,40 +193,6 @@ pub struct MailPage {
     pub limit: usize,
     pub from: Option<Time>,
     pub to: Option<Time>,
-}
-
-/// Search query over messages. A message must meet every given condition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Search {
-    /// Search terms: `some words "a phrase" prefix* -excluded`.
-    pub text: Box<str>,
-    pub room: Option<RoomId>,
-    pub sender: Option<Box<str>>,
-    pub sender_kind: Option<SenderKind>,
-    pub kind: Option<MessageKind>,
-    /// Inclusive.
-    pub from: Option<Time>,
-    /// Inclusive.
-    pub to: Option<Time>,
-    pub from_place: SearchCursor,
-    pub limit: usize,
-}
-
-/// Start of a page of search results: among messages before `before`, skip the best `skip` hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SearchCursor {
-    pub before: Option<Seq>,
-    pub skip: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Page {
-    /// Newest first, older than the given message; `None` starts at the newest message.
-    Before(Option<Seq>),
-    /// Oldest first, newer than the given `Seq`.
-    After(Seq),
-    /// Oldest first, starting after the last message that is not later than the given time.
-    AfterTime(Time),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -325,10 +229,6 @@ pub enum Answer {
         messages: Vec<Arc<Message>>,
         more: bool,
     },
-    Recent(Vec<Recent>),
-    Found(SearchResults),
-    Revisions(Vec<Revision>),
-    Count(u64),
     Upload(Arc<Upload>),
     Agents(Vec<Agent>),
     /// An agent of another user, with the properties that are visible to others.
@@ -344,7 +244,6 @@ pub enum Answer {
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Runs(Vec<(Run, Box<str>)>),
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
     Plans(Vec<CurrentPlan>),
@@ -357,34 +256,4 @@ pub struct AgentCard {
     pub owner_name: Box<str>,
     /// Gateway of the latest registration; set only for agents of the caller.
     pub gateway: Option<Gateway>,
-}
-
-/// Newest message of a room, and the caller's unread counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recent {
-    pub message: Arc<Message>,
-    /// Number of messages that the caller has not read.
-    pub unread: u64,
-    /// Number of unread messages that mention the caller.
-    pub mentions: u64,
-}
-
-/// A page of search results, best score first. Of equal scores, the newest message is first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SearchResults {
-    pub hits: Vec<Hit>,
-    /// Start of the next page; `None` after the last page.
-    pub next: Option<SearchCursor>,
-    /// Whether the search stopped at its timeout, so that results may be missing.
-    pub partial: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hit {
-    pub message: Arc<Message>,
-    /// Excerpt of the message text around the matches.
-    pub snippet: Box<str>,
-    /// Byte ranges of the matches within `snippet`, ordered and non-overlapping.
-    pub highlights: Vec<Range<usize>>,
-    pub score: u32,
 }

@@ -7,7 +7,7 @@
 mod accounts;
 mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
 mod gateways;
 mod invitations;
@@ -154,14 +154,28 @@ commands! {
     ChangeRouter = parlor_model::command::ChangeRouter,
     CreateRouter = parlor_model::command::CreateRouter,
     DecidePlan = parlor_model::command::DecidePlan,
+    DeleteMessage = parlor_model::command::DeleteMessage,
+    DeleteMessages = parlor_model::command::DeleteMessages,
+    EditMessage = parlor_model::command::EditMessage,
     EndMission = parlor_model::command::EndMission,
+    FinishRun = parlor_model::command::FinishRun,
+    ForwardMessage = parlor_model::command::ForwardMessage,
+    MarkAllRead = parlor_model::command::MarkAllRead,
+    MarkRoomRead = parlor_model::command::MarkRoomRead,
+    MergeRun = parlor_model::command::MergeRun,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    PostLateReply = parlor_model::command::PostLateReply,
     PromptIdle = parlor_model::command::PromptIdle,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RemoveRouter = parlor_model::command::RemoveRouter,
+    ReportUsage = parlor_model::command::ReportUsage,
+    RewindRoom = parlor_model::command::RewindRoom,
     SetIdlePrompt = parlor_model::command::SetIdlePrompt,
     SetMission = parlor_model::command::SetMission,
+    StartChat = parlor_model::command::StartChat,
+    StartRun = parlor_model::command::StartRun,
+    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

@@ -186,9 +186,8 @@ mod tests {
     use crate::facts::Facts;
     use parlor_model::run_event::{Choice, Question};
     use parlor_model::{
-        AddressedBy, AgentId, AgentReply, AnswerPolicy, ConversationId, Frozen, GatewayId, InputDigest,
-        Lineage, Member, MemberId, Payload, Room, RoomId, RoomKind, RoomRole, Run, RunFinish, RunId,
-        RunOutcome, Time, Usage, UserId,
+        AddressedBy, AgentId, AnswerPolicy, ConversationId, Frozen, GatewayId, InputDigest, Lineage, Member,
+        MemberId, Payload, Room, RoomId, RoomKind, RoomRole, Run, RunId, RunOutcome, Time, Usage, UserId,
     };
     use std::time::Duration;
 
@@ -438,32 +437,5 @@ mod tests {
         };
         assert_eq!(rules(true), [ApprovalRule { by: UserId::stored("ann"), at: NOW, ..rule() }]);
         assert_eq!(rules(false), []);
-    }
-
-    #[test]
-    fn open_approvals_are_withdrawn_with_their_run() {
-        let said = AgentReply {
-            message: None,
-            text: "done".into(),
-            chunks: Vec::new(),
-            target: None,
-            claimed_depth: 0,
-        };
-        let (run, outcome) = (RunId::stored("run"), RunOutcome::Complete);
-        let finished = RunFinish { run, outcome, said: Some(said) };
-        let facts = Facts { approvals: vec![open()], ..running() };
-        let plan = decide_with(&Command::FinishRun(finished), &facts).unwrap();
-        let events: Vec<_> = plan.events.iter().map(|logged_event| &logged_event.event).collect();
-        let [
-            Event::ApprovalDecided(withdrawn),
-            Event::MessagePosted { message, .. },
-            Event::RunChanged(over),
-        ] = events[..]
-        else {
-            panic!("{events:?}")
-        };
-        assert_eq!(message.seq, plan.events[1].seq, "the message has the seq of its own event");
-        assert_eq!(withdrawn.decision, Some(Decision::Withdrawn));
-        assert!(over.has_ended());
     }
 }

@@ -17,13 +17,10 @@ mod turns;
 mod uploads;
 
 pub use lookup_cache::LookupCache;
-pub use turns::MEMBERS_IN_CONTEXT;
 
-use crate::commands::messages::attachments::load_attachable;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::runs::Candidate;
-use crate::digest::{digest, digest_of_forward};
-use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::audit::AuditRecord;
@@ -81,17 +78,6 @@ pub struct Facts {
     /// Whether the given backup code of the second factor is valid.
     pub backup_code: bool,
     pub message: Option<Arc<Message>>,
-    /// Whether the id of a reply is used by another message, including deleted ones.
-    pub id_taken: bool,
-    /// The caller's membership in the room of a forwarded message; `membership` is that in the target room.
-    pub source: Option<Arc<Member>>,
-    pub batch: Vec<MessageWithMembership>,
-    /// The message to rewind to and those after it in the room, oldest first. Holds at most one more than the
-    /// maximum that a rewind may delete.
-    pub messages_from_target: Vec<Arc<Message>>,
-    /// Queued and active runs in the room.
-    pub open_runs: Vec<Run>,
-    pub newest: Option<Seq>,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
     pub rooms: Vec<RoomId>,
@@ -127,8 +113,6 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
-    /// Active run that `run` is merged into.
-    pub running: Option<Run>,
     /// Approval that the command concerns, or an earlier one with the same request id.
     pub approval: Option<Approval>,
     /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
@@ -147,9 +131,6 @@ pub struct Facts {
     /// Number of replies of the sending agent in the last minute.
     pub replies_last_minute: u64,
 }
-
-/// One of several messages, with the caller's membership in its room.
-pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
 
 /// Auth context: account and scopes of the caller, as stored now.
 #[derive(Debug, Clone)]
@@ -184,7 +165,6 @@ pub struct Membership {
     pub member: Member,
     /// All members of the room; loaded only for commands that may remove members.
     pub everyone: Arc<[Member]>,
-    pub newest: Option<Seq>,
 }
 
 impl Facts {
@@ -217,12 +197,6 @@ impl Facts {
             second_factor: None,
             backup_code: false,
             message: None,
-            id_taken: false,
-            source: None,
-            batch: Vec::new(),
-            messages_from_target: Vec::new(),
-            open_runs: Vec::new(),
-            newest: None,
             agent: None,
             rooms: Vec::new(),
             agent_visible: false,
@@ -246,7 +220,6 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
-            running: None,
             approval: None,
             approvals: Vec::new(),
             open_approvals: 0,
@@ -427,35 +400,6 @@ impl Facts {
                 self.about_task(caller, task, None, store, lookup_cache, limits)?;
                 self.agent_in_room(agent, store)?;
             }
-            Command::Chat { agent, post } => {
-                self.agent = store.agent(agent)?;
-                self.uploads = load_attachable(&post.attachments, store)?;
-            }
-            Command::Edit { message, text } => {
-                let room = self.about_message(caller, message, store, lookup_cache)?;
-                if let Some(room) = room.filter(|_| text.contains('@')) {
-                    self.everyone(&room, store, lookup_cache)?;
-                }
-            }
-            Command::Delete { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-            }
-            Command::Rewind { message, .. } => self.about_rewind(caller, message, store, lookup_cache)?,
-            Command::DeleteMany { messages } => self.about_batch(caller, messages, store, lookup_cache)?,
-            Command::Forward { message, room, client_message_id } => {
-                self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
-                let digest = || digest_of_forward(message, room);
-                self.check_client_message_id(caller, client_message_id.as_deref(), digest, store)?;
-            }
-            Command::MarkRead { room } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.newest = store.newest_message(room)?;
-            }
-            Command::MarkAllRead => {
-                if let Some(user) = caller.user() {
-                    self.memberships(&MemberId::User(user.clone()), store)?;
-                }
-            }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
@@ -519,36 +463,6 @@ impl Facts {
                 }
             }
             Command::ClearDeadLetters => {}
-            Command::StartRun { run } => self.about_start(run, store)?,
-            Command::MergeRun { run, into } => {
-                self.run = store.run(run)?;
-                self.running = store.run(into)?;
-            }
-            Command::StartUnpromptedRun { agent, room } => self.about_speaker(agent, room, store)?,
-            Command::FinishRun(finished) => {
-                self.run = store.run(&finished.run)?;
-                self.approvals = store.open_approvals(OpenApprovalsOf::Run(&finished.run))?;
-                if let Some(Run { agent, room, .. }) = self.run.clone() {
-                    self.about_speaker(&agent, &room, store)?;
-                    let said = finished.said.as_ref();
-                    self.about_reply(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
-                }
-            }
-            Command::PostLateReply { agent, room, said, run } => {
-                self.about_speaker(agent, room, store)?;
-                if let Some(run) = run {
-                    self.run = store.run(run)?;
-                }
-                self.about_reply(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
-                if let Some(id) = &said.message {
-                    let key = IdempotencyKey {
-                        kind: IdempotencyKind::Late,
-                        owner: agent.as_str().into(),
-                        key: id.as_str().into(),
-                    };
-                    self.check_idempotency(key, digest(&[&said.text]), store)?;
-                }
-            }
             Command::AskApproval(new) => self.about_new_approval(new, store)?,
             Command::DecideApproval(approval_decision) => {
                 self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
@@ -568,12 +482,6 @@ impl Facts {
                 self.in_room(caller, room, store, lookup_cache)?;
                 self.about_rule(room, agent, tool, store)?;
             }
-            Command::ReportUsage { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.agent = store.agent(&run.agent)?;
-                }
-            }
         }
         Ok(())
     }
@@ -589,27 +497,13 @@ impl Facts {
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
-            | Query::History { room, .. }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
-            | Query::MayFollow { room }
-            | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Search(search) => {
-                if let Some(room) = &search.room {
-                    self.in_room(caller, room, store, lookup_cache)?;
-                }
-            }
-            Query::Run { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = self.run.clone() {
-                    self.in_room(caller, &run.room, store, lookup_cache)?;
-                }
-            }
-            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
+            | Query::MayFollow { room } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            Query::Plans { room: None } | Query::Questions => {}
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
                     self.in_room(caller, room, store, lookup_cache)?;
@@ -617,23 +511,13 @@ impl Facts {
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
             Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
-            Query::RunsOf { message }
-            | Query::Revisions { message }
-            | Query::Thread { message, .. }
-            | Query::ReplyCount { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-            }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::MayInquire { agent, room, .. } => {
-                self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
-            }
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
             }
-            Query::Agent { id }
-            | Query::AgentCards(AgentCards::One(id))
-            | Query::RunsBy { agent: id, .. }
-            | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
+            Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
+                self.about_known_agent(caller, id, store)?
+            }
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.about_invitation(token, store)?,
@@ -651,7 +535,6 @@ impl Facts {
             | Query::Audit(_)
             | Query::Rooms
             | Query::ProjectRoots
-            | Query::Recent
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits

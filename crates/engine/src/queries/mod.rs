@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,12 +140,26 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     GetIdlePrompt = parlor_model::query::GetIdlePrompt,
     GetOwnRouter = parlor_model::query::GetOwnRouter,
+    GetRun = parlor_model::query::GetRun,
+    GetRunMessages = parlor_model::query::GetRunMessages,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListChildRuns = parlor_model::query::ListChildRuns,
+    ListHistory = parlor_model::query::ListHistory,
     ListMissions = parlor_model::query::ListMissions,
     ListPins = parlor_model::query::ListPins,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
     ListRouters = parlor_model::query::ListRouters,
+    ListRuns = parlor_model::query::ListRuns,
+    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
+    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
     MayCreateRouter = parlor_model::query::MayCreateRouter,
+    MayInquire = parlor_model::query::MayInquire,
+    MayStopRuns = parlor_model::query::MayStopRuns,
+    SearchMessages = parlor_model::query::SearchMessages,
     Legacy = parlor_model::Query,
 }

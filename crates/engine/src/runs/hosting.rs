@@ -6,14 +6,16 @@ use super::injection::INJECT_CAPABILITY;
 use super::reply_buffer::{ReplyBuffer, ReplyLimits};
 use super::scheduler::{GatewayConnection, GatewayConnectionId, PendingEnd, ReplyBinding, Scheduler};
 use crate::Hub;
+use crate::commands::runs::context::MEMBERS_IN_CONTEXT;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
-use parlor_model::command::NewTask;
+use parlor_model::command::{NewTask, PostLateReply, ReportUsage, StartUnpromptedRun};
+use parlor_model::query::MayStopRuns;
 use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
-    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Query, Receipt, Refusal, Room, RoomId, Run,
-    RunEvent, RunId, RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
+    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Refusal, Room, RoomId, Run, RunEvent, RunId,
+    RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -306,10 +308,8 @@ impl Hub {
 
     /// Starts an unprompted run and waits until the scheduler knows it.
     pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
-        let open = Command::StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
-        let Receipt::Run(run) = self.execute(&Caller::OPERATOR, open).await? else {
-            return Err(Refusal::Unavailable);
-        };
+        let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
+        let run = self.execute(&Caller::OPERATOR, open).await?;
         self.wait_until_caught_up().await;
         Ok(run.id.clone())
     }
@@ -450,7 +450,7 @@ impl Hub {
             claimed_depth: finished.claimed_depth,
         };
         let (agent, room) = (reply_ref.agent.clone(), reply_ref.room.clone());
-        self.execute(&Caller::OPERATOR, Command::PostLateReply { agent, room, said, run }).await.map(drop)
+        self.execute(&Caller::OPERATOR, PostLateReply { agent, room, said, run }).await
     }
 
     /// Collects chunks in a reply buffer, which merges adjacent text chunks. Chunks beyond the limits are
@@ -511,7 +511,7 @@ impl Hub {
             found
         };
         if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
-            let report = Command::ReportUsage { run: run.clone(), usage: *usage };
+            let report = ReportUsage { run: run.clone(), usage: *usage };
             self.execute(&Caller::OPERATOR, report).await?;
         }
         if let RunEvent::Task { title, description, assignee } = &event {
@@ -578,7 +578,7 @@ impl Hub {
 
     /// Stops the runs of an agent in a room on behalf of a user.
     pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
-        self.may(caller, Query::MayStop { room: room.clone() }).await?;
+        self.may(caller, MayStopRuns { room: room.clone() }).await?;
         let stops = {
             let mut scheduler = self.scheduler().lock();
             scheduler.cancel_runs(room, Some(agent), Instant::now());
@@ -627,7 +627,7 @@ impl Hub {
         self.read_snapshot(move |hub, store| {
             let Some(found) = store.room(&room)? else { return Ok(None) };
             let mut peers = Vec::new();
-            for member in store.members(&room, crate::facts::MEMBERS_IN_CONTEXT, 0)? {
+            for member in store.members(&room, MEMBERS_IN_CONTEXT, 0)? {
                 let agent = match member.member.agent() {
                     Some(id) => store.agent(id)?.map(|agent| (agent, hub.agent_status(id))),
                     None => None,

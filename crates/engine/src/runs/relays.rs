@@ -6,10 +6,11 @@ use super::scheduler::GatewayConnectionId;
 use crate::Hub;
 use crate::fanout::SubscriberId;
 use crate::validate::validate_gateway_request;
-use parlor_model::command::RewindResult;
+use parlor_model::command::{RewindResult, RewindRoom};
+use parlor_model::query::MayInquire;
 use parlor_model::{
-    AgentId, AnswerKind, Answerer, Caller, Command, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Query, Receipt, Refusal, RoomId, Signal,
+    AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
+    MessageId, Payload, Query, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ impl Hub {
         room: Option<RoomId>,
         inquiry: Inquiry,
     ) -> Result<(), Refusal> {
-        let query = Query::MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
+        let query = MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
         self.may(caller, query).await?;
         let by = caller.user().ok_or(Refusal::NotSignedIn)?;
         let request = self.new_id();
@@ -127,11 +128,9 @@ impl Hub {
     /// room drop them from their context.
     pub async fn rewind(&self, caller: &Caller, room: RoomId, message: MessageId) -> Result<(), Refusal> {
         let open_replies = self.scheduler().lock().replies_in(&room);
-        let command = Command::Rewind { room: room.clone(), message };
-        let Receipt::Rewound(rewound) = self.execute(caller, command).await? else {
-            return Err(Refusal::Unavailable);
-        };
-        let RewindResult { message, mut removed, ended, agents, through } = *rewound;
+        let command = RewindRoom { room: room.clone(), message };
+        let RewindResult { message, mut removed, ended, agents, through } =
+            self.execute(caller, command).await?;
         // Replies of the ended runs will never be posted, but subscribers have already received parts of
         // them.
         let unfinished =
@@ -191,7 +190,7 @@ impl Hub {
         body: Payload,
     ) -> Result<(), Refusal> {
         let PendingInquiry { agent, room, inquiry, caller, subscriber, .. } = waiting;
-        let query = Query::MayInquire { agent: agent.clone(), room, inquiry };
+        let query = MayInquire { agent: agent.clone(), room, inquiry };
         if self.may(&caller, query).await.is_err() {
             return Ok(());
         }

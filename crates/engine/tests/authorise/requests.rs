@@ -7,14 +7,13 @@ use parlor_model::command::{
     NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, ServiceChanges, TaskChanges,
     UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::query::{AgentCards, MailPage};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, ModelAccess,
-    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
-    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SignInId,
-    SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId, WorkspaceRequest,
+    AgentId, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId, InputDigest,
+    InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, ModelAccess, ModelApi, Path, Pattern,
+    Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RouterId, RunId, Scope,
+    SecretHash, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, UserId,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -290,18 +289,6 @@ pub fn remove(member: MemberId) -> Command {
     Command::RemoveMember { room: lobby(), member }
 }
 
-pub fn a_run() -> Query {
-    Query::Run { run: RunId::stored("run"), what: RunDetail::Itself }
-}
-
-pub fn runs(room: Option<RoomId>) -> Query {
-    Query::Runs { room, limit: 10 }
-}
-
-pub fn chat() -> Command {
-    Command::Chat { agent: coder(), post: post() }
-}
-
 pub fn post() -> Post {
     Post {
         room: lobby(),
@@ -311,34 +298,6 @@ pub fn post() -> Post {
         attachments: Vec::new(),
         client_message_id: None,
     }
-}
-
-pub fn edit() -> Command {
-    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
-}
-
-pub fn delete() -> Command {
-    Command::Delete { message: MessageId::stored("message") }
-}
-
-fn message() -> MessageId {
-    MessageId::stored("message")
-}
-
-pub fn rewind(room: &str) -> Command {
-    Command::Rewind { room: RoomId::stored(room), message: message() }
-}
-
-pub fn delete_many() -> Command {
-    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
-}
-
-pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby(), client_message_id: None }
-}
-
-pub fn mark_read() -> Command {
-    Command::MarkRead { room: lobby() }
 }
 
 pub fn create_agent(subscriptions: &[&str]) -> Command {
@@ -456,42 +415,12 @@ pub fn search() -> Query {
     Query::SearchUsers { text: "a".into() }
 }
 
-pub fn search_messages(room: Option<RoomId>) -> Query {
-    Query::Search(Box::new(Search {
-        text: "hello".into(),
-        room,
-        sender: None,
-        sender_kind: None,
-        kind: None,
-        from: None,
-        to: None,
-        from_place: SearchCursor::default(),
-        limit: 10,
-    }))
-}
-
 pub fn room() -> Query {
     Query::Room { room: lobby() }
 }
 
 pub fn members() -> Query {
     Query::Members { room: lobby(), limit: 10, offset: 0 }
-}
-
-pub fn history() -> Query {
-    Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
-}
-
-pub fn revisions() -> Query {
-    Query::Revisions { message: MessageId::stored("message") }
-}
-
-pub fn thread() -> Query {
-    Query::Thread { message: message(), after: Seq(0), limit: 10 }
-}
-
-pub fn reply_count() -> Query {
-    Query::ReplyCount { message: message() }
 }
 
 pub fn read_upload() -> Query {
@@ -502,26 +431,6 @@ pub fn may_follow() -> Query {
     Query::MayFollow { room: lobby() }
 }
 
-pub fn may_stop() -> Query {
-    Query::MayStop { room: lobby() }
-}
-
-pub fn command() -> Inquiry {
-    Inquiry::Command { command: "clear".into(), args: "".into() }
-}
-
-pub fn file(path: &str) -> Inquiry {
-    Inquiry::Workspace(WorkspaceRequest::File { path: path.into() })
-}
-
-pub fn inquire(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: Some(lobby()), inquiry }
-}
-
-pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: None, inquiry }
-}
-
 pub fn may_spawn() -> Query {
     Query::MaySpawn { gateway: laptop() }
 }
@@ -530,40 +439,9 @@ pub fn may_manage_credentials() -> Query {
     Query::MayManageCredentials { gateway: laptop() }
 }
 
-pub fn runs_of() -> Query {
-    Query::RunsOf { message: MessageId::stored("message") }
-}
-
-pub fn start_run() -> Command {
-    Command::StartRun { run: RunId::stored("run") }
-}
-
-pub fn merge_run() -> Command {
-    Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
-}
-
-pub fn open_run() -> Command {
-    Command::StartUnpromptedRun { agent: AgentId::stored("coder"), room: lobby() }
-}
-
-pub fn finish_run() -> Command {
-    let run = RunId::stored("run");
-    Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
-}
-
 pub fn host_agent() -> Command {
     let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
     Command::HostAgent { owner: other_user(), new }
-}
-
-pub fn post_late_reply() -> Command {
-    let said =
-        AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
-}
-
-pub fn report_usage() -> Command {
-    Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
 }
 
 pub fn ask_approval() -> Command {
@@ -626,10 +504,6 @@ pub fn agent() -> Query {
 
 pub fn agent_card() -> Query {
     Query::AgentCards(AgentCards::One(coder()))
-}
-
-pub fn runs_by() -> Query {
-    Query::RunsBy { agent: coder(), limit: 10 }
 }
 
 pub fn rooms_with() -> Query {

@@ -15,10 +15,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::query::{AgentCards, RunDetail};
+use parlor_model::command::StartChat;
+use parlor_model::query::{
+    AgentCards, GetRun, GetRunMessages, ListChildRuns, ListRuns, ListRunsOfMessage, NamedRun,
+};
 use parlor_model::{
-    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
-    Receipt, Refusal, RoomId, Run, RunId, RunState,
+    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
+    RoomId, Run, RunId, RunState,
 };
 use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
@@ -86,20 +89,13 @@ pub async fn chat(
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
     let posted = match new {
-        true => match app.hub.execute(&caller, Command::Chat { agent: agent.clone(), post }).await {
-            Ok(Receipt::Posted(posted)) => Ok(posted),
-            Ok(_) => Err(Refusal::Unavailable),
-            Err(refusal) => Err(refusal),
-        },
+        true => app.hub.execute(&caller, StartChat { agent: agent.clone(), post }).await,
         false => app.hub.execute(&caller, post).await,
     };
     let posted = posted.map_err(rename_text_field)?;
     let message = posted.message.ok_or(Refusal::Unavailable)?;
     let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
-    let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?
-    else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let runs = app.hub.read(&caller, ListRunsOfMessage { message: message.id.clone() }).await?;
     let run = runs.into_iter().map(|(run, _)| run).find(|run| run.agent == agent);
     let (status, reason) = match &run {
         None => ("refused", Some("no gateway hosts this agent".to_owned())),
@@ -263,11 +259,11 @@ pub async fn runs(
         rooms_of_call(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
     let mut runs = Vec::new();
     match rooms {
-        None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MAX_RUNS }).await?,
+        None => runs = app.hub.read(&caller, ListRuns { room: None, limit: MAX_RUNS }).await?,
         Some(rooms) => {
             for room in rooms {
-                let query = Query::Runs { room: Some(room), limit: MAX_RUNS };
-                runs.extend(read_runs(&app, &caller, query).await?);
+                let query = ListRuns { room: Some(room), limit: MAX_RUNS };
+                runs.extend(app.hub.read(&caller, query).await?);
             }
             runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.queued_at));
             runs.truncate(MAX_RUNS);
@@ -276,16 +272,9 @@ pub async fn runs(
     Ok(run_list(&app, &runs))
 }
 
-fn run_list(app: &App, runs: &[(Run, Box<str>)]) -> Items<AgentRun> {
+fn run_list(app: &App, runs: &[NamedRun]) -> Items<AgentRun> {
     let roots = app.hub.roots();
     items(runs.iter().map(|(run, name)| AgentRun::new(run, name, roots.of(&run.room).as_deref())))
-}
-
-async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run, Box<str>)>, Refusal> {
-    match app.hub.read(caller, query).await? {
-        Answer::Runs(runs) => Ok(runs),
-        _ => Err(Refusal::Unavailable),
-    }
 }
 
 /// Query parameters of `GET /api/agent-children` and `GET /api/agent-context`; only the latter uses `view`.
@@ -301,8 +290,8 @@ pub async fn children(
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<RunQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let query = Query::Run { run: run_id(&params.run_id)?, what: RunDetail::Children };
-    Ok(run_list(&app, &read_runs(&app, &caller, query).await?))
+    let query = ListChildRuns { run: run_id(&params.run_id)? };
+    Ok(run_list(&app, &app.hub.read(&caller, query).await?))
 }
 
 pub async fn context(
@@ -316,14 +305,11 @@ pub async fn context(
         Some(_) => return Err(Problem::invalid("view", "must be summary or raw")),
     };
     let run = run_id(&params.run_id)?;
-    let query = |what| Query::Run { run: run.clone(), what };
-    let found = read_runs(&app, &caller, query(RunDetail::Itself)).await?;
-    let Answer::History { messages, .. } = app.hub.read(&caller, query(RunDetail::Messages)).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    let (run, name) = found.first().ok_or(Refusal::NotFound(EntityKind::Run))?;
+    let messages = GetRunMessages { run: run.clone() };
+    let (run, name) = app.hub.read(&caller, GetRun { run }).await?;
+    let messages = app.hub.read(&caller, messages).await?;
     let root = app.hub.roots().of(&run.room);
-    Ok(bare_json(RunContext::new(run, name, root.as_deref(), &messages, raw)))
+    Ok(bare_json(RunContext::new(&run, &name, root.as_deref(), &messages, raw)))
 }
 
 pub async fn cancel(

@@ -14,8 +14,10 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ChangeRouter, CreateRouter, ModelChanges, NewSignIn, NewUpload, NewUser, PinMessage,
-    RemoveBookmark, RemoveRouter, RoomChanges, RouterChanges, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, ChangeRouter, CreateRouter, DeleteMessage, DeleteMessages, EditMessage, ForwardMessage,
+    MarkAllRead, MarkRoomRead, ModelChanges, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
+    RemoveRouter, RewindRoom, RoomChanges, RouterChanges, StartChat, ToggleReaction, UnpinMessage,
+    UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -59,30 +61,12 @@ enum AnyBuild {
 
 /// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
 const KINDS: &[(u32, Build)] = &[
-    (24, turns::start),
-    (12, turns::join),
-    (4, turns::open),
-    (24, turns::finish),
-    (6, turns::post_late_reply),
-    (4, turns::report_usage),
     (24, approvals::ask),
     (16, approvals::decide),
     (12, approvals::answer),
     (12, turns::update_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
-    (4, chat),
-    (8, edit),
-    (10, delete),
-    (4, delete_many),
-    (4, rewind),
-    (10, |dice, world| Command::Forward {
-        message: message(dice, world),
-        room: room(dice, world),
-        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
-    }),
-    (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
-    (3, |_, _| Command::MarkAllRead),
     (16, upload),
     (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
     (24, agents::route),
@@ -169,6 +153,12 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (30, |dice, world| post(dice, world).into()),
     (12, |dice, world| answer(dice, world).into()),
     (12, |dice, world| turns::decide_plan(dice, world).into()),
+    (24, |dice, world| turns::start(dice, world).into()),
+    (12, |dice, world| turns::join(dice, world).into()),
+    (4, |dice, world| turns::open(dice, world).into()),
+    (24, |dice, world| turns::finish(dice, world).into()),
+    (6, |dice, world| turns::post_late_reply(dice, world).into()),
+    (4, |dice, world| turns::report_usage(dice, world).into()),
     (20, |dice, world| {
         ToggleReaction { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }.into()
     }),
@@ -183,6 +173,14 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (5, |dice, _| create_router(dice).into()),
     (8, |dice, world| change_router(dice, world).into()),
     (6, |dice, world| RemoveRouter { router: router(dice, world) }.into()),
+    (4, |dice, world| start_chat(dice, world).into()),
+    (8, |dice, world| EditMessage { message: message(dice, world), text: dice.one_of(&TEXTS).into() }.into()),
+    (10, |dice, world| DeleteMessage { message: message(dice, world) }.into()),
+    (4, |dice, world| delete_messages(dice, world).into()),
+    (4, |dice, world| rewind(dice, world).into()),
+    (10, |dice, world| forward(dice, world).into()),
+    (5, |dice, world| MarkRoomRead { room: room(dice, world) }.into()),
+    (3, |_, _| MarkAllRead.into()),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -448,9 +446,9 @@ fn post(dice: &mut Dice, world: &mut World) -> Post {
     }
 }
 
-fn chat(dice: &mut Dice, world: &mut World) -> Command {
+fn start_chat(dice: &mut Dice, world: &mut World) -> StartChat {
     let post = Post { attachments: Vec::new(), ..post(dice, world) };
-    Command::Chat { agent: agents::agent(dice, world), post }
+    StartChat { agent: agents::agent(dice, world), post }
 }
 
 /// A reply to a message in a room.
@@ -481,21 +479,21 @@ fn upload(dice: &mut Dice, _: &mut World) -> Command {
     Command::Upload(NewUpload { file, digest, avatar: dice.once_in(3) })
 }
 
-fn edit(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Edit { message: message(dice, world), text: dice.one_of(&TEXTS).into() }
+fn forward(dice: &mut Dice, world: &mut World) -> ForwardMessage {
+    ForwardMessage {
+        message: message(dice, world),
+        room: room(dice, world),
+        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
+    }
 }
 
-fn delete(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Delete { message: message(dice, world) }
-}
-
-fn rewind(dice: &mut Dice, world: &mut World) -> Command {
+fn rewind(dice: &mut Dice, world: &mut World) -> RewindRoom {
     let any = (room(dice, world), message(dice, world));
     let (room, message) = if dice.once_in(4) { any } else { dice.known(&world.said, any) };
-    Command::Rewind { room, message }
+    RewindRoom { room, message }
 }
 
-fn delete_many(dice: &mut Dice, world: &mut World) -> Command {
+fn delete_messages(dice: &mut Dice, world: &mut World) -> DeleteMessages {
     let count = 1 + dice.roll(3);
-    Command::DeleteMany { messages: (0..count).map(|_| message(dice, world)).collect() }
+    DeleteMessages { messages: (0..count).map(|_| message(dice, world)).collect() }
 }

@@ -3,7 +3,7 @@
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::commands::AnyReceipt::{self, Legacy};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, RunStart};
 use parlor_model::{
     Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
 };
@@ -50,8 +50,8 @@ pub const DEAD_MAIL: &str = "dead mail";
 type Notable = (&'static str, fn(&AnyResult) -> bool);
 
 const NOTABLE: [Notable; 29] = [
-    ("run started", |outcome| matches!(outcome, Ok(Legacy(Receipt::Started(_))))),
-    ("run with a reply", |outcome| matches!(outcome, Ok(Legacy(Receipt::Run(run))) if run.reply.is_some())),
+    ("run started", |outcome| matches!(outcome, Ok(AnyReceipt::StartRun(RunStart::Started(_))))),
+    ("run with a reply", |outcome| matches!(outcome, Ok(AnyReceipt::FinishRun(run)) if run.reply.is_some())),
     ("approval open", |outcome| approval(outcome, |approval| approval.decision.is_none())),
     ("approval allowed by a rule", |outcome| {
         approval(outcome, |approval| approval.decision == Some(Decision::AllowedByRule))
@@ -123,9 +123,13 @@ const NOTABLE: [Notable; 29] = [
 
 fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
     match outcome {
-        Ok(AnyReceipt::Post(posted) | AnyReceipt::PromptIdle(posted) | Legacy(Receipt::Posted(posted))) => {
-            is(posted)
-        }
+        Ok(
+            AnyReceipt::Post(posted)
+            | AnyReceipt::ForwardMessage(posted)
+            | AnyReceipt::StartChat(posted)
+            | AnyReceipt::PromptIdle(posted)
+            | Legacy(Receipt::Posted(posted)),
+        ) => is(posted),
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
     }
@@ -194,14 +198,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
         Command::ChangeRoomPreferences { .. } => "ChangeRoomPreferences",
-        Command::Chat { .. } => "Chat",
-        Command::Edit { .. } => "Edit",
-        Command::Delete { .. } => "Delete",
-        Command::DeleteMany { .. } => "DeleteMany",
-        Command::Rewind { .. } => "Rewind",
-        Command::Forward { .. } => "Forward",
-        Command::MarkRead { .. } => "MarkRead",
-        Command::MarkAllRead => "MarkAllRead",
         Command::Upload(_) => "Upload",
         Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
         Command::NoteBackup { .. } => "NoteBackup",
@@ -221,12 +217,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::Receive { .. } => "Receive",
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
-        Command::StartRun { .. } => "StartRun",
-        Command::MergeRun { .. } => "MergeRun",
-        Command::StartUnpromptedRun { .. } => "StartUnpromptedRun",
-        Command::FinishRun(_) => "FinishRun",
-        Command::PostLateReply { .. } => "PostLateReply",
-        Command::ReportUsage { .. } => "ReportUsage",
         Command::AskApproval(_) => "AskApproval",
         Command::DecideApproval(_) => "DecideApproval",
         Command::UpdatePlan { .. } => "UpdatePlan",

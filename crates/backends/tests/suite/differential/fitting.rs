@@ -6,8 +6,9 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, ChangeRouter, DecidePlan, EndMission, PinMessage, RemoveBookmark,
-    RemoveRouter, SetIdlePrompt, SetMission, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, ChangeRouter, DecidePlan, DeleteMessage, DeleteMessages, EditMessage,
+    EndMission, ForwardMessage, MarkRoomRead, PinMessage, RemoveBookmark, RemoveRouter, RewindRoom,
+    SetIdlePrompt, SetMission, StartChat, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -26,7 +27,24 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
-        AnyCommand::DecidePlan(DecidePlan { room, .. }) => member_of(room, dice, store)?,
+        AnyCommand::StartRun(_)
+        | AnyCommand::MergeRun(_)
+        | AnyCommand::StartUnpromptedRun(_)
+        | AnyCommand::FinishRun(_)
+        | AnyCommand::PostLateReply(_)
+        | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::DecidePlan(DecidePlan { room, .. })
+        | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
+        | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
+        AnyCommand::EditMessage(EditMessage { message, .. })
+        | AnyCommand::DeleteMessage(DeleteMessage { message })
+        | AnyCommand::RewindRoom(RewindRoom { message, .. }) => sender_of(message, store)?,
+        AnyCommand::DeleteMessages(DeleteMessages { messages }) => match messages.first() {
+            Some(message) => sender_of(message, store)?,
+            None => None,
+        },
+        AnyCommand::StartChat(StartChat { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::MarkAllRead(_) => None,
         AnyCommand::ToggleReaction(ToggleReaction { message, .. })
         | AnyCommand::PinMessage(PinMessage { message })
         | AnyCommand::AddBookmark(AddBookmark { message }) => match room_of(message, store)? {
@@ -66,13 +84,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. }
-        | Command::UpdatePlan { .. }
+        Command::UpdatePlan { .. }
         | Command::AskApproval(_)
         | Command::ExpireApproval { .. }
         | Command::OfferSetup { .. }
@@ -110,20 +122,12 @@ fn legacy_caller(
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
             world.users.first().cloned()
         }
-        Command::Freeze { room }
-        | Command::MarkRead { room }
-        | Command::ChangeRoomPreferences { room, .. } => member_of(room, dice, store)?,
+        Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
+            member_of(room, dice, store)?
+        }
         Command::DecideApproval(ApprovalDecision { approval, .. })
         | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
             Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
-        Command::Forward { room, .. } => member_of(room, dice, store)?,
-        Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
-            sender_of(message, store)?
-        }
-        Command::DeleteMany { messages } => match messages.first() {
-            Some(message) => sender_of(message, store)?,
             None => None,
         },
         Command::Route(route) => match AgentId::parse(&route.from) {
@@ -135,7 +139,6 @@ fn legacy_caller(
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             _ => member_of(&relay.room, dice, store)?,
         },
-        Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
         Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
         Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
         Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
@@ -163,7 +166,6 @@ fn legacy_caller(
         | Command::Refresh { .. }
         | Command::CreateKey { owner: None, .. }
         | Command::CreateRoom { .. }
-        | Command::MarkAllRead
         | Command::Upload(_)
         | Command::CreateAgent { .. } => None,
     };

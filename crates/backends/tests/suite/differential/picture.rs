@@ -12,7 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, ListBookmarks, ListMissions, ListPins, ListRouters, MailPage, Page, Recent, Search,
+    AgentCards, CountReplies, GetRun, GetRunMessages, ListBookmarks, ListChildRuns, ListHistory,
+    ListMissions, ListPins, ListRecent, ListReplies, ListRevisions, ListRouters, ListRuns, ListRunsOfAgent,
+    ListRunsOfMessage, MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -433,6 +435,38 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.push(ListRouters.into());
     let missions = |room: &RoomId| AnyQuery::from(ListMissions { room: room.clone(), limit: 3 });
     queries.extend(world.rooms.iter().map(missions));
+    queries.extend(message_queries(world));
+    queries
+}
+
+fn message_queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries = vec![ListRecent.into(), search("hello -again").into(), search("ann* bob").into()];
+    for room in world.rooms.iter().take(2) {
+        queries.push(SearchMessages { room: Some(room.clone()), ..search("hello") }.into());
+    }
+    for room in &world.rooms {
+        for page in [Page::Before(None), Page::After(Seq(20))] {
+            queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
+        }
+    }
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            AnyQuery::from(ListRevisions { message: message.clone() }),
+            ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
+            CountReplies { message: message.clone() }.into(),
+        ]);
+    }
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
+    }
     queries
 }
 
@@ -458,7 +492,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
-        Query::Recent,
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
@@ -466,35 +499,17 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
-    for text in ["hello -again", "ann* bob"] {
-        queries.push(Query::Search(Box::new(search(text))));
-    }
-    for room in world.rooms.iter().take(2) {
-        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
-    }
     for room in &world.rooms {
-        let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
             Query::Room { room: room.clone() },
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
-            history(Page::Before(None), 2),
-            history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
             Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
             Query::Approvals { room: room.clone() },
             Query::ApprovalRules { room: room.clone() },
             Query::Questions,
             Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
-        ]);
-    }
-    for message in world.messages.iter().take(5) {
-        queries.extend([
-            Query::Revisions { message: message.clone() },
-            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
-            Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
         ]);
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
@@ -507,7 +522,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     for id in &world.agents {
         queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
         queries.push(Query::AgentCards(AgentCards::One(id.clone())));
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);

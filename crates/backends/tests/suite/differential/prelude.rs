@@ -9,7 +9,7 @@ use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateRouter, NewApproval, NewGateway,
     NewInvitation, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, PromptIdle, RoomChanges,
-    SetMission, ToggleReaction, UserChanges,
+    SetMission, StartUnpromptedRun, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -70,7 +70,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
-        run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
+        run.must(Caller::OPERATOR, StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
         let tool = || ApprovalSubject::Tool(Payload("{}".into()));
         for (request, subject) in

@@ -7,16 +7,17 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, CreateRouter, DecidePlan, EndMission,
-    NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, ProfileChanges, RemoveBookmark,
-    RemoveRouter, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, TaskChanges, ToggleReaction,
-    UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, CreateRouter, DecidePlan, DeleteMessage,
+    DeleteMessages, EditMessage, EndMission, FinishRun, ForwardMessage, MarkAllRead, MarkRoomRead, MergeRun,
+    NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, PostLateReply, ProfileChanges,
+    RemoveBookmark, RemoveRouter, ReportUsage, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
+    SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
-    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
-    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
+    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -92,25 +93,25 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let deleted = Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") };
     run.must(ann.clone(), deleted.clone()).await?;
     let message = newest(run);
-    run.must(ann.clone(), Command::Delete { message }).await?;
+    run.must(ann.clone(), DeleteMessage { message }).await?;
     run.must(ann.clone(), deleted).await?;
 
     // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());
     run.must(ann.clone(), Post { reply_to, ..post(first.clone(), "indeed") }).await?;
     let message = newest(run);
-    run.must(ann.clone(), Command::Edit { message: message.clone(), text: "in truth".into() }).await?;
-    let forward = Command::Forward { message, room: quiet_room(run), client_message_id: None };
+    run.must(ann.clone(), EditMessage { message: message.clone(), text: "in truth".into() }).await?;
+    let forward = ForwardMessage { message, room: quiet_room(run), client_message_id: None };
     run.must(ann.clone(), forward).await?;
-    run.must(ann.clone(), Command::DeleteMany { messages: vec![newest(run)] }).await?;
+    run.must(ann.clone(), DeleteMessages { messages: vec![newest(run)] }).await?;
 
     run.must(ann.clone(), post(quiet_room(run), "never mind")).await?;
-    let rewind = Command::Rewind { room: quiet_room(run), message: newest(run) };
+    let rewind = RewindRoom { room: quiet_room(run), message: newest(run) };
     run.must(ann.clone(), rewind).await?;
-    let chat = Command::Chat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
+    let chat = StartChat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
     run.must(ann.clone(), chat).await?;
-    run.must(users.bob.clone(), Command::MarkRead { room: first }).await?;
-    run.must(users.bob.clone(), Command::MarkAllRead).await
+    run.must(users.bob.clone(), MarkRoomRead { room: first }).await?;
+    run.must(users.bob.clone(), MarkAllRead).await
 }
 
 async fn annotations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
@@ -184,7 +185,7 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let verdict = PlanDecision::Approve(carry_out);
     run.must(users.ann.clone(), DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict }).await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
-    run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
+    run.must(Caller::OPERATOR, ReportUsage { run: running.clone(), usage }).await?;
     let reply = |text: &str| AgentReply {
         message: None,
         text: text.into(),
@@ -192,16 +193,16 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         target: None,
         claimed_depth: 0,
     };
-    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
+    let finished = FinishRun { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
+    run.must(Caller::OPERATOR, finished).await?;
     // Two runs of `coder` were queued in the meantime: start the first and merge the second into it.
     let [next, another] = [0, 1].map(|number| queued(run, &first)[number].clone());
-    run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
-    run.must(Caller::OPERATOR, Command::MergeRun { run: another, into: next.clone() }).await?;
+    run.must(Caller::OPERATOR, StartRun { run: next.clone() }).await?;
+    run.must(Caller::OPERATOR, MergeRun { run: another, into: next.clone() }).await?;
     // The run is interrupted, and its reply arrives late.
-    let finished = RunFinish { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    let late = Command::PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
+    let finished = FinishRun { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
+    run.must(Caller::OPERATOR, finished).await?;
+    let late = PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
     run.must(Caller::OPERATOR, late).await
 }
 

@@ -1,10 +1,10 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, RunStart, StartChat};
 use parlor_model::{
     AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
-    Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -96,11 +96,20 @@ impl World {
             (
                 _,
                 AnyReceipt::Post(posted)
-                | AnyReceipt::DecidePlan(Some(posted))
-                | AnyReceipt::PromptIdle(posted),
-            ) => {
-                self.learn_post(caller, command, posted);
-            }
+                | AnyReceipt::ForwardMessage(posted)
+                | AnyReceipt::StartChat(posted)
+                | AnyReceipt::PromptIdle(posted)
+                | AnyReceipt::DecidePlan(Some(posted)),
+            ) => self.learn_post(caller, command, posted),
+            (
+                _,
+                AnyReceipt::MergeRun(run)
+                | AnyReceipt::StartUnpromptedRun(run)
+                | AnyReceipt::FinishRun(run)
+                | AnyReceipt::ReportUsage(run)
+                | AnyReceipt::StartRun(RunStart::Refused(run)),
+            ) => self.learn_run(run),
+            (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             (_, AnyReceipt::CreateRouter(router) | AnyReceipt::ChangeRouter(router)) => {
                 learn(&mut self.routers, &router.id);
             }
@@ -114,10 +123,18 @@ impl World {
         }
     }
 
+    fn learn_run(&mut self, run: &Run) {
+        learn(&mut self.runs, &run.id);
+        if let Some(reply) = &run.reply {
+            learn(&mut self.messages, reply);
+            learn(&mut self.said, &(run.room.clone(), reply.clone()));
+        }
+    }
+
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
         learn(&mut self.messages, &posted.id);
         let room = posted.message.as_ref().and_then(|message| message.destination.room());
-        if let (Some(room), AnyCommand::Legacy(Command::Chat { agent, .. })) = (room, command) {
+        if let (Some(room), AnyCommand::StartChat(StartChat { agent, .. })) = (room, command) {
             learn(&mut self.rooms, room);
             learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
         }
@@ -194,20 +211,10 @@ impl World {
                     learn(&mut self.rules, &rule);
                 }
             }
-            Receipt::Run(run) => {
-                learn(&mut self.runs, &run.id);
-                if let Some(reply) = &run.reply {
-                    learn(&mut self.messages, reply);
-                    learn(&mut self.said, &(run.room.clone(), reply.clone()));
-                }
-            }
-            Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Settings(_)
             | Receipt::Gateway(_)
             | Receipt::FamilyRevoked
-            | Receipt::Message(_)
-            | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}

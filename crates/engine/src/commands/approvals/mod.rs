@@ -1,1 +1,2 @@
 //! Commands on approvals, questions and approval rules.
+pub mod withdraw;
