@@ -9,8 +9,7 @@ use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
     AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
-    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Scope, SecondProof, Seq, SettingChanges,
-    User,
+    MissionScope, Principal, Receipt, RoomId, RoomRole, Scope, SecondProof, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,16 +101,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
         (Command::RevokeInvitation { .. }, _) => {
             let revoked = facts.invitation.as_ref().map(invitation);
             vec![(Action::InvitationRevoked, revoked, String::new())]
-        }
-        (Command::CreateService(_), Receipt::Service { agent: new, service }) => {
-            entry(Action::ServiceCreated, agent(&new.id, Some(&new.name)), reached(&service.model))
-        }
-        (Command::ChangeService { .. }, Receipt::Service { agent: new, service }) => {
-            entry(Action::ServiceChanged, agent(&new.id, Some(&new.name)), reached(&service.model))
-        }
-        (Command::RemoveService { .. }, _) => {
-            let removed = facts.agent.as_ref().map(|removed| agent(&removed.id, Some(&removed.name)));
-            vec![(Action::ServiceRemoved, removed, String::new())]
         }
         (Command::ChangeSettings(changes), _) => vec![(Action::SettingsChanged, None, settings(changes))],
         (Command::CreateRoom { members, .. }, Receipt::Room(new)) => entry(
@@ -287,10 +276,6 @@ fn key(key: &ApiKey) -> Subject {
 
 fn invitation(invitation: &Invitation) -> Subject {
     subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
-}
-
-fn reached(model: &ModelAccess) -> String {
-    format!("{} at {}", model.model, model.base_url)
 }
 
 fn room(room: &RoomId) -> Subject {

@@ -50,13 +50,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
         Command::RevokeKey { .. } => ask.revoke_key(),
 
-        Command::CreateService(_) => {
-            ask.site_admin()?;
-            // Not for the operator: a service needs an account that owns it.
-            ask.signed_in(Scope::Admin).map(|_| ())
-        }
-        Command::ChangeService { .. } | Command::RemoveService { .. } => ask.service(),
-
         Command::CreateRoom { members, changes } => {
             ask.signed_in(Scope::Write)?;
             ask.give_router(changes)?;
@@ -135,8 +128,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
-        Query::Services => ask.site_admin(),
-        Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
@@ -259,15 +250,6 @@ impl<'a> Authoriser<'a> {
         match &self.facts.router {
             Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Router)),
-        }
-    }
-
-    /// Allowed for site admins, whoever created the built-in agent service.
-    fn service(&self) -> Result<(), Refusal> {
-        self.site_admin()?;
-        match (&self.facts.agent, &self.facts.service) {
-            (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Service)),
         }
     }
 

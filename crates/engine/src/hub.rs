@@ -770,11 +770,6 @@ pub(crate) fn answer(
             Answer::Audit { notes, more }
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
-        Query::Services => Answer::Services(snapshot.services()?),
-        Query::Service { .. } => {
-            let agent = facts.agent.clone().expect("authorised: the agent exists");
-            Answer::Service(agent, facts.service.clone().expect("authorised: the service exists"))
-        }
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
         Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {

@@ -10,7 +10,7 @@ use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
     Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Router, RouterId, Run, RunId, Scope,
+    RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, Service,
 };
 use std::sync::Arc;
 
@@ -170,6 +170,13 @@ pub struct OwnRouter {
     pub router: Router,
 }
 
+/// Evidence that the caller may manage a service.
+#[derive(Debug, Clone)]
+pub struct ManagedService {
+    pub agent: Arc<Agent>,
+    pub service: Service,
+}
+
 /// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
 /// `approve_role`.
 pub fn may_approve(room: &Room, member: &Member) -> bool {
@@ -298,6 +305,19 @@ impl ReadView<'_> {
     pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
         let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;
         Ok(member.ok_or(Refusal::NotFound(EntityKind::Agent))?)
+    }
+
+    /// Requires a service, and a site admin or the operator as the caller, whoever created the service.
+    pub fn managed_service(
+        &mut self,
+        caller: &CallerContext,
+        agent: &AgentId,
+    ) -> Result<ManagedService, PermitError> {
+        caller.site_admin()?;
+        match (self.agent(agent)?, self.store.service(agent)?) {
+            (Some(agent), Some(service)) => Ok(ManagedService { agent, service }),
+            _ => Err(Refusal::NotFound(EntityKind::Service).into()),
+        }
     }
 
     /// Requires a router that the caller created or, if it is shared, a site admin. Another user's router and a

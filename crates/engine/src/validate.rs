@@ -3,24 +3,12 @@
 
 use crate::Limits;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{
-    AgentProfile, AgentRegistration, ModelChanges, NewUser, RoomChanges, TaskChanges,
-};
+use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     Command, Device, Edit, FieldError, File, GatewayRequest, Post, Refusal, Relay, Route, SettingChanges,
     Visibility,
 };
-
-/// Names of the request fields for a model's URL, name and key, used in error messages.
-#[derive(Clone, Copy)]
-struct Fields {
-    base_url: &'static str,
-    model: &'static str,
-    key: &'static str,
-}
-
-const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
@@ -63,24 +51,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.unless(!scopes.is_empty(), "scopes", "at least one scope is required");
         }
         Command::Pair { name, .. } => field_errors.line("name", name, 100),
-        Command::CreateService(new) => {
-            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
-            let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
-            field_errors.service(Some(&new.name), description, fallback, new.instructions.as_deref());
-            field_errors.max_tokens(new.most_tokens);
-        }
-        Command::ChangeService { changes, .. } => {
-            field_errors.model_changes(&changes.model, SERVICE);
-            let fallback = changes.fallback.new_value().map(|text| &**text);
-            let instructions = changes.instructions.new_value().map(|text| &**text);
-            field_errors.service(
-                changes.name.as_deref(),
-                changes.description.as_deref(),
-                fallback,
-                instructions,
-            );
-            field_errors.max_tokens(changes.most_tokens.new_value().copied());
-        }
         Command::CreateRoom { changes, members } => {
             field_errors.unless(changes.name.is_some(), "name", "is required");
             field_errors.room(changes);
@@ -156,7 +126,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RevokeKey { .. }
         | Command::RevokeInvitation { .. }
         | Command::OfferPairing { .. }
-        | Command::RemoveService { .. }
         | Command::OfferSecondFactor { .. }
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
@@ -243,44 +212,6 @@ impl FieldErrors {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
-    }
-
-    fn model(&mut self, base_url: Option<&str>, model: Option<&str>, fields: Fields) {
-        if let Some(url) = base_url {
-            self.unless(url.len() <= 500, fields.base_url, "is too long");
-        }
-        if let Some(model) = model {
-            self.line(fields.model, model, 200);
-        }
-    }
-
-    fn model_changes(&mut self, changes: &ModelChanges, fields: Fields) {
-        self.model(changes.base_url.as_deref(), changes.model.as_deref(), fields);
-        let keyless = changes.base_url.is_some() && changes.key.is_keep();
-        self.unless(!keyless, fields.key, "must be given again for another address");
-    }
-
-    fn service(
-        &mut self,
-        name: Option<&str>,
-        description: Option<&str>,
-        fallback: Option<&str>,
-        instructions: Option<&str>,
-    ) {
-        if let Some(name) = name {
-            self.line("name", name, 100);
-        }
-        if let Some(fallback) = fallback {
-            self.line("config.fallbackModel", fallback, 200);
-        }
-        let short = |text: Option<&str>, limit| text.is_none_or(|text| text.chars().count() <= limit);
-        self.unless(short(description, 2000), "description", "is longer than 2000 characters");
-        let rule = "is longer than 20000 characters";
-        self.unless(short(instructions, 20_000), "config.systemPrompt", rule);
-    }
-
-    fn max_tokens(&mut self, max_tokens: Option<u32>) {
-        self.unless(max_tokens != Some(0), "config.maxTokens", "must be above 0");
     }
 
     fn account(&mut self, account: &NewUser) {

@@ -48,10 +48,9 @@ use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Delivery,
     Device, Edit, File, Gateway, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
-    Mailbox, MemberId, Message, MessageId, ModelAccess, Notifications, Path, Pattern, Payload, Room, RoomId,
-    RoomKind, RoomRole, RouterId, RunId, Scope, SecondProof, SecretHash, Seq, Service, SettingChanges,
-    SignIn, SignInId, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, User, UserId,
-    Visibility,
+    Mailbox, MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Room, RoomId, RoomKind,
+    RoomRole, RouterId, RunId, Scope, SecondProof, SecretHash, Seq, SettingChanges, SignIn, SignInId,
+    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -155,17 +154,6 @@ pub enum Command {
     },
     RevokeKey {
         key: KeyId,
-    },
-
-    // Services: models that answer as agents inside the hub.
-    CreateService(NewService),
-    ChangeService {
-        agent: AgentId,
-        changes: ServiceChanges,
-    },
-    /// Removes a service together with its agent.
-    RemoveService {
-        agent: AgentId,
     },
 
     // Rooms.
@@ -451,29 +439,6 @@ pub struct RoomChanges {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewService {
-    pub name: Box<str>,
-    pub description: Box<str>,
-    pub active: bool,
-    pub model: ModelAccess,
-    pub fallback: Option<Box<str>>,
-    pub instructions: Option<Box<str>>,
-    pub most_tokens: Option<u32>,
-}
-
-/// Changes to a service. Each field is kept, cleared or set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ServiceChanges {
-    pub name: Option<Box<str>>,
-    pub description: Option<Box<str>>,
-    pub active: Option<bool>,
-    pub model: ModelChanges,
-    pub fallback: Edit<Box<str>>,
-    pub instructions: Edit<Box<str>>,
-    pub most_tokens: Edit<u32>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     pub room: RoomId,
     /// Agent of the caller that creates the task; `None` if the caller does.
@@ -565,10 +530,6 @@ pub enum Receipt {
     FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
-    Service {
-        agent: Arc<Agent>,
-        service: Arc<Service>,
-    },
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),

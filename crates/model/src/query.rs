@@ -45,8 +45,8 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, Invitation, Mailbox, Member, Message, Room, RoomId, SecretHash, Service, Session,
-    SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    GatewayId, HubSettings, Invitation, Mailbox, Member, Message, Room, RoomId, SecretHash, Session, SignIn,
+    Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -65,11 +65,6 @@ pub enum Query {
     SignIns,
     Keys,
     Invitations,
-    /// Services: models that answer as agents inside the hub.
-    Services,
-    Service {
-        agent: AgentId,
-    },
     Settings,
     Audit(AuditFilter),
     /// Checks whether an account can be created with this invitation now.
@@ -206,9 +201,6 @@ pub enum Answer {
     SignIns(Vec<SignIn>),
     Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
-    /// Services in the order of their creation.
-    Services(Vec<(Agent, Service)>),
-    Service(Agent, Service),
     Settings(HubSettings),
     Audit {
         notes: Vec<AuditRecord>,

@@ -152,7 +152,9 @@ macro_rules! commands {
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
     ChangeRouter = parlor_model::command::ChangeRouter,
+    ChangeService = parlor_model::command::ChangeService,
     CreateRouter = parlor_model::command::CreateRouter,
+    CreateService = parlor_model::command::CreateService,
     DecidePlan = parlor_model::command::DecidePlan,
     DeleteMessage = parlor_model::command::DeleteMessage,
     DeleteMessages = parlor_model::command::DeleteMessages,
@@ -169,6 +171,7 @@ commands! {
     PromptIdle = parlor_model::command::PromptIdle,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
     RemoveRouter = parlor_model::command::RemoveRouter,
+    RemoveService = parlor_model::command::RemoveService,
     ReportUsage = parlor_model::command::ReportUsage,
     RewindRoom = parlor_model::command::RewindRoom,
     SetIdlePrompt = parlor_model::command::SetIdlePrompt,

@@ -20,7 +20,6 @@ mod rooms;
 mod routing;
 mod runs;
 mod second_factor;
-mod services;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
@@ -256,9 +255,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::decide(command, effects_builder)
-        }
-        Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
-            services::decide(command, effects_builder)
         }
         Command::CreateRoom { .. }
         | Command::ChangeRoom { .. }

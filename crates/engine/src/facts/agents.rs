@@ -50,16 +50,6 @@ impl Facts {
         Ok(())
     }
 
-    pub(super) fn about_service(
-        &mut self,
-        agent: &AgentId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.agent = store.agent(agent)?;
-        self.service = store.service(agent)?;
-        Ok(())
-    }
-
     /// Loads the agent in `agent` with its descendants, and their memberships.
     pub(super) fn agents_from(
         &mut self,

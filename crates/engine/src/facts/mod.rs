@@ -29,8 +29,8 @@ use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
     Gateway, HubSettings, Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Query,
-    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Service,
-    Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session,
+    SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,8 +67,6 @@ pub struct Facts {
     pub pairing: Option<Pairing>,
     /// Whether the folder of the command exists and `project_roots` allows it.
     pub root_allowed: bool,
-    /// Service that answers for the agent in `agent` from inside the hub.
-    pub service: Option<Service>,
     /// Router that the command assigns to a room.
     pub router: Option<Router>,
     pub settings: HubSettings,
@@ -191,7 +189,6 @@ impl Facts {
             pairing: None,
             root_allowed: false,
             router: None,
-            service: None,
             settings: HubSettings::default(),
             failed_before: None,
             second_factor: None,
@@ -329,19 +326,6 @@ impl Facts {
                 self.admins = store.admins()?;
                 self.name_taken = store.user_named(&account.username)?.is_some();
                 self.about_welcome(store)?;
-            }
-            Command::CreateService(_) => {
-                if let Some(user) = caller.user() {
-                    self.agents = store.agents_of(user)?;
-                }
-            }
-            Command::ChangeService { agent, .. } => {
-                self.about_service(agent, store)?;
-                self.rooms_of_agent(store)?;
-            }
-            Command::RemoveService { agent } => {
-                self.about_service(agent, store)?;
-                self.agents_from(agent, store)?;
             }
             Command::CreateRoom { members, changes } => {
                 self.about_room_router(changes, store)?;
@@ -518,7 +502,6 @@ impl Facts {
             Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
                 self.about_known_agent(caller, id, store)?
             }
-            Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.about_invitation(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -530,7 +513,6 @@ impl Facts {
             | Query::SignIns
             | Query::Keys
             | Query::Invitations
-            | Query::Services
             | Query::Settings
             | Query::Audit(_)
             | Query::Rooms

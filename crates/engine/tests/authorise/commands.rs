@@ -108,18 +108,6 @@ table! { Command,
         "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    ?key ", PERSON,  revoke_key(), READY;
     }
 
-    Command::CreateService(_) => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   who  ", ADMINS,  create_service(), READY;
-    }
-    Command::ChangeService { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  change_service(), A_SERVICE;
-        "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  change_service(), NO_SERVICE;
-    }
-    Command::RemoveService { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  remove_service(), A_SERVICE;
-        "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  remove_service(), NO_SERVICE;
-    }
-
     Command::CreateRoom { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), OWN_ROUTER;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_routed_room(), SHARED_ROUTER;

@@ -7,8 +7,8 @@ use parlor_model::{
     BlobDigest, ConversationId, Destination, Device, File, Frozen, Gateway, GatewayId, InputDigest,
     Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind,
     ModelAccess, ModelApi, Pairing, Payload, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender,
-    Seq, Service, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId,
-    UploadPurpose, Usage, UserId, Visibility,
+    Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage,
+    UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -66,22 +66,6 @@ pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(other_user()));
 pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
 pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), false));
 pub const SHARED_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), true));
-
-/// A service of another user: every site admin may manage it.
-pub const A_SERVICE: Given = |facts, _| {
-    facts.agent = Some(agent(other_user()));
-    facts.service = Some(Service {
-        agent: AgentId::stored("coder"),
-        active: true,
-        model: router(other_user(), true).model,
-        fallback: None,
-        instructions: None,
-        most_tokens: None,
-        updated_at: Time(1),
-    });
-};
-/// The caller's own agent, which is not a service.
-pub const NO_SERVICE: Given = |facts, who| facts.agent = who.user().map(agent);
 
 /// An invitation created by the operator.
 pub const INVITATION: Given = |facts, _| facts.invitation = Some(invitation(None));

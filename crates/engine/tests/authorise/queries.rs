@@ -29,13 +29,6 @@ table! { Query,
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }
-    Query::Services => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Services, READY;
-    }
-    Query::Service { .. } => {
-        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  service(), A_SERVICE;
-        "who   who   no    no    no    no    ?serv no    no    no    ?serv ?serv", ADMINS,  service(), NO_SERVICE;
-    }
     Query::Audit(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  audit(), READY;
     }

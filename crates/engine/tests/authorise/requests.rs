@@ -3,9 +3,8 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewService,
-    NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, ServiceChanges, TaskChanges,
-    UserChanges,
+    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewSignIn,
+    NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage};
 use parlor_model::run_event::{Plan, PlanState};
@@ -161,30 +160,6 @@ pub fn create_room(member: MemberId) -> Command {
 
 pub fn a_model() -> ModelAccess {
     ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None }
-}
-
-pub fn create_service() -> Command {
-    Command::CreateService(NewService {
-        name: "Sage".into(),
-        description: "".into(),
-        active: true,
-        model: a_model(),
-        fallback: None,
-        instructions: None,
-        most_tokens: None,
-    })
-}
-
-pub fn change_service() -> Command {
-    Command::ChangeService { agent: AgentId::stored("coder"), changes: ServiceChanges::default() }
-}
-
-pub fn remove_service() -> Command {
-    Command::RemoveService { agent: AgentId::stored("coder") }
-}
-
-pub fn service() -> Query {
-    Query::Service { agent: AgentId::stored("coder") }
 }
 
 fn with_router() -> RoomChanges {

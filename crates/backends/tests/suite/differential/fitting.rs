@@ -68,6 +68,9 @@ pub fn caller(
         | AnyCommand::SetIdlePrompt(SetIdlePrompt { room: Some(room), .. }) => owner_of(room, store)?,
         AnyCommand::SetIdlePrompt(SetIdlePrompt { agent, room: None, .. }) => owner_of_agent(agent, store)?,
         // The first user is the site admin.
+        AnyCommand::CreateService(_) | AnyCommand::ChangeService(_) | AnyCommand::RemoveService(_) => {
+            world.users.first().cloned()
+        }
         AnyCommand::CreateRouter(new) => new.shared.then(|| world.users.first().cloned()).flatten(),
         AnyCommand::ChangeRouter(ChangeRouter { router, .. })
         | AnyCommand::RemoveRouter(RemoveRouter { router }) => {
@@ -118,10 +121,6 @@ fn legacy_caller(
             None => None,
         },
         Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
-        // The first user is the site admin.
-        Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
-            world.users.first().cloned()
-        }
         Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
             member_of(room, dice, store)?
         }

@@ -12,9 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetRun, GetRunMessages, ListBookmarks, ListChildRuns, ListHistory,
+    AgentCards, CountReplies, GetRun, GetRunMessages, GetService, ListBookmarks, ListChildRuns, ListHistory,
     ListMissions, ListPins, ListRecent, ListReplies, ListRevisions, ListRouters, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, MailPage, Page, Recent, SearchMessages,
+    ListRunsOfMessage, ListServices, MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -432,7 +432,9 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
-    queries.push(ListRouters.into());
+    queries.extend([ListRouters.into(), ListServices.into()]);
+    let services = world.services.iter().take(3);
+    queries.extend(services.map(|agent| AnyQuery::from(GetService { agent: agent.clone() })));
     let missions = |room: &RoomId| AnyQuery::from(ListMissions { room: room.clone(), limit: 3 });
     queries.extend(world.rooms.iter().map(missions));
     queries.extend(message_queries(world));
@@ -478,7 +480,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::SignIns,
         Query::Keys,
         Query::Invitations,
-        Query::Services,
         Query::Settings,
         Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
         Query::Audit(AuditFilter { limit: 3, action: Some(Action::SignInFailed), ..AuditFilter::default() }),
@@ -512,7 +513,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::MayFollow { room: room.clone() },
         ]);
     }
-    queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
     let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [

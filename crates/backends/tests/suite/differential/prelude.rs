@@ -7,8 +7,8 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateRouter, NewApproval, NewGateway,
-    NewInvitation, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, PromptIdle, RoomChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateRouter, CreateService, NewApproval,
+    NewGateway, NewInvitation, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, PromptIdle, RoomChanges,
     SetMission, StartUnpromptedRun, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
@@ -120,7 +120,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
     run.must(cyd.clone(), Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
-    let service = NewService {
+    let service = CreateService {
         name: "Sage".into(),
         description: "knows".into(),
         active: true,
@@ -129,7 +129,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         instructions: None,
         most_tokens: None,
     };
-    run.must(root.clone(), Command::CreateService(service)).await?;
+    run.must(root.clone(), service).await?;
     let secret = run.world.new_secret();
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
     let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };

@@ -7,11 +7,12 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, CreateRouter, DecidePlan, DeleteMessage,
-    DeleteMessages, EditMessage, EndMission, FinishRun, ForwardMessage, MarkAllRead, MarkRoomRead, MergeRun,
-    NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, PostLateReply, ProfileChanges,
-    RemoveBookmark, RemoveRouter, ReportUsage, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
-    SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, ChangeService, CreateRouter, DecidePlan,
+    DeleteMessage, DeleteMessages, EditMessage, EndMission, FinishRun, ForwardMessage, MarkAllRead,
+    MarkRoomRead, MergeRun, NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, PostLateReply,
+    ProfileChanges, RemoveBookmark, RemoveRouter, RemoveService, ReportUsage, RewindRoom, RoomChanges,
+    RouterChanges, ServiceChanges, SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction,
+    UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -312,8 +313,8 @@ async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(ann.clone(), RemoveRouter { router }).await?;
     let agent = run.world.services[0].clone();
     let changes = ServiceChanges { name: Some("Seer".into()), ..ServiceChanges::default() };
-    run.must(root.clone(), Command::ChangeService { agent: agent.clone(), changes }).await?;
-    run.must(root.clone(), Command::RemoveService { agent }).await
+    run.must(root.clone(), ChangeService { agent: agent.clone(), changes }).await?;
+    run.must(root.clone(), RemoveService { agent }).await
 }
 
 async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

@@ -113,6 +113,10 @@ impl World {
             (_, AnyReceipt::CreateRouter(router) | AnyReceipt::ChangeRouter(router)) => {
                 learn(&mut self.routers, &router.id);
             }
+            (_, AnyReceipt::CreateService(new) | AnyReceipt::ChangeService(new)) => {
+                learn(&mut self.services, &new.agent.id);
+                learn(&mut self.agents, &new.agent.id);
+            }
             (_, AnyReceipt::SetMission(mission)) => {
                 let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
                 let members = members.filter_map(|(_, member)| member.agent().cloned());
@@ -175,10 +179,6 @@ impl World {
                 if let Command::CreateInvitation(new) = command {
                     self.invitations.push((invitation.id.clone(), new.secret));
                 }
-            }
-            Receipt::Service { agent, .. } => {
-                learn(&mut self.services, &agent.id);
-                learn(&mut self.agents, &agent.id);
             }
             Receipt::Room(room) => {
                 learn(&mut self.rooms, &room.id);
