@@ -7,12 +7,11 @@
 
 use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
-use crate::permission::may_approve;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::query::AgentCards;
 use parlor_model::{
     Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Mailbox, Member, MemberId, Path,
-    Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, SiteRole, Task, UploadPurpose, User, UserId,
+    Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, SiteRole, UploadPurpose, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -69,14 +68,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::ChangeMember { role, .. } => ask.change_member(*role),
         Command::RemoveMember { member, .. } => ask.remove_member(member),
 
-        Command::CreateTask(new) => match &new.by {
-            None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
-            Some(agent) => ask.agent_here(agent),
-        },
-        Command::ChangeTask { changes, .. } => ask.change_task(changes.is_status_alone()),
-        Command::RemoveTask { .. } => ask.change_task(false),
-        Command::ReportTask { agent, .. } => ask.report_task(agent),
-
         Command::ChangeRoomPreferences { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
@@ -112,12 +103,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Route(_) => ask.route(),
         Command::Relay(_) => ask.relay(),
         Command::ClearDeadLetters => ask.dead_letters(),
-
-        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
-            ask.operator()
-        }
-        Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
-        Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
 }
 
@@ -125,26 +110,19 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
     let ask = Authoriser { caller, facts };
     match query {
         Query::Me | Query::Rooms | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Agents | Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
+        Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::SignIns => ask.person().map(|_| ()),
         Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
-        Query::Room { .. }
-        | Query::Members { .. }
-        | Query::Tasks { .. }
-        | Query::Approvals { .. }
-        | Query::ApprovalRules { .. }
-        | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Room { .. } | Query::Members { .. } | Query::MayFollow { .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
+        }
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
-        Query::Question { .. } => ask.decide_approval(),
-        Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
         Query::MayManageCredentials { .. } => {
             // API keys may not manage credentials on the owner's machine.
@@ -413,46 +391,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
-    fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return Ok(());
-        }
-        self.signed_in(Scope::Hosting)?;
-        self.own_agent_of(agent)
-    }
-
-    /// Requires an agent that the caller owns and that is a member of the room.
-    fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
-        match self.facts.target {
-            Some(_) => Ok(()),
-            None => Err(Refusal::NotAMember { room: room.id.clone() }),
-        }
-    }
-
-    fn task(&self) -> Result<&'a Task, Refusal> {
-        self.facts.task.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))
-    }
-
-    /// The status may be changed by any member of the room, all else by the task's creator, its assignee, and
-    /// room admins.
-    fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
-        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))?.role;
-        let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
-        if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the agent that the task is assigned to, while it is a member of the room.
-    fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
-        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
-    }
-
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its
     /// owner.
     fn read_upload(&self) -> Result<(), Refusal> {
@@ -576,26 +514,6 @@ impl<'a> Authoriser<'a> {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Agent)),
         }
-    }
-
-    /// Allowed for users who are currently members with the room's `approve_role`; never for API keys, which
-    /// the agent itself may hold. A missing approval and one that the caller may not decide yield the same
-    /// refusal.
-    fn decide_approval(&self) -> Result<(), Refusal> {
-        self.person()?;
-        let may = match (&self.facts.approval, &self.facts.room, &self.facts.membership) {
-            (Some(_), Some(room), Some(own)) => may_approve(room, own),
-            _ => false,
-        };
-        if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
-    }
-
-    /// Allowed for the user who created the rule, and for admins of the room.
-    fn revoke_rule(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
-        if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.

@@ -23,11 +23,12 @@ use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
+use parlor_model::command::ExpireApproval;
 use parlor_model::query::Answer;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Position, Query, Refusal, RoomId,
-    SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event, Gateway,
+    HubSettings, LoggedEvent, Mailbox, Member, MemberId, Position, Query, Refusal, RoomId, SecondFactor,
+    SecretHash, Seq, Signal, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -679,7 +680,7 @@ fn expire_open_approvals(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec
             snapshot.open_approvals(OpenApprovalsOf::Everybodys)?.into_iter().map(|open| open.id).collect();
         Ok(())
     })?;
-    let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
+    let expire = |approval: &ApprovalId| ExpireApproval { approval: approval.clone() };
     run_startup_commands(writer, open.iter().map(expire).collect());
     Ok(open)
 }
@@ -698,7 +699,7 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
 }
 
 /// Runs commands as the operator before the hub accepts commands from other callers.
-fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
+fn run_startup_commands<C: commands::Command>(writer: &mut Writer, commands: Vec<C>) {
     let queued = |command| Box::new(Job::new(Caller::OPERATOR, command).0) as Box<dyn QueuedJob>;
     if !commands.is_empty() {
         writer.process_batch(commands.into_iter().map(queued).collect());
@@ -734,14 +735,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     let work = move || tracing::dispatcher::with_default(&log, work);
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
-}
-
-fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
-    let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
-    tasks.truncate(count_within_budget(
-        tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
-    ));
-    tasks
 }
 
 pub(crate) fn answer(
@@ -815,10 +808,6 @@ pub(crate) fn answer(
                 sessions: snapshot.sessions(id)?,
             }
         }
-        Query::Tasks { room } => Answer::Tasks(truncate_tasks(snapshot.tasks(room)?)),
-        Query::OwnTasks { limit, offset } => {
-            Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
-        }
         Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
         Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
@@ -836,25 +825,6 @@ pub(crate) fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
             Answer::Upload(Arc::new(upload))
         }
-        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
-        Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
-        Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
-        Query::Plans { room: None } => {
-            let mut plans = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                plans.extend(snapshot.plans(&member.room)?);
-            }
-            Answer::Plans(plans)
-        }
-        Query::Questions => {
-            let mut open = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
-            }
-            open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
-            Answer::Approvals(open)
-        }
-        Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
         Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
         | Query::MaySpawn { .. }

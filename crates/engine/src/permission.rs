@@ -9,8 +9,8 @@ use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, Member, MemberId, Message, MessageId, Principal, Refusal, Room,
-    RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, Service,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Member, MemberId, Message, MessageId,
+    Principal, Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, Service, Task, TaskId,
 };
 use std::sync::Arc;
 
@@ -177,6 +177,31 @@ pub struct ManagedService {
     pub service: Service,
 }
 
+/// Evidence that the caller is a member of the room of a task.
+#[derive(Debug, Clone)]
+pub struct SeenTask {
+    pub caller: Arc<AuthContext>,
+    pub task: Task,
+    pub room: Arc<Room>,
+    pub member: Arc<Member>,
+}
+
+impl SeenTask {
+    /// Requires the task's creator, its assignee, or an admin of the room.
+    pub fn require_control(&self) -> Result<(), Refusal> {
+        let own = MemberId::User(self.caller.user.id.clone());
+        let involved = self.task.created_by == own || self.task.assignee.as_ref() == Some(&own);
+        if involved || self.member.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+}
+
+/// Evidence that the caller may decide an approval.
+#[derive(Debug, Clone)]
+pub struct DecidableApproval {
+    pub decider: InRoom,
+    pub approval: Approval,
+}
+
 /// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
 /// `approve_role`.
 pub fn may_approve(room: &Room, member: &Member) -> bool {
@@ -334,6 +359,50 @@ impl ReadView<'_> {
         match self.store.router(id)? {
             Some(router) if own(&router) => Ok(OwnRouter { router }),
             _ => Err(Refusal::NotFound(EntityKind::Router).into()),
+        }
+    }
+
+    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
+    pub fn acting_agent(&mut self, caller: &CallerContext, id: &AgentId) -> Result<(), PermitError> {
+        if caller.is_operator() {
+            return Ok(());
+        }
+        self.own_agent(caller, id, Scope::Hosting).map(drop)
+    }
+
+    /// Requires a task in a room that the caller is a member of. All other tasks are `NotFound`.
+    pub fn seen_task(
+        &mut self,
+        caller: &CallerContext,
+        id: &TaskId,
+        scope: Scope,
+    ) -> Result<SeenTask, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Task);
+        let Some(task) = self.store.task(id)? else { return Err(not_found.into()) };
+        let Some(room) = self.room(&task.room)? else { return Err(not_found.into()) };
+        match self.member(&room.id, &caller.user.id)? {
+            Some(member) => Ok(SeenTask { caller, task, room, member }),
+            None => Err(not_found.into()),
+        }
+    }
+
+    /// Requires an approval in a room where the caller may approve; never for API keys, which the agent itself
+    /// may hold. A missing approval and one that the caller may not decide yield the same refusal.
+    pub fn decidable_approval(
+        &mut self,
+        caller: &CallerContext,
+        id: &ApprovalId,
+    ) -> Result<DecidableApproval, PermitError> {
+        let caller = caller.person()?;
+        let not_found = Refusal::NotFound(EntityKind::Approval);
+        let Some(approval) = self.store.approval(id)? else { return Err(not_found.into()) };
+        let Some(room) = self.room(&approval.room)? else { return Err(not_found.into()) };
+        match self.member(&room.id, &caller.user.id)? {
+            Some(member) if may_approve(&room, &member) => {
+                Ok(DecidableApproval { decider: InRoom { caller, room, member }, approval })
+            }
+            _ => Err(not_found.into()),
         }
     }
 }

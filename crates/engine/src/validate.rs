@@ -3,8 +3,7 @@
 
 use crate::Limits;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges, TaskChanges};
-use parlor_model::run_event::QuestionAnswer;
+use parlor_model::command::{AgentProfile, AgentRegistration, NewUser, RoomChanges};
 use parlor_model::{
     Command, Device, Edit, FieldError, File, GatewayRequest, Post, Refusal, Relay, Route, SettingChanges,
     Visibility,
@@ -12,8 +11,6 @@ use parlor_model::{
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
-const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
@@ -69,14 +66,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.add("role", "is required")
         }
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
-        Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
-        Command::ChangeTask { changes, .. } => {
-            let description = changes.description.new_value().map(|text| &**text);
-            let result = changes.result.new_value().map(|text| &**text);
-            field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
-            field_errors.task(changes.title.as_deref(), description, result);
-        }
-        Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
         Command::CreateAgent { profile, subscriptions, .. } => {
             field_errors.profile(profile);
             field_errors.unless(subscriptions.len() <= 100, "subscriptions", "at most 100");
@@ -94,26 +83,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Route(route) => field_errors.route(route),
         Command::Relay(relay) => field_errors.relay(relay, limits)?,
         Command::Upload(new) => field_errors.file(&new.file),
-        Command::AskApproval(new) => {
-            field_errors.line("requestId", &new.request, 200);
-            field_errors.line("toolName", &new.tool, 200);
-        }
-        Command::DecideApproval(approval_decision) => {
-            let reason = approval_decision.reason.as_deref().unwrap_or_default();
-            field_errors.unless(
-                reason.chars().count() <= 1000,
-                "denyReason",
-                "is longer than 1000 characters",
-            );
-        }
-        Command::AnswerQuestions { answers, .. } => {
-            let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
-            field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
-        }
         Command::OfferSetup { .. }
-        | Command::UpdatePlan { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::TakeUnreferencedBlobs { .. }
@@ -130,7 +100,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::ConfirmSecondFactor { .. }
         | Command::DropSecondFactor { .. }
         | Command::DeleteRoom { .. }
-        | Command::RemoveTask { .. }
         | Command::Freeze { .. }
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
@@ -280,15 +249,6 @@ impl FieldErrors {
         if let Some(Visibility::List(people)) = &profile.visibility {
             self.unless(people.len() <= 1000, "visibilityList", "at most 1000");
         }
-    }
-
-    fn task(&mut self, title: Option<&str>, description: Option<&str>, result: Option<&str>) {
-        if let Some(title) = title {
-            self.line("title", title, 200);
-        }
-        let long = |text: Option<&str>, limit| text.is_some_and(|text| text.chars().count() > limit);
-        self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
-        self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
     }
 
     fn device(&mut self, device: &Device) {

@@ -44,13 +44,11 @@ pub use sign_ins::*;
 pub use tasks::*;
 pub use uploads::*;
 
-use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
-    Mailbox, MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Room, RoomId, RoomKind,
-    RoomRole, RouterId, RunId, Scope, SecondProof, SecretHash, Seq, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, User, UserId, Visibility,
+    Agent, AgentId, AnswerPolicy, ApiKey, BlobDigest, Delivery, Device, Edit, File, Gateway, GatewayId,
+    HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path,
+    Pattern, Payload, Room, RoomId, RoomKind, RoomRole, RouterId, Scope, SecondProof, SecretHash, Seq,
+    SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -206,23 +204,6 @@ pub enum Command {
         how: RoomPreferenceChange,
     },
 
-    // Tasks.
-    CreateTask(NewTask),
-    ChangeTask {
-        task: TaskId,
-        changes: TaskChanges,
-    },
-    RemoveTask {
-        task: TaskId,
-    },
-    /// Sets status and result of a task. Submitted for the agent that the task is assigned to.
-    ReportTask {
-        task: TaskId,
-        agent: AgentId,
-        status: TaskStatus,
-        result: Option<Box<str>>,
-    },
-
     // Files. The content is stored before the command is submitted.
     Upload(NewUpload),
     /// Takes up to `limit` digests of unreferenced file contents. Each digest is returned once; the caller
@@ -293,56 +274,6 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
     ClearDeadLetters,
-
-    /// Replaces the plan of a run by the agent's latest version.
-    UpdatePlan {
-        run: RunId,
-        plan: Plan,
-    },
-
-    // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
-    AskApproval(NewApproval),
-    /// Decides a tool approval. Submit it through `Hub::decide_approval`, which first expires an overdue
-    /// approval.
-    DecideApproval(ApprovalDecision),
-    /// Answers a question set. Submit it through `Hub::answer_questions`, which first expires an overdue
-    /// approval.
-    AnswerQuestions {
-        approval: ApprovalId,
-        answers: Vec<QuestionAnswer>,
-    },
-    ExpireApproval {
-        approval: ApprovalId,
-    },
-    RevokeApprovalRule {
-        room: RoomId,
-        agent: AgentId,
-        tool: Box<str>,
-    },
-}
-
-/// Permission request or question set that an agent sends during a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewApproval {
-    pub run: RunId,
-    pub gateway: GatewayId,
-    pub request: Box<str>,
-    pub tool: Box<str>,
-    pub subject: ApprovalSubject,
-    pub digest: InputDigest,
-    pub timeout: Duration,
-}
-
-/// A user's decision on a tool approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalDecision {
-    pub approval: ApprovalId,
-    pub allow: bool,
-    /// Also create a rule that allows every later request of this agent for this tool in this room.
-    pub always: bool,
-    pub reason: Option<Box<str>>,
-    /// Digest of the input that the user saw. If present, it must match the approval.
-    pub digest: Option<InputDigest>,
 }
 
 /// Changes to an agent. `None` leaves a field unchanged.
@@ -438,35 +369,6 @@ pub struct RoomChanges {
     pub router: Edit<RouterId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewTask {
-    pub room: RoomId,
-    /// Agent of the caller that creates the task; `None` if the caller does.
-    pub by: Option<AgentId>,
-    pub title: Box<str>,
-    pub description: Option<Box<str>>,
-    pub due_at: Option<Time>,
-    pub assignee: Option<MemberId>,
-}
-
-/// Changes to a task. Each field is kept, cleared or set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TaskChanges {
-    pub title: Option<Box<str>>,
-    pub description: Edit<Box<str>>,
-    pub status: Option<TaskStatus>,
-    pub result: Edit<Box<str>>,
-    pub due_at: Edit<Time>,
-    pub assignee: Edit<MemberId>,
-}
-
-impl TaskChanges {
-    /// Returns whether nothing but the status changes.
-    pub fn is_status_alone(&self) -> bool {
-        *self == Self { status: self.status, ..Self::default() }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoomPreferenceChange {
     /// Toggles whether the room is pinned to the top of the caller's room list.
@@ -541,7 +443,6 @@ pub enum Receipt {
     Gateway(Arc<Gateway>),
     /// The agent was removed while its gateway was offline, and the gateway must not register it again.
     Dismissed(AgentId),
-    Task(Arc<Task>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     /// Unreferenced file contents that the caller must delete.
@@ -551,5 +452,4 @@ pub enum Receipt {
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
     },
-    Approval(Arc<Approval>),
 }

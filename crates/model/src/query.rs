@@ -44,9 +44,8 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, Invitation, Mailbox, Member, Message, Room, RoomId, SecretHash, Session, SignIn,
-    Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, ApiKey, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, Invitation, Mailbox,
+    Member, Message, Room, RoomId, SecretHash, Session, SignIn, Subscription, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -103,15 +102,6 @@ pub enum Query {
     Agent {
         id: AgentId,
     },
-    /// Tasks of a room, oldest first.
-    Tasks {
-        room: RoomId,
-    },
-    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
-    OwnTasks {
-        limit: usize,
-        offset: usize,
-    },
     /// Agents with owner name and gateway, for display to users.
     AgentCards(AgentCards),
     /// Gateways of the caller, sorted by id; all gateways for the operator.
@@ -145,24 +135,6 @@ pub enum Query {
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
         agent: AgentId,
-    },
-    /// Open approvals of a room, oldest first.
-    Approvals {
-        room: RoomId,
-    },
-    /// An approval that the caller may decide.
-    Question {
-        approval: ApprovalId,
-    },
-    /// Current plans of agents in a room, or in all rooms of the caller.
-    Plans {
-        room: Option<RoomId>,
-    },
-    /// Open question sets in all rooms of the caller.
-    Questions,
-    /// Approval rules of a room: tools that agents may use there without asking.
-    ApprovalRules {
-        room: RoomId,
     },
     /// Checks whether the caller may read the hub's metrics.
     MayReadMetrics,
@@ -230,15 +202,11 @@ pub enum Answer {
         subscriptions: Vec<Subscription>,
         sessions: Vec<Session>,
     },
-    Tasks(Vec<Task>),
     AgentCards(Vec<AgentCard>),
     Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Approvals(Vec<Approval>),
-    ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<CurrentPlan>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

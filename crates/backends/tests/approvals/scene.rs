@@ -7,9 +7,7 @@ use parlor_engine::local::{LocalBus, RandomIds};
 use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
-};
+use parlor_model::command::{AgentRegistration, DecideApproval, NewGateway, NewSignIn, NewUser, RoomChanges};
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
     MemberId, Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
@@ -117,9 +115,8 @@ impl Scene {
 
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
-        let approval_decision =
-            ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
-        self.hub.decide_approval(caller, approval_decision).await.map(drop)
+        let command = DecideApproval { approval, allow, always: false, reason: None, digest: None };
+        self.hub.decide_approval(caller, command).await.map(drop)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::effects::{Effects, EffectsBuilder};
 use crate::facts::AuthContext;
 use crate::permission::CallerContext;
 use parlor_model::{
-    Caller, DeliveryState, Destination, Epoch, Member, MemberId, Message, Position, Refusal, RoomId,
-    RoomRole, Seq, Time, UserId,
+    AnswerPolicy, Caller, DeliveryState, Destination, Epoch, Member, MemberId, Message, Position, Refusal,
+    Room, RoomId, RoomKind, RoomRole, Seq, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -45,4 +45,23 @@ pub fn member_of(room: &RoomId, name: &str) -> Arc<Member> {
 pub fn room_message(room: &RoomId) -> Arc<Message> {
     let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
     Arc::new(Message { destination: Destination::Room(room.clone()), ..Message::clone(&message) })
+}
+
+/// A room in which every member may approve tools and command agents.
+pub fn room(id: &RoomId) -> Room {
+    Room {
+        id: id.clone(),
+        name: "Room".into(),
+        kind: RoomKind::Group,
+        policy: AnswerPolicy::Mention,
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: UserId::stored("ann"),
+        created_at: Time(1),
+        updated_at: Time(1),
+    }
 }

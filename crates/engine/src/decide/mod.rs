@@ -5,7 +5,6 @@
 //! one family of commands.
 
 mod accounts;
-mod agent_plans;
 mod agents;
 mod approvals;
 mod gateways;
@@ -13,14 +12,12 @@ mod invitations;
 mod mail;
 mod messages;
 mod missions;
-mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
 mod routing;
 mod runs;
 mod second_factor;
-mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
@@ -265,10 +262,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::AddMember { .. }
         | Command::ChangeMember { .. }
         | Command::RemoveMember { .. } => rooms::decide(command, effects_builder),
-        Command::CreateTask(_)
-        | Command::ChangeTask { .. }
-        | Command::RemoveTask { .. }
-        | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
@@ -280,12 +273,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveAgent { .. }
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
-        Command::AskApproval(_)
-        | Command::DecideApproval(_)
-        | Command::AnswerQuestions { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
         Command::ConnectGateway(_)
         | Command::DisconnectGateway { .. }
         | Command::RemoveGateway { .. }

@@ -4,8 +4,7 @@ use super::EffectsBuilder;
 use crate::commands::runs::{self, Addressed, Candidate};
 use crate::facts::Facts;
 use parlor_model::{
-    AddressedBy, AgentId, ConversationId, Lineage, MemberId, Message, Room, Run, RunId, RunOutcome, RunState,
-    Task, UserId,
+    AddressedBy, AgentId, ConversationId, Lineage, Message, Room, Run, RunId, RunOutcome, RunState, UserId,
 };
 use std::sync::Arc;
 
@@ -28,42 +27,6 @@ fn addressed<'a>(room: &'a Room, facts: &'a Facts) -> Addressed<'a> {
         sender_role: facts.membership.as_ref().map(|own| own.role),
         candidates: &facts.addressed,
         replies_last_minute: facts.replies_last_minute,
-    }
-}
-
-/// Creates the run for a task that is assigned to an agent, queued or refused with a reason.
-pub fn assign(task: &Task, effects_builder: &mut EffectsBuilder) {
-    let (Some(room), Some(agent)) =
-        (effects_builder.facts.room.clone(), task.assignee.as_ref().and_then(MemberId::agent))
-    else {
-        return;
-    };
-    let by_agent = task.created_by.agent().filter(|by| *by != agent).cloned();
-    for candidate in effects_builder.facts.addressed.iter().filter(|candidate| candidate.agent.id == *agent) {
-        let conversation = ConversationId::stored(effects_builder.decide_context.ids.next());
-        let begun = match &by_agent {
-            Some(by) => {
-                let asker = Lineage::start(conversation.clone(), by.clone());
-                asker.extend_to(agent, effects_builder.decide_context.limits.chain_depth).ok()
-            }
-            None => Some(Lineage::start(conversation.clone(), agent.clone())),
-        };
-        let refused = match begun {
-            Some(_) => refusal_reason(&room, candidate, by_agent.as_ref(), effects_builder),
-            None => Some("the chain of agents is too long"),
-        };
-        let lineage = begun.unwrap_or_else(|| Lineage::start(conversation, agent.clone()));
-        let run = Run {
-            addressed: AddressedBy::Directly,
-            task: Some(task.id.clone()),
-            asked_by: by_agent.clone(),
-            state: refused
-                .map_or(RunState::Queued, |reason| RunState::Ended(RunOutcome::Refused(reason.into()))),
-            started_at: None,
-            ended_at: refused.map(|_| effects_builder.facts.now),
-            ..runs::new_run(agent, &room.id, lineage, effects_builder)
-        };
-        put(run, effects_builder);
     }
 }
 

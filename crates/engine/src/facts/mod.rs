@@ -4,7 +4,6 @@
 //! Facts are data only: `authorise` and `decide` draw the conclusions.
 
 mod agents;
-mod approvals;
 mod lookup_cache;
 mod mail;
 mod missions;
@@ -12,7 +11,6 @@ mod people;
 mod posts;
 mod relays;
 mod roots;
-mod tasks;
 mod turns;
 mod uploads;
 
@@ -27,10 +25,10 @@ use parlor_model::audit::AuditRecord;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Query,
-    RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session,
-    SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Agent, ApiKey, Approval, BlobDigest, Caller, Command, Delivery, Edit, Epoch, Gateway, HubSettings,
+    Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Query, RefreshToken, Room,
+    RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
+    Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,10 +81,6 @@ pub struct Facts {
     /// it with the caller.
     pub agent_visible: bool,
     pub task: Option<Task>,
-    /// Number of tasks in the room.
-    pub tasks: usize,
-    /// Whether the assignee of the task is a member of the room.
-    pub assignable: bool,
     pub gateway: Option<Gateway>,
     /// Gateways of the caller.
     pub gateways: Vec<Gateway>,
@@ -111,19 +105,12 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
-    /// Approval that the command concerns, or an earlier one with the same request id.
-    pub approval: Option<Approval>,
     /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
     pub approvals: Vec<Approval>,
-    /// Number of open approvals on the whole hub.
-    pub open_approvals: usize,
     /// Newest mission of the mission scope.
     pub mission: Option<Mission>,
     /// Rooms in the mission scope.
     pub realm: Vec<Arc<Room>>,
-    /// Current plan of the agent in the room.
-    pub plan: Option<CurrentPlan>,
-    pub rule: Option<ApprovalRule>,
     /// Agents that the message addresses and that may get a run.
     pub addressed: Vec<Candidate>,
     /// Number of replies of the sending agent in the last minute.
@@ -198,8 +185,6 @@ impl Facts {
             rooms: Vec::new(),
             agent_visible: false,
             task: None,
-            tasks: 0,
-            assignable: false,
             gateway: None,
             gateways: Vec::new(),
             agents: Vec::new(),
@@ -217,13 +202,9 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
-            approval: None,
             approvals: Vec::new(),
-            open_approvals: 0,
             mission: None,
             realm: Vec::new(),
-            plan: None,
-            rule: None,
             addressed: Vec::new(),
             replies_last_minute: 0,
         }
@@ -372,18 +353,6 @@ impl Facts {
                     self.everyone(room, store, lookup_cache)?;
                 }
             }
-            Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
-            Command::ChangeTask { task, changes } => {
-                let assignee = changes.assignee.new_value();
-                self.about_task(caller, task, assignee, store, lookup_cache, limits)?;
-            }
-            Command::RemoveTask { task } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?
-            }
-            Command::ReportTask { task, agent, .. } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?;
-                self.agent_in_room(agent, store)?;
-            }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
@@ -447,25 +416,6 @@ impl Facts {
                 }
             }
             Command::ClearDeadLetters => {}
-            Command::AskApproval(new) => self.about_new_approval(new, store)?,
-            Command::DecideApproval(approval_decision) => {
-                self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
-            }
-            Command::UpdatePlan { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.room = store.room(&run.room)?.map(Arc::new);
-                    self.plan = store.plan(&run.room, &run.agent)?;
-                }
-            }
-            Command::AnswerQuestions { approval, .. } => {
-                self.about_approval(caller, approval, store, lookup_cache)?;
-            }
-            Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
-            Command::RevokeApprovalRule { room, agent, tool } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.about_rule(room, agent, tool, store)?;
-            }
         }
         Ok(())
     }
@@ -481,20 +431,14 @@ impl Facts {
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
-            | Query::Tasks { room }
-            | Query::Approvals { room }
-            | Query::ApprovalRules { room }
             | Query::Workspace { room }
             | Query::MayFollow { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Plans { room: None } | Query::Questions => {}
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
                     self.in_room(caller, room, store, lookup_cache)?;
                 }
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
-            Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
             Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
                 self.gateway = store.gateway(gateway)?;
@@ -523,7 +467,6 @@ impl Facts {
             | Query::MayUpload
             | Query::Agents
             | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
-            | Query::OwnTasks { .. }
             | Query::Gateways => {}
         }
         Ok(())

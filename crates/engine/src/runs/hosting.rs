@@ -9,7 +9,9 @@ use crate::Hub;
 use crate::commands::runs::context::MEMBERS_IN_CONTEXT;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
-use parlor_model::command::{NewTask, PostLateReply, ReportUsage, StartUnpromptedRun};
+use parlor_model::command::{
+    PostLateReply, ReportUsage, StartUnpromptedRun, {CreateTask, ReportTask, UpdatePlan},
+};
 use parlor_model::query::MayStopRuns;
 use parlor_model::run_event::Plan;
 use parlor_model::{
@@ -481,7 +483,7 @@ impl Hub {
             let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
-        match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan }).await {
+        match self.execute(&Caller::OPERATOR, UpdatePlan { run, plan }).await {
             // The run has just ended.
             Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
             result => result.map(drop),
@@ -518,8 +520,8 @@ impl Hub {
             let assignee = self.member_named(&room, assignee.as_deref()).await?;
             let (title, description) = (title.clone(), description.clone());
             let by = Some(agent.clone());
-            let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
-            self.execute(caller, Command::CreateTask(new)).await?;
+            let new = CreateTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            self.execute(caller, new).await?;
         }
         self.fanout().run_event(&run, &room, event);
         Ok(())
@@ -548,7 +550,7 @@ impl Hub {
         let here = |agent: &AgentId| self.scheduler().lock().agent_on_connection(agent, connection).is_some();
         // The task of another agent yields the same refusal as a missing task.
         let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
-        self.execute(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
+        self.execute(caller, ReportTask { task, agent, status, result }).await.map(drop)
     }
 
     /// Publishes filtered terminal output of an agent in the room of its active run.

@@ -3,12 +3,11 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
-    BlobDigest, ConversationId, Destination, Device, File, Frozen, Gateway, GatewayId, InputDigest,
-    Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind,
-    ModelAccess, ModelApi, Pairing, Payload, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender,
-    Seq, SignIn, SignInId, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage,
-    UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, ApiKey, BlobDigest, ConversationId, Destination, Device, File,
+    Frozen, Gateway, GatewayId, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, Message,
+    MessageId, MessageKind, ModelAccess, ModelApi, Pairing, RoomRole, Router, RouterId, Run, RunId, RunState,
+    Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -18,21 +17,6 @@ pub type Given = fn(&mut Facts, CallerKind);
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
-pub const A_TASK: Given = |facts, _| facts.task = Some(task(other_member(), None));
-pub const TASK_OF_MEMBER: Given = |facts, _| facts.task = Some(task(person("member"), None));
-pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(other_member(), Some(person("member"))));
-pub const TASK_FOR_CODER: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    facts.task = Some(task(other_member(), Some(coder_member())));
-};
-pub const TASK_FOR_CODER_WHO_LEFT: Given = |facts, who| {
-    TASK_FOR_CODER(facts, who);
-    facts.target = None;
-};
-pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    A_TASK(facts, who);
-};
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
@@ -237,48 +221,6 @@ pub fn run() -> Run {
     }
 }
 
-pub const APPROVAL: Given = |facts, _| facts.approval = Some(approval());
-pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
-    APPROVAL(facts, who);
-    if let Some(room) = &mut facts.room {
-        Arc::make_mut(room).approve_role = RoomRole::Admin;
-    }
-};
-/// An approval requested by the caller's own agent, which grants no additional permission.
-pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
-    APPROVAL(facts, who);
-    OWN_AGENT(facts, who);
-};
-pub const APPROVAL_IN_NO_ROOM: Given = |facts, who| {
-    APPROVAL(facts, who);
-    NO_ROOM(facts, who);
-};
-pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(other_user)));
-pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(other_user()));
-
-fn approval() -> Approval {
-    Approval {
-        id: ApprovalId::stored("approval"),
-        run: RunId::stored("run"),
-        room: lobby(),
-        agent: AgentId::stored("coder"),
-        agent_name: "Coder".into(),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        asked_at: Time(5),
-        expires_at: Time(6),
-        decision: None,
-        decided_at: None,
-    }
-}
-
-fn rule(by: UserId) -> ApprovalRule {
-    ApprovalRule { room: lobby(), agent: AgentId::stored("coder"), tool: "Bash".into(), by, at: Time(5) }
-}
-
 fn cleared(membership: &mut Option<Arc<Member>>) {
     if let Some(own) = membership {
         Arc::make_mut(own).room_preferences.cleared_through = Seq(5);
@@ -365,22 +307,6 @@ pub fn agent(owner: UserId) -> Agent {
         host: AgentHost { working_directory: Some("/work".into()), ..AgentHost::default() },
         visibility: Default::default(),
         created_at: Time(1),
-    }
-}
-
-fn task(created_by: MemberId, assignee: Option<MemberId>) -> Task {
-    Task {
-        id: TaskId::stored("task"),
-        room: lobby(),
-        title: "Tidy up".into(),
-        description: None,
-        status: TaskStatus::Pending,
-        result: None,
-        due_at: None,
-        assignee,
-        created_by,
-        created_at: Time(1),
-        updated_at: Time(1),
     }
 }
 

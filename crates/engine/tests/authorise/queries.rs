@@ -82,13 +82,6 @@ table! { Query,
     Query::Agents => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
     }
-    Query::Tasks { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    tasks(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    tasks(), NO_ROOM;
-    }
-    Query::OwnTasks { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::OwnTasks { limit: 10, offset: 0 }, READY;
-    }
     Query::AgentCards(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;
@@ -109,27 +102,6 @@ table! { Query,
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
-    }
-    Query::Approvals { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approvals(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approvals(), NO_ROOM;
-    }
-    Query::Plans { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    plans(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    plans(Some(lobby())), NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    plans(None), READY;
-    }
-    Query::Question { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), READY;
-    }
-    Query::Questions => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Questions, READY;
-    }
-    Query::ApprovalRules { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;
     }
     Query::MaySpawn { .. } => {
         "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), AGENT_OWNERS_GATEWAY;

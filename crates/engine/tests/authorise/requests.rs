@@ -3,16 +3,15 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewSignIn,
-    NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, TaskChanges, UserChanges,
+    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser,
+    ProfileChanges, RoomChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage};
-use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId, InputDigest,
-    InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId, ModelAccess, ModelApi, Path, Pattern,
-    Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RouterId, RunId, Scope,
-    SecretHash, SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, UserId,
+    AgentId, BlobDigest, Command, Device, Edit, File, GatewayId, InvitationId, KeyId, Mailbox, MediaType,
+    MemberId, MessageId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
+    RoomPreferenceChange, RoomRole, Route, RouterId, RunId, Scope, SecretHash, SessionId, SettingChanges,
+    SignInId, SiteRole, Time, UploadId, UserId,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -188,47 +187,6 @@ pub fn rooms_at(room: Option<RoomId>) -> Query {
 
 pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
-}
-
-pub fn create_task(by: Option<&str>) -> Command {
-    Command::CreateTask(NewTask {
-        room: lobby(),
-        by: by.map(AgentId::stored),
-        title: "Tidy up".into(),
-        description: None,
-        due_at: None,
-        assignee: None,
-    })
-}
-
-pub fn change_status() -> Command {
-    let changes = TaskChanges { status: Some(TaskStatus::Completed), ..TaskChanges::default() };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn change_task() -> Command {
-    let changes = TaskChanges {
-        status: Some(TaskStatus::Completed),
-        title: Some("New".into()),
-        ..TaskChanges::default()
-    };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn remove_task() -> Command {
-    Command::RemoveTask { task: task() }
-}
-
-pub fn report_task() -> Command {
-    Command::ReportTask { task: task(), agent: coder(), status: TaskStatus::Completed, result: None }
-}
-
-pub fn tasks() -> Query {
-    Query::Tasks { room: lobby() }
-}
-
-fn task() -> TaskId {
-    TaskId::stored("task")
 }
 
 pub fn freeze() -> Command {
@@ -417,56 +375,6 @@ pub fn may_manage_credentials() -> Query {
 pub fn host_agent() -> Command {
     let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
     Command::HostAgent { owner: other_user(), new }
-}
-
-pub fn ask_approval() -> Command {
-    Command::AskApproval(NewApproval {
-        run: RunId::stored("run"),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        timeout: std::time::Duration::from_secs(60),
-    })
-}
-
-pub fn decide_approval(allow: bool) -> Command {
-    let approval = ApprovalId::stored("approval");
-    Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
-}
-
-pub fn update_plan() -> Command {
-    let plan = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
-    Command::UpdatePlan { run: RunId::stored("run"), plan }
-}
-
-pub fn plans(room: Option<RoomId>) -> Query {
-    Query::Plans { room }
-}
-
-pub fn answer_questions() -> Command {
-    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Vec::new() }
-}
-
-pub fn question() -> Query {
-    Query::Question { approval: ApprovalId::stored("approval") }
-}
-
-pub fn expire_approval() -> Command {
-    Command::ExpireApproval { approval: ApprovalId::stored("approval") }
-}
-
-pub fn revoke_rule() -> Command {
-    Command::RevokeApprovalRule { room: lobby(), agent: coder(), tool: "Bash".into() }
-}
-
-pub fn approvals() -> Query {
-    Query::Approvals { room: lobby() }
-}
-
-pub fn approval_rules() -> Query {
-    Query::ApprovalRules { room: lobby() }
 }
 
 pub fn may_listen() -> Query {

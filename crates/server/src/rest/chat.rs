@@ -15,9 +15,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::command::StartChat;
+use parlor_model::command::{AnswerQuestions, StartChat};
 use parlor_model::query::{
-    AgentCards, GetRun, GetRunMessages, ListChildRuns, ListRuns, ListRunsOfMessage, NamedRun,
+    AgentCards, GetApproval, GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListRuns,
+    ListRunsOfMessage, NamedRun,
 };
 use parlor_model::{
     AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
@@ -325,9 +326,7 @@ pub async fn questions(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Items<OpenQuestion>, Problem> {
-    let Answer::Approvals(open) = app.hub.read(&caller, Query::Questions).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let open = app.hub.read(&caller, ListOpenQuestions).await?;
     Ok(items(open.iter().map(OpenQuestion::from)))
 }
 
@@ -341,7 +340,7 @@ pub async fn respond(
     let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
     open_question(&app, &caller, &id).await?;
     let answers = body.answers.into_iter().map(Into::into).collect();
-    match app.hub.answer_questions(&caller, id.clone(), answers).await {
+    match app.hub.answer_questions(&caller, AnswerQuestions { approval: id.clone(), answers }).await {
         Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
             // Answered or expired since the check above: return the status for that.
@@ -353,15 +352,11 @@ pub async fn respond(
 
 /// Checks that the question set is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
 async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<(), Problem> {
-    let query = Query::Question { approval: id.clone() };
-    let found = match app.hub.read(caller, query).await {
-        Ok(Answer::Approvals(found)) => found,
-        Ok(_) => return Err(Refusal::Unavailable.into()),
-        Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
+    let question = match app.hub.read(caller, GetApproval { approval: id.clone() }).await {
+        Ok(found) if found.subject.kind() == ApprovalKind::Questions => found,
+        Ok(_) | Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
         Err(refusal) => return Err(refusal.into()),
     };
-    let found = found.into_iter().find(|found| found.subject.kind() == ApprovalKind::Questions);
-    let question = found.ok_or(QUESTION_NOT_FOUND)?;
     match &question.decision {
         None => Ok(()),
         Some(Decision::Answered { .. }) => {

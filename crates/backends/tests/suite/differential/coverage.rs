@@ -140,7 +140,15 @@ fn posted_message(outcome: &AnyResult, is: impl Fn(&Message) -> bool) -> bool {
 }
 
 fn approval(outcome: &AnyResult, is: impl Fn(&Approval) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Approval(found))) if is(found))
+    match outcome {
+        Ok(
+            AnyReceipt::AskApproval(found)
+            | AnyReceipt::DecideApproval(found)
+            | AnyReceipt::AnswerQuestions(found)
+            | AnyReceipt::ExpireApproval(found),
+        ) => is(found),
+        _ => false,
+    }
 }
 
 fn received(outcome: &AnyResult, is: impl Fn(&Delivery) -> bool) -> bool {
@@ -185,10 +193,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ChangeRoom { .. } => "ChangeRoom",
         Command::SetProjectRoot { .. } => "SetProjectRoot",
         Command::DeleteRoom { .. } => "DeleteRoom",
-        Command::CreateTask(_) => "CreateTask",
-        Command::ChangeTask { .. } => "ChangeTask",
-        Command::RemoveTask { .. } => "RemoveTask",
-        Command::ReportTask { .. } => "ReportTask",
         Command::Freeze { .. } => "Freeze",
         Command::Thaw { .. } => "Thaw",
         Command::AddMember { .. } => "AddMember",
@@ -214,11 +218,5 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::Receive { .. } => "Receive",
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
-        Command::AskApproval(_) => "AskApproval",
-        Command::DecideApproval(_) => "DecideApproval",
-        Command::UpdatePlan { .. } => "UpdatePlan",
-        Command::AnswerQuestions { .. } => "AnswerQuestions",
-        Command::ExpireApproval { .. } => "ExpireApproval",
-        Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",
     }
 }

@@ -6,9 +6,9 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, ChangeRouter, DecidePlan, DeleteMessage, DeleteMessages, EditMessage,
-    EndMission, ForwardMessage, MarkRoomRead, PinMessage, RemoveBookmark, RemoveRouter, RewindRoom,
-    SetIdlePrompt, SetMission, StartChat, ToggleReaction, UnpinMessage,
+    AddBookmark, AnswerQuestions, ChangeRouter, ChangeTask, DecideApproval, DecidePlan, DeleteMessage,
+    DeleteMessages, EditMessage, EndMission, ForwardMessage, MarkRoomRead, PinMessage, RemoveBookmark,
+    RemoveRouter, RemoveTask, RewindRoom, SetIdlePrompt, SetMission, StartChat, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -76,6 +76,26 @@ pub fn caller(
         | AnyCommand::RemoveRouter(RemoveRouter { router }) => {
             store.router(router)?.map(|router| router.created_by)
         }
+        AnyCommand::CreateTask(new) => match &new.by {
+            Some(agent) => owner_of_agent(agent, store)?,
+            None => member_of(&new.room, dice, store)?,
+        },
+        AnyCommand::ChangeTask(ChangeTask { task, .. }) | AnyCommand::RemoveTask(RemoveTask { task }) => {
+            match store.task(task)? {
+                Some(task) => owner_of(&task.room, store)?,
+                None => None,
+            }
+        }
+        AnyCommand::ReportTask(report) => owner_of_agent(&report.agent, store)?,
+        AnyCommand::UpdatePlan(_) | AnyCommand::AskApproval(_) | AnyCommand::ExpireApproval(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::DecideApproval(DecideApproval { approval, .. })
+        | AnyCommand::AnswerQuestions(AnswerQuestions { approval, .. }) => match store.approval(approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
+        AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -87,10 +107,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::UpdatePlan { .. }
-        | Command::AskApproval(_)
-        | Command::ExpireApproval { .. }
-        | Command::OfferSetup { .. }
+        Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::CreateUser(_)
@@ -110,25 +127,10 @@ fn legacy_caller(
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
-        | Command::RevokeApprovalRule { room, .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::CreateTask(new) => match &new.by {
-            Some(agent) => owner_of_agent(agent, store)?,
-            None => member_of(&new.room, dice, store)?,
-        },
-        Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
-            Some(task) => owner_of(&task.room, store)?,
-            None => None,
-        },
-        Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
         Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
             member_of(room, dice, store)?
         }
-        Command::DecideApproval(ApprovalDecision { approval, .. })
-        | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             // The first user is the site admin, who may send as an external source.

@@ -12,9 +12,10 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetRun, GetRunMessages, GetService, ListBookmarks, ListChildRuns, ListHistory,
-    ListMissions, ListPins, ListRecent, ListReplies, ListRevisions, ListRouters, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, ListServices, MailPage, Page, Recent, SearchMessages,
+    AgentCards, CountReplies, GetRun, GetRunMessages, GetService, ListApprovalRules, ListApprovals,
+    ListBookmarks, ListChildRuns, ListHistory, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins,
+    ListPlans, ListRecent, ListReplies, ListRevisions, ListRouters, ListRuns, ListRunsOfAgent,
+    ListRunsOfMessage, ListServices, ListTasks, MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -431,7 +432,17 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
-    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(ListPins { room: room.clone() }),
+            ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
+        ]);
+    }
     queries.extend([ListRouters.into(), ListServices.into()]);
     let services = world.services.iter().take(3);
     queries.extend(services.map(|agent| AnyQuery::from(GetService { agent: agent.clone() })));
@@ -496,7 +507,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::MayUpload,
         Query::Agents,
         Query::Gateways,
-        Query::OwnTasks { limit: 3, offset: 1 },
         Query::AgentCards(AgentCards::Own),
         Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
@@ -505,11 +515,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Room { room: room.clone() },
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             Query::Workspace { room: room.clone() },
-            Query::Tasks { room: room.clone() },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
     }

@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, CreateRouter, CreateService, NewApproval,
-    NewGateway, NewInvitation, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, PromptIdle, RoomChanges,
-    SetMission, StartUnpromptedRun, ToggleReaction, UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, AskApproval, CreateRouter, CreateService, CreateTask,
+    DecideApproval, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser, PinMessage, PromptIdle,
+    RoomChanges, SetMission, StartUnpromptedRun, ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -76,7 +76,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         for (request, subject) in
             REQUESTS.into_iter().zip([tool(), tool(), ApprovalSubject::Questions(questions())])
         {
-            let request_approval = Command::AskApproval(NewApproval {
+            let request_approval = AskApproval {
                 run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
@@ -84,15 +84,14 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
                 subject,
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
-            });
+            };
             run.must(Caller::OPERATOR, request_approval).await?;
         }
         let plan = plan("0", PlanState::Planned);
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan }).await?;
+        run.must(Caller::OPERATOR, UpdatePlan { run: running, plan }).await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
-        let approval_decision =
-            ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
-        run.must(owner.clone(), Command::DecideApproval(approval_decision)).await?;
+        let allow = DecideApproval { approval, allow: true, always: true, reason: None, digest: None };
+        run.must(owner.clone(), allow).await?;
         let post = Post {
             room: room.clone(),
             text: "hello".into(),
@@ -107,7 +106,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
         run.must(invited.clone(), answer).await?;
-        run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
+        run.must(owner.clone(), task(room.clone(), AgentId::stored(agent))).await?;
         let agents = Vec::new();
         run.must(owner.clone(), SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
@@ -160,8 +159,8 @@ pub fn model() -> ModelAccess {
     }
 }
 
-pub fn task(room: RoomId, agent: AgentId) -> NewTask {
-    NewTask {
+pub fn task(room: RoomId, agent: AgentId) -> CreateTask {
+    CreateTask {
         room,
         by: None,
         title: "Tidy up".into(),

@@ -7,12 +7,12 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeRouter, ChangeService, CreateRouter, DecidePlan,
-    DeleteMessage, DeleteMessages, EditMessage, EndMission, FinishRun, ForwardMessage, MarkAllRead,
-    MarkRoomRead, MergeRun, NewApproval, NewGateway, NewSignIn, NewUpload, PlanDecision, PostLateReply,
-    ProfileChanges, RemoveBookmark, RemoveRouter, RemoveService, ReportUsage, RewindRoom, RoomChanges,
-    RouterChanges, ServiceChanges, SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction,
-    UnpinMessage,
+    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeRouter, ChangeService, ChangeTask,
+    CreateRouter, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, EditMessage, EndMission,
+    ExpireApproval, FinishRun, ForwardMessage, MarkAllRead, MarkRoomRead, MergeRun, NewGateway, NewSignIn,
+    NewUpload, PlanDecision, PostLateReply, ProfileChanges, RemoveBookmark, RemoveRouter, RemoveService,
+    RemoveTask, ReportTask, ReportUsage, RevokeApprovalRule, RewindRoom, RoomChanges, RouterChanges,
+    ServiceChanges, SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -148,26 +148,26 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
     let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
-    let deny = Command::DecideApproval(ApprovalDecision {
+    let deny = DecideApproval {
         approval: tool,
         allow: false,
         always: false,
         reason: Some("no 'thanks'".into()),
         digest: None,
-    });
+    };
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
+    let answer = AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
-    run.must(ann.clone(), Command::RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
+    run.must(ann.clone(), RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
     let approval = ask(run, "expires").await?;
-    run.must(Caller::OPERATOR, Command::ExpireApproval { approval }).await
+    run.must(Caller::OPERATOR, ExpireApproval { approval }).await
 }
 
 async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> {
-    let request_approval = Command::AskApproval(NewApproval {
+    let request_approval = AskApproval {
         run: run.world.runs[0].clone(),
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
@@ -175,7 +175,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
-    });
+    };
     run.must(Caller::OPERATOR, request_approval).await?;
     Ok(run.world.approvals.last().expect("an approval was just requested").clone())
 }
@@ -294,11 +294,11 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     let (bob, second) = (&users.bob, second_room(run));
     let task = run.world.tasks[1].clone();
     let changes = TaskChanges { title: Some("Tidy up twice".into()), ..TaskChanges::default() };
-    run.must(bob.clone(), Command::ChangeTask { task: task.clone(), changes }).await?;
+    run.must(bob.clone(), ChangeTask { task: task.clone(), changes }).await?;
     let (status, result) = (TaskStatus::Completed, Some("tidy".into()));
-    let report = Command::ReportTask { task: task.clone(), agent: writer(), status, result };
+    let report = ReportTask { task: task.clone(), agent: writer(), status, result };
     run.must(bob.clone(), report).await?;
-    run.must(bob.clone(), Command::RemoveTask { task }).await?;
+    run.must(bob.clone(), RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
     run.must(bob.clone(), SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle }).await?;
     run.must(bob.clone(), EndMission { room: second }).await

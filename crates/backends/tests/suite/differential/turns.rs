@@ -7,6 +7,7 @@ use super::world::World;
 use crate::fixtures::plan;
 use parlor_model::command::{
     DecidePlan, FinishRun, MergeRun, PlanDecision, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun,
+    UpdatePlan,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -70,12 +71,12 @@ pub fn report_usage(dice: &mut Dice, world: &mut World) -> ReportUsage {
     ReportUsage { run: run(dice, world), usage }
 }
 
-pub fn update_plan(dice: &mut Dice, world: &mut World) -> Command {
+pub fn update_plan(dice: &mut Dice, world: &mut World) -> UpdatePlan {
     let any = run(dice, world);
     // Mostly for the newest run, which may be running.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
-    Command::UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
+    UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
 }
 
 pub fn decide_plan(dice: &mut Dice, world: &mut World) -> DecidePlan {

@@ -123,6 +123,14 @@ impl World {
                 let named = mission.agents.iter().map(|entry| entry.agent.clone());
                 self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
+            (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
+            (_, AnyReceipt::AskApproval(approval)) => learn(&mut self.approvals, &approval.id),
+            (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
+                if decision.allow && decision.always =>
+            {
+                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
+                learn(&mut self.rules, &rule);
+            }
             _ => {}
         }
     }
@@ -191,7 +199,6 @@ impl World {
             }
             Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
-            Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
@@ -201,14 +208,6 @@ impl World {
             Receipt::Received { mail } => {
                 for (message, delivery) in mail {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
-                }
-            }
-            Receipt::Approval(approval) => {
-                learn(&mut self.approvals, &approval.id);
-                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
-                if matches!(command, Command::DecideApproval(approval_decision) if approval_decision.allow && approval_decision.always)
-                {
-                    learn(&mut self.rules, &rule);
                 }
             }
             Receipt::Done

@@ -1,7 +1,7 @@
 //! Removes agents, with their memberships and their open approvals.
 
 use crate::Fault;
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::leave_all;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;

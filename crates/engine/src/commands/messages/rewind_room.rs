@@ -1,7 +1,7 @@
 //! Deletes a message and every later message of its room, and cancels the open runs there.
 
 use super::deletion::delete;
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::{Command, runs};
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenMessage};

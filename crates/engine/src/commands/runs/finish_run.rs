@@ -4,7 +4,7 @@ use super::posting_agent::PostingAgent;
 use super::reply::{self, ReplyFacts, end_run};
 use crate::Limits;
 use crate::commands::Command;
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::OpenApprovalsOf;

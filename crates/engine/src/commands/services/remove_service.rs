@@ -3,7 +3,7 @@
 use super::subject;
 use crate::commands::Command;
 use crate::commands::agents::removal::{Departure, remove_agent};
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::leave_all;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
