@@ -20,12 +20,8 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
     let ask = Authoriser { caller, facts };
     match command {
         Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
-        // These commands carry their own evidence (setup secret, credentials, refresh token), which `decide`
-        // checks.
-        Command::SetUp { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. } => Ok(()),
+        // Carries its own evidence, the setup secret, which `decide` checks.
+        Command::SetUp { .. } => Ok(()),
 
         Command::CreateUser(_) | Command::RemoveUser { .. } => ask.site_admin(),
         Command::ChangeUser { changes, .. } => ask.change_user(changes),
@@ -43,13 +39,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::OfferPairing { .. } => ask.person().map(|_| ()),
         Command::Pair { .. } => ask.paired(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::ChangePassword { .. }
-        | Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. } => ask.person().map(|_| ()),
-        Command::DropSecondFactor { user, .. } => ask.drop_second_factor(user),
-        Command::EndSignIn { .. } => ask.own_sign_in(),
-        Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
-        Command::RevokeKey { .. } => ask.revoke_key(),
+        Command::ChangePassword { .. } => ask.person().map(|_| ()),
 
         Command::CreateRouter(new) => ask.make_router(new.shared),
         Command::ChangeRouter { changes, .. } => {
@@ -198,8 +188,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::SignIns => ask.person().map(|_| ()),
-        Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. }
         | Query::Members { .. }
         | Query::History { .. }
@@ -364,49 +352,6 @@ impl<'a> Authoriser<'a> {
             (Some(_), Some(_)) => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Service)),
         }
-    }
-
-    fn own_sign_in(&self) -> Result<(), Refusal> {
-        let standing = self.person()?;
-        match &self.facts.sign_in {
-            Some(sign_in) if sign_in.user == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::SignIn)),
-        }
-    }
-
-    fn drop_second_factor(&self, user: &UserId) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return self.facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::User));
-        }
-        let own = self.person()?.user.id == *user;
-        if own { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {
-        // A key may not do more than its owner: source, dead-letter and metrics scopes are for admins only.
-        let admins_only = scopes.iter().any(|scope| scope.is_for_admins() && *scope != Scope::Admin);
-        if self.is_operator() {
-            return match &self.facts.user {
-                Some(user) if admins_only && user.role != SiteRole::Admin => {
-                    Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins"))
-                }
-                Some(_) => Ok(()),
-                None => Err(Refusal::NotFound(EntityKind::User)),
-            };
-        }
-        let standing = self.person()?;
-        let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
-        let beyond = admins_only && !standing.is_site_admin();
-        if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
-    }
-
-    fn revoke_key(&self) -> Result<(), Refusal> {
-        if !self.is_operator() {
-            let standing = self.person()?;
-            let own = self.facts.key.as_ref().is_some_and(|key| key.owner == standing.user.id);
-            return if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Key)) };
-        }
-        self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Key))
     }
 
     /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any

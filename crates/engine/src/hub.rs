@@ -789,7 +789,6 @@ pub(crate) fn answer(
             let users = snapshot.search_users(text, &own(), 10)?;
             Answer::Users { total: users.len(), users }
         }
-        Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
         Query::Audit(page) => {
             let mut notes = snapshot.audit(&AuditFilter { limit: page.limit + 1, ..page.clone() })?;
             let more = notes.len() > page.limit;
@@ -807,7 +806,6 @@ pub(crate) fn answer(
             Answer::Service(agent, facts.service.clone().expect("authorised: the service exists"))
         }
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
-        Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {
             let mut rooms = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {

@@ -48,10 +48,10 @@ use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
     Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    KeyId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications,
-    Path, Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId,
-    RunOutcome, Scope, SealedKey, SecondProof, SecretHash, Seq, Service, SettingChanges, SignIn, SignInId,
-    SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User, UserId, Visibility,
+    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
+    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
+    SealedKey, SecretHash, Seq, Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus,
+    Time, Upload, Usage, User, UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -109,53 +109,6 @@ pub enum Command {
     },
 
     ChangeSettings(SettingChanges),
-
-    // Sign-in. The server verifies passwords and codes before it submits the command. The command names the
-    // stored value that they were verified against, so that a change of that value in between voids the
-    // proof.
-    SignIn(NewSignIn),
-    SignInFailed {
-        /// `None` if no account has the given name.
-        user: Option<UserId>,
-        /// Whether the password was correct and the second-factor code was not.
-        second_factor: bool,
-        lock_after: u32,
-        lock_until: Time,
-    },
-    Refresh {
-        token: SecretHash,
-        next: SecretHash,
-        expires_at: Time,
-        /// Time after an exchange during which the previous refresh token is still accepted.
-        grace: Duration,
-    },
-    OfferSecondFactor {
-        sealed: Box<[u8]>,
-    },
-    /// Confirms the second factor with a code of time step `step`, generated from the secret in `sealed`.
-    ConfirmSecondFactor {
-        sealed: Box<[u8]>,
-        step: u64,
-        backup_codes: Vec<SecretHash>,
-    },
-    DropSecondFactor {
-        user: UserId,
-        /// Hash that the user's password was verified against. `None` for the operator, who needs no
-        /// password.
-        verified_password_hash: Option<Box<str>>,
-    },
-    EndSignIn {
-        sign_in: SignInId,
-    },
-    CreateKey {
-        owner: Option<UserId>,
-        name: Box<str>,
-        scopes: Vec<Scope>,
-        secret: SecretHash,
-    },
-    RevokeKey {
-        key: KeyId,
-    },
 
     // Routers: models that select the agents that answer an unaddressed message.
     CreateRouter(NewRouter),
@@ -548,18 +501,6 @@ pub struct ProfileChanges {
     pub avatar_url: Edit<Box<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewSignIn {
-    pub user: UserId,
-    /// Hash that the password was verified against. The sign-in fails if the stored hash has changed since.
-    pub verified_password_hash: Box<str>,
-    pub second: Option<SecondProof>,
-    pub refresh: SecretHash,
-    pub device: Box<str>,
-    pub address: Box<str>,
-    pub expires_at: Time,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomChanges {
     pub name: Option<Box<str>>,
@@ -718,12 +659,6 @@ pub struct Relay {
 pub enum Receipt {
     Done,
     User(Arc<User>),
-    SignedIn {
-        user: Arc<User>,
-        sign_in: Arc<SignIn>,
-    },
-    /// A spent refresh token was reused. The sign-in and all its tokens were revoked.
-    FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
     Router(Arc<Router>),

@@ -44,10 +44,10 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
+    Agent, AgentId, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
     GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
     MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, SignIn, Subscription, Task, Time, Upload, UploadId, User,
+    Service, Session, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -64,8 +64,6 @@ pub enum Query {
     SearchUsers {
         text: Box<str>,
     },
-    SignIns,
-    Keys,
     Invitations,
     /// Routers of the caller, and shared routers.
     Routers,
@@ -319,8 +317,6 @@ pub enum Answer {
         users: Vec<User>,
         total: usize,
     },
-    SignIns(Vec<SignIn>),
-    Keys(Vec<ApiKey>),
     Invitations(Vec<Invitation>),
     Routers(Vec<Router>),
     Router(Router),

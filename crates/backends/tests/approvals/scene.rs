@@ -8,7 +8,7 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, NewGateway, NewSignIn, NewUser, RoomChanges,
+    AgentRegistration, ApprovalDecision, CreateKey, CreateSignIn, NewGateway, NewUser, RoomChanges, SignedIn,
 };
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
@@ -55,14 +55,13 @@ impl Scene {
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
         let created = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
         let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
-        let key = Command::CreateKey {
+        let key = CreateKey {
             owner: None,
             name: "script".into(),
             scopes: vec![Scope::Read, Scope::Write, Scope::Agents, Scope::Admin],
             secret: SecretHash([99; 32]),
         };
-        let created = hub.execute(&ann, key).await;
-        let Ok(Receipt::Key(key)) = created else { panic!("{created:?}") };
+        let key = hub.execute(&ann, key).await.unwrap();
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
@@ -185,7 +184,7 @@ impl Users<'_> {
         };
         let created = self.hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
         let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
-        let sign_in = Command::SignIn(NewSignIn {
+        let sign_in = CreateSignIn {
             user: user.id.clone(),
             verified_password_hash: "hash".into(),
             second: None,
@@ -193,9 +192,8 @@ impl Users<'_> {
             device: "test".into(),
             address: "here".into(),
             expires_at: Time(i64::MAX),
-        });
-        let signed_in = self.hub.execute(&Caller::ANONYMOUS, sign_in).await;
-        let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
+        };
+        let SignedIn { sign_in, .. } = self.hub.execute(&Caller::ANONYMOUS, sign_in).await.unwrap();
         Caller::person(user.id.clone(), sign_in.id.clone())
     }
 }

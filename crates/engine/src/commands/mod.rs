@@ -12,7 +12,7 @@ mod batch;
 mod gateways;
 mod invitations;
 mod job;
-mod keys;
+pub(crate) mod keys;
 mod legacy;
 mod mail;
 mod maintenance;
@@ -150,10 +150,19 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ConfirmSecondFactor = parlor_model::command::ConfirmSecondFactor,
+    CreateKey = parlor_model::command::CreateKey,
+    CreateSignIn = parlor_model::command::CreateSignIn,
     DecidePlan = parlor_model::command::DecidePlan,
+    EndSignIn = parlor_model::command::EndSignIn,
+    OfferSecondFactor = parlor_model::command::OfferSecondFactor,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
+    RecordFailedSignIn = parlor_model::command::RecordFailedSignIn,
+    RefreshSignIn = parlor_model::command::RefreshSignIn,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveSecondFactor = parlor_model::command::RemoveSecondFactor,
+    RevokeKey = parlor_model::command::RevokeKey,
     ToggleReaction = parlor_model::command::ToggleReaction,
     UnpinMessage = parlor_model::command::UnpinMessage,
     Legacy = parlor_model::Command,

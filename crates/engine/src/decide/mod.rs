@@ -21,7 +21,6 @@ mod rooms;
 mod routers;
 mod routing;
 mod runs;
-mod second_factor;
 mod services;
 mod tasks;
 #[cfg(test)]
@@ -236,14 +235,8 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveUser { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. }
-        | Command::EndSignIn { .. }
-        | Command::CreateKey { .. }
         | Command::OfferPairing { .. }
-        | Command::Pair { .. }
-        | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
+        | Command::Pair { .. } => accounts::decide(command, effects_builder),
         Command::ChangeSettings(changes) => {
             let settings = Arc::new(facts.settings.with(changes));
             let mut effects_builder = effects_builder;
@@ -253,9 +246,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
             }
             effects_builder.done(Receipt::Settings(settings))
         }
-        Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. }
-        | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::decide(command, effects_builder)
         }

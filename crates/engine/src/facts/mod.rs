@@ -26,14 +26,13 @@ use crate::digest::{digest, digest_of_forward};
 use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
-use parlor_model::audit::AuditRecord;
 use parlor_model::command::RoomChanges;
 use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    Gateway, HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope,
-    Pairing, Path, Query, RefreshToken, Room, RoomId, Router, Run, Scope, SecondFactor, SecondProof,
-    SecretHash, Seq, Service, Session, SignIn, SiteRole, Subscription, Task, Time, Upload, User, UserId,
+    Agent, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch, Gateway,
+    HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope, Pairing,
+    Path, Query, Room, RoomId, Router, Run, Scope, SecretHash, Seq, Service, Session, SiteRole, Subscription,
+    Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,9 +61,6 @@ pub struct Facts {
     pub users: Vec<(MemberId, Option<NameAndHandle>)>,
     pub name_taken: bool,
     pub admins: u64,
-    pub sign_in: Option<SignIn>,
-    pub refresh: Option<RefreshToken>,
-    pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
@@ -77,11 +73,6 @@ pub struct Facts {
     /// Number of routers created by the caller.
     pub routers: usize,
     pub settings: HubSettings,
-    /// Newest audit record of a failed sign-in for the same user, or for an unknown user name.
-    pub failed_before: Option<AuditRecord>,
-    pub second_factor: Option<SecondFactor>,
-    /// Whether the given backup code of the second factor is valid.
-    pub backup_code: bool,
     pub message: Option<Arc<Message>>,
     /// Whether the id of a reply is used by another message, including deleted ones.
     pub id_taken: bool,
@@ -211,9 +202,6 @@ impl Facts {
             users: Vec::new(),
             name_taken: false,
             admins: 0,
-            sign_in: None,
-            refresh: None,
-            key: None,
             setup: None,
             invitation: None,
             pairing: None,
@@ -222,9 +210,6 @@ impl Facts {
             service: None,
             routers: 0,
             settings: HubSettings::default(),
-            failed_before: None,
-            second_factor: None,
-            backup_code: false,
             message: None,
             id_taken: false,
             source: None,
@@ -316,44 +301,6 @@ impl Facts {
                 }
             }
             Command::ChangePassword { .. } => {}
-            Command::SignIn(new) => {
-                self.user = store.user(&new.user)?;
-                self.second_factor = store.second_factor(&new.user)?;
-                if let Some(SecondProof::Backup(code)) = &new.second {
-                    self.backup_code = store.has_backup_code(&new.user, code)?;
-                }
-            }
-            Command::OfferSecondFactor { .. } | Command::ConfirmSecondFactor { .. } => {
-                if let Some(user) = caller.user() {
-                    self.second_factor = store.second_factor(user)?;
-                }
-            }
-            Command::DropSecondFactor { user, .. } => {
-                self.user = store.user(user)?;
-                self.second_factor = store.second_factor(user)?;
-            }
-            Command::SignInFailed { user, .. } => {
-                if let Some(user) = user {
-                    self.user = store.user(user)?;
-                }
-                self.failed_before = store.last_failed_sign_in(user.as_ref())?;
-            }
-            Command::Refresh { token, .. } => {
-                self.refresh = store.refresh_token(token)?;
-                if let Some(refresh) = &self.refresh {
-                    self.sign_in = store.sign_in(&refresh.sign_in)?;
-                }
-                if let Some(sign_in) = &self.sign_in {
-                    self.user = store.user(&sign_in.user)?;
-                }
-            }
-            Command::EndSignIn { sign_in } => self.sign_in = store.sign_in(sign_in)?,
-            Command::CreateKey { owner, .. } => {
-                if let Some(owner) = owner {
-                    self.user = store.user(owner)?;
-                }
-            }
-            Command::RevokeKey { key } => self.key = store.key(key)?,
             Command::CreateInvitation(_) | Command::ChangeSettings(_) => self.settings = store.settings()?,
             Command::OfferPairing { .. } => {}
             Command::Pair { code, .. } => {
@@ -682,8 +629,6 @@ impl Facts {
             Query::Me
             | Query::Users { .. }
             | Query::SearchUsers { .. }
-            | Query::SignIns
-            | Query::Keys
             | Query::Invitations
             | Query::Routers
             | Query::Services

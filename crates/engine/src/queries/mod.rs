@@ -140,6 +140,8 @@ macro_rules! queries {
 
 queries! {
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListKeys = parlor_model::query::ListKeys,
     ListPins = parlor_model::query::ListPins,
+    ListSignIns = parlor_model::query::ListSignIns,
     Legacy = parlor_model::Query,
 }

@@ -3,12 +3,12 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject,
-    BlobDigest, ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId,
-    InputDigest, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, MemberId, Message, MessageId,
-    MessageKind, Mission, MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId,
-    RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SignIn, SignInId,
-    SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest,
+    ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, InputDigest,
+    Invitation, InvitationId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission,
+    MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole, Router,
+    RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time,
+    Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -83,11 +83,6 @@ pub const MEMBER_AT_DISALLOWED_ROOT: Given = |facts, _| {
 };
 
 pub const OTHER_USER: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::User));
-pub const OTHER_ADMIN: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::Admin));
-pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device);
-pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(other_user()));
-pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
-pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(other_user()));
 
 pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
 pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), false));
@@ -443,19 +438,6 @@ fn upload(owner: Option<UserId>, purpose: UploadPurpose) -> Upload {
     }
 }
 
-fn device(user: UserId) -> SignIn {
-    SignIn {
-        id: SignInId::stored("device"),
-        user,
-        device: "phone".into(),
-        address: "127.0.0.1".into(),
-        created_at: Time(1),
-        used_at: Time(1),
-        expires_at: Time(5_000),
-        generation: 0,
-    }
-}
-
 fn router(created_by: UserId, shared: bool) -> Router {
     let model =
         ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
@@ -475,11 +457,6 @@ fn invitation(created_by: Option<UserId>) -> Invitation {
         created_at: Time(1),
         expires_at: Time(5_000),
     }
-}
-
-fn key(owner: UserId) -> ApiKey {
-    let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
-    ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) }
 }
 
 fn agent(owner: UserId) -> Agent {

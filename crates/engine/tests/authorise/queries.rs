@@ -19,12 +19,6 @@ table! { Query,
     Query::SearchUsers { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search(), READY;
     }
-    Query::SignIns => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  Query::SignIns, READY;
-    }
-    Query::Keys => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  Query::Keys, READY;
-    }
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
     }

@@ -4,18 +4,17 @@ use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewSignIn, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
-    ServiceChanges, TaskChanges, UserChanges,
+    NewService, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges,
+    TaskChanges, UserChanges,
 };
 use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, KeyId, Mailbox, MediaType, MemberId, MessageId,
-    MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq,
-    SessionId, SettingChanges, SignInId, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, UserId,
-    WorkspaceRequest,
+    IdlePrompt, InputDigest, Inquiry, InvitationId, Mailbox, MediaType, MemberId, MessageId, MissionId,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange,
+    RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId,
+    SettingChanges, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -31,11 +30,8 @@ pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 /// No key is allowed: the action requires a user session.
 pub const PERSON: Option<Scope> = None;
 
-/// Scopes that every user may give to an own key; all others require an admin.
-pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Hosting, Scope::Admin];
-
-const TOKEN: SecretHash = SecretHash([7; 32]);
-const LATER: Time = Time(9_000);
+pub const TOKEN: SecretHash = SecretHash([7; 32]);
+pub const LATER: Time = Time(9_000);
 
 pub fn offer_setup() -> Command {
     Command::OfferSetup { token: TOKEN, expires_at: LATER }
@@ -102,59 +98,6 @@ pub fn change_profile() -> Command {
 
 pub fn change_password() -> Command {
     Command::ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
-}
-
-pub fn sign_in() -> Command {
-    Command::SignIn(NewSignIn {
-        user: other_user(),
-        verified_password_hash: "hash".into(),
-        second: None,
-        refresh: TOKEN,
-        device: "phone".into(),
-        address: "127.0.0.1".into(),
-        expires_at: LATER,
-    })
-}
-
-pub fn sign_in_failed() -> Command {
-    Command::SignInFailed { user: Some(other_user()), second_factor: false, lock_after: 5, lock_until: LATER }
-}
-
-pub fn refresh() -> Command {
-    let grace = std::time::Duration::from_secs(10);
-    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER, grace }
-}
-
-pub fn offer_second_factor() -> Command {
-    Command::OfferSecondFactor { sealed: [1, 2].into() }
-}
-
-pub fn confirm_second_factor() -> Command {
-    Command::ConfirmSecondFactor { sealed: [1, 2].into(), step: 1, backup_codes: vec![TOKEN] }
-}
-
-pub fn drop_second_factor(user: &str) -> Command {
-    Command::DropSecondFactor { user: UserId::stored(user), verified_password_hash: Some("hash".into()) }
-}
-
-pub fn end_sign_in() -> Command {
-    Command::EndSignIn { sign_in: SignInId::stored("device") }
-}
-
-pub fn create_key(scopes: &[Scope]) -> Command {
-    key_for(None, scopes)
-}
-
-pub fn create_key_for_other_user(scopes: &[Scope]) -> Command {
-    key_for(Some(other_user()), scopes)
-}
-
-fn key_for(owner: Option<UserId>, scopes: &[Scope]) -> Command {
-    Command::CreateKey { owner, name: "script".into(), scopes: scopes.to_vec(), secret: TOKEN }
-}
-
-pub fn revoke_key() -> Command {
-    Command::RevokeKey { key: KeyId::stored("key") }
 }
 
 pub fn create_room(member: MemberId) -> Command {

@@ -1,9 +1,11 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, lobby, other_user, room};
+use crate::callers::{CallerKind, lobby, other_user, room, user};
 use crate::fixtures::message;
 use parlor_engine::decide::Change;
-use parlor_model::{Destination, Message, MessageId, Path, Pin, Room, RoomRole, Sender, Seq, Time, UserId};
+use parlor_model::{
+    Destination, Message, MessageId, Path, Pin, Room, RoomRole, Sender, Seq, SiteRole, Time, UserId,
+};
 use std::sync::Arc;
 
 pub type Stored = fn(CallerKind) -> Vec<Change>;
@@ -11,6 +13,9 @@ pub type Stored = fn(CallerKind) -> Vec<Change>;
 /// The room and the caller's membership only.
 pub const READY: Stored = |_| Vec::new();
 pub const NO_ROOM: Stored = |_| vec![Change::RemoveRoom(lobby())];
+
+pub const NO_OTHER_USER: Stored = |_| vec![Change::RemoveUser(other_user())];
+pub const OTHER_ADMIN: Stored = |_| vec![Change::PutUser(Arc::new(user(&other_user(), SiteRole::Admin)))];
 
 pub const ADMINS_APPROVE: Stored = |_| {
     let room = Room { approve_role: RoomRole::Admin, ..room() };

@@ -3,7 +3,7 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{AgentProfile, CreateSignIn, NewUser, RoomChanges, SignedIn};
 use parlor_model::{
     AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
     Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
@@ -30,7 +30,7 @@ pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = test_hub.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
     let Ok(Receipt::User(user)) = created else { panic!("no user created: {created:?}") };
-    let new = NewSignIn {
+    let new = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
         second: None,
@@ -39,8 +39,7 @@ pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId
         address: "127.0.0.1".into(),
         expires_at: Time(NOW.0 + 1_000_000_000),
     };
-    let signed_in = test_hub.hub().execute(&Caller::ANONYMOUS, Command::SignIn(new)).await;
-    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("not signed in: {signed_in:?}") };
+    let SignedIn { sign_in, .. } = test_hub.hub().execute(&Caller::ANONYMOUS, new).await.unwrap();
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 

@@ -2,7 +2,7 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, UserChanges};
+use parlor_model::command::{AgentProfile, CreateKey, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
@@ -33,9 +33,8 @@ async fn bridge(test_hub: &TestHub, owner: &UserId) -> Caller {
     set_role(test_hub, owner, SiteRole::Admin).await;
     let scopes = vec![Scope::Sources];
     let secret = SecretHash([99; 32]);
-    let create = Command::CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
-    let created = test_hub.hub().execute(&Caller::OPERATOR, create).await;
-    let Ok(Receipt::Key(key)) = created else { panic!("no key created: {created:?}") };
+    let create = CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
+    let key = test_hub.hub().execute(&Caller::OPERATOR, create).await.unwrap();
     Caller::program(owner.clone(), key.id.clone())
 }
 

@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, DecidePlan, PinMessage, RemoveBookmark, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, CreateKey, DecidePlan, EndSignIn, PinMessage, RemoveBookmark,
+    RemoveSecondFactor, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -43,6 +44,19 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
+        AnyCommand::RevokeKey(_)
+        | AnyCommand::CreateKey(CreateKey { owner: Some(_), .. })
+        | AnyCommand::RemoveSecondFactor(RemoveSecondFactor { verified_password_hash: None, .. }) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::RemoveSecondFactor(RemoveSecondFactor { user, .. }) => Some(user.clone()),
+        AnyCommand::EndSignIn(EndSignIn { sign_in }) => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
+        AnyCommand::CreateKey(CreateKey { owner: None, .. })
+        | AnyCommand::CreateSignIn(_)
+        | AnyCommand::RecordFailedSignIn(_)
+        | AnyCommand::RefreshSignIn(_)
+        | AnyCommand::OfferSecondFactor(_)
+        | AnyCommand::ConfirmSecondFactor(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -69,16 +83,13 @@ fn legacy_caller(
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
-        | Command::RevokeKey { .. }
         | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
         | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
-        | Command::RevokeInvitation { .. }
-        | Command::DropSecondFactor { verified_password_hash: None, .. }
-        | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
+        | Command::RevokeInvitation { .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::Thaw { room }
         | Command::DeleteRoom { room }
@@ -145,20 +156,12 @@ fn legacy_caller(
         | Command::Receive { mailbox, .. }
         | Command::Acknowledge { mailbox, .. } => owner_of_agent(&mailbox.agent, store)?,
         Command::ClearDeadLetters => world.users.first().cloned(),
-        Command::DropSecondFactor { user, .. } => Some(user.clone()),
-        Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
-        | Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. }
         | Command::Register { .. }
         | Command::OfferPairing { .. }
         | Command::Pair { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. }
-        | Command::CreateKey { owner: None, .. }
         | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
         | Command::MarkAllRead

@@ -11,7 +11,9 @@ use parlor_engine::Fault;
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, Snapshot};
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
-use parlor_model::query::{AgentCards, ListBookmarks, ListPins, MailPage, Page, Recent, Search};
+use parlor_model::query::{
+    AgentCards, ListBookmarks, ListKeys, ListPins, ListSignIns, MailPage, Page, Recent, Search,
+};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
@@ -427,6 +429,7 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
+    queries.extend([ListSignIns.into(), ListKeys.into()]);
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
     queries
 }
@@ -436,8 +439,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Me,
         Query::Users { limit: 3, offset: 1 },
         Query::SearchUsers { text: "a".into() },
-        Query::SignIns,
-        Query::Keys,
         Query::Invitations,
         Query::Routers,
         Query::Services,

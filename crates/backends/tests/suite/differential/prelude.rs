@@ -7,9 +7,9 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation,
-    NewRouter, NewService, NewSignIn, NewTask, NewUpload, NewUser, PinMessage, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, ConfirmSecondFactor, CreateKey,
+    CreateSignIn, NewApproval, NewGateway, NewInvitation, NewRouter, NewService, NewTask, NewUpload, NewUser,
+    OfferSecondFactor, PinMessage, RoomChanges, ToggleReaction, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -117,9 +117,9 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     }
     quiet_room(run, &ann).await?;
     let sealed: Box<[u8]> = [1].into();
-    run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
+    run.must(cyd.clone(), OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
-    run.must(cyd.clone(), Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
+    run.must(cyd.clone(), ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
     let service = NewService {
         name: "Sage".into(),
         description: "knows".into(),
@@ -142,7 +142,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
 /// Creates an API key, an upload and a router of the user.
 async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> {
     let secret = run.world.new_secret();
-    let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
+    let key = CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
@@ -211,7 +211,7 @@ pub fn user_of(caller: &Caller) -> UserId {
 
 /// Signs in the newest user for a week.
 pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
-    let new = NewSignIn {
+    let new = CreateSignIn {
         user: run.world.users.last().expect("it was just created").clone(),
         verified_password_hash: "first".into(),
         second: None,
@@ -220,7 +220,7 @@ pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
         address: "127.0.0.1".into(),
         expires_at: run.world.now.plus(Duration::from_secs(7 * 24 * 3600)),
     };
-    run.must(Caller::ANONYMOUS, Command::SignIn(new)).await?;
+    run.must(Caller::ANONYMOUS, new).await?;
     Ok(run.world.callers.last().expect("the sign-in above succeeded").clone())
 }
 
@@ -255,14 +255,11 @@ impl Run {
 
 /// Whether an anonymous caller may execute the command, because the command itself contains the credential.
 fn is_open_to_all(command: &AnyCommand) -> bool {
-    let AnyCommand::Legacy(command) = command else { return false };
     matches!(
         command,
-        Command::SetUp { .. }
-            | Command::SignIn(_)
-            | Command::SignInFailed { .. }
-            | Command::Refresh { .. }
-            | Command::Register { .. }
-            | Command::Pair { .. }
+        AnyCommand::CreateSignIn(_)
+            | AnyCommand::RecordFailedSignIn(_)
+            | AnyCommand::RefreshSignIn(_)
+            | AnyCommand::Legacy(Command::SetUp { .. } | Command::Register { .. } | Command::Pair { .. })
     )
 }

@@ -1,10 +1,11 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::Posted;
+use parlor_model::command::{Posted, RefreshSignIn, Refreshed, SignedIn};
 use parlor_model::{
-    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
-    Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
+    MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
+    UserId,
 };
 use std::collections::BTreeMap;
 
@@ -96,8 +97,37 @@ impl World {
             (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
                 self.learn_post(caller, command, posted);
             }
+            (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
+                self.learn_sign_in(signed_in, new.refresh);
+            }
+            (
+                AnyCommand::RefreshSignIn(RefreshSignIn { next, .. }),
+                AnyReceipt::RefreshSignIn(Refreshed::SignedIn(signed_in)),
+            ) => self.learn_sign_in(signed_in, *next),
+            (AnyCommand::CreateKey(new), AnyReceipt::CreateKey(key)) => self.learn_key(key, new.secret),
+            (_, AnyReceipt::ConfirmSecondFactor(user) | AnyReceipt::RemoveSecondFactor(user)) => {
+                self.learn_user(user);
+            }
             _ => {}
         }
+    }
+
+    fn learn_user(&mut self, user: &User) {
+        learn(&mut self.users, &user.id);
+        self.passwords.insert(user.id.clone(), user.password_hash.clone());
+    }
+
+    fn learn_sign_in(&mut self, signed_in: &SignedIn, token: SecretHash) {
+        let SignedIn { user, sign_in } = signed_in;
+        learn(&mut self.sign_ins, &sign_in.id);
+        learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
+        self.tokens.push(token);
+    }
+
+    fn learn_key(&mut self, key: &ApiKey, secret: SecretHash) {
+        learn(&mut self.keys, &key.id);
+        learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
+        self.secrets.push(secret);
     }
 
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
@@ -120,24 +150,10 @@ impl World {
 
     fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
         match receipt {
-            Receipt::User(user) => {
-                learn(&mut self.users, &user.id);
-                self.passwords.insert(user.id.clone(), user.password_hash.clone());
-            }
-            Receipt::SignedIn { user, sign_in } => {
-                learn(&mut self.sign_ins, &sign_in.id);
-                learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
-                match command {
-                    Command::SignIn(new) => self.tokens.push(new.refresh),
-                    Command::Refresh { next, .. } => self.tokens.push(*next),
-                    _ => {}
-                }
-            }
+            Receipt::User(user) => self.learn_user(user),
             Receipt::Key(key) => {
-                learn(&mut self.keys, &key.id);
-                learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
-                if let Command::CreateKey { secret, .. } | Command::Pair { secret, .. } = command {
-                    self.secrets.push(*secret);
+                if let Command::Pair { secret, .. } = command {
+                    self.learn_key(key, *secret);
                 }
             }
             Receipt::Invitation(invitation) => {
@@ -198,7 +214,6 @@ impl World {
             Receipt::Done
             | Receipt::Settings(_)
             | Receipt::Gateway(_)
-            | Receipt::FamilyRevoked
             | Receipt::Message(_)
             | Receipt::Rewound(_)
             | Receipt::Dismissed(_)
