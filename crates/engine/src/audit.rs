@@ -163,11 +163,11 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     }
 }
 
-fn in_use(tool: &str, room: &RoomId) -> String {
+pub(crate) fn in_use(tool: &str, room: &RoomId) -> String {
     format!("{tool} in room {room}")
 }
 
-fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
+pub(crate) fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
     subject(SubjectKind::Agent, agent.as_str(), name)
 }
 

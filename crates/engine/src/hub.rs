@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{cards, rooms_with, runs_by};
+use crate::cards::{rooms_with, runs_by};
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -23,6 +23,7 @@ use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
+use parlor_model::command::DisconnectGateway;
 use parlor_model::query::{Answer, Recent, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
@@ -692,13 +693,13 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
         Ok(())
     })?;
     connected.retain(|gateway| gateway.disconnected_at.is_none());
-    let disconnect = |gateway: Gateway| Command::DisconnectGateway { gateway: gateway.id };
+    let disconnect = |gateway: Gateway| DisconnectGateway { gateway: gateway.id };
     run_startup_commands(writer, connected.into_iter().map(disconnect).collect());
     Ok(())
 }
 
 /// Runs commands as the operator before the hub accepts commands from other callers.
-fn run_startup_commands(writer: &mut Writer, commands: Vec<Command>) {
+fn run_startup_commands<C: commands::Command>(writer: &mut Writer, commands: Vec<C>) {
     let queued = |command| Box::new(Job::new(Caller::OPERATOR, command).0) as Box<dyn QueuedJob>;
     if !commands.is_empty() {
         writer.process_batch(commands.into_iter().map(queued).collect());
@@ -861,22 +862,6 @@ pub(crate) fn answer(
             let to = facts.message.as_deref().expect("authorised: the message exists");
             Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
         }
-        Query::Agents => {
-            let mut agents = snapshot.agents_of(&own())?;
-            agents.extend(snapshot.agents_near(&own())?);
-            Answer::Agents(agents)
-        }
-        Query::Agent { id } => {
-            let agent = facts.agent.clone().expect("authorised: the agent exists");
-            if agent.owner != own() {
-                return Ok(Answer::VisibleAgent(agent));
-            }
-            Answer::Agent {
-                agent: Arc::new(agent),
-                subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
-                sessions: snapshot.sessions(id)?,
-            }
-        }
         Query::Missions { limit, .. } => {
             let room = facts.room.as_deref().expect("authorised: the room exists");
             let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
@@ -895,8 +880,6 @@ pub(crate) fn answer(
         Query::OwnTasks { limit, offset } => {
             Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
         }
-        Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
-        Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;
@@ -979,8 +962,6 @@ pub(crate) fn answer(
         Query::MayFollow { .. }
         | Query::MayStop { .. }
         | Query::MayInquire { .. }
-        | Query::MaySpawn { .. }
-        | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMakeRouter { .. }

@@ -47,11 +47,11 @@ pub use uploads::*;
 use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Device, Edit, File, Gateway, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId,
-    Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path,
-    Pattern, Payload, Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome,
-    SealedKey, SecretHash, Seq, Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus,
-    Time, Upload, Usage, User, UserId, Visibility,
+    Edit, File, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, Mailbox, MemberId,
+    Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path, Pattern, Payload,
+    Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, SealedKey,
+    SecretHash, Seq, Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload,
+    Usage, User, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -269,39 +269,6 @@ pub enum Command {
     /// Appends an event without content. Later signals get higher ordinals than all earlier ones.
     AppendNoop,
 
-    // Agents.
-    CreateAgent {
-        id: AgentId,
-        profile: AgentProfile,
-        subscriptions: Vec<Pattern>,
-    },
-    ChangeAgent {
-        id: AgentId,
-        profile: AgentProfile,
-    },
-    /// Removes an agent and every agent whose id lies below its id.
-    RemoveAgent {
-        id: AgentId,
-    },
-
-    // Gateways.
-    /// Creates a gateway, or marks a known gateway as online.
-    ConnectGateway(NewGateway),
-    DisconnectGateway {
-        gateway: GatewayId,
-    },
-    /// Removes a gateway together with the agents that it hosts.
-    RemoveGateway {
-        gateway: GatewayId,
-    },
-    /// Creates an agent, or updates the gateway and the properties of an existing agent.
-    RegisterAgent(AgentRegistration),
-    /// Creates or updates an agent that is hosted by the hub itself.
-    HostAgent {
-        owner: UserId,
-        new: AgentRegistration,
-    },
-
     // Mailboxes.
     Subscribe {
         mailbox: Mailbox,
@@ -431,38 +398,6 @@ impl AgentReply {
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.chunks.is_empty()
     }
-}
-
-/// Changes to an agent. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct AgentProfile {
-    pub name: Option<Box<str>>,
-    pub description: Option<Box<str>>,
-    pub settings: Vec<(Box<str>, Payload)>,
-    pub visibility: Option<Visibility>,
-    /// Kind of the agent; overwritten when a gateway registers it.
-    pub kind: Option<Box<str>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewGateway {
-    pub id: GatewayId,
-    pub device: Device,
-    pub ephemeral: bool,
-}
-
-/// Properties of an agent as sent by its gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRegistration {
-    pub gateway: GatewayId,
-    pub id: AgentId,
-    pub name: Box<str>,
-    pub kind: Box<str>,
-    pub working_directory: Option<Box<str>>,
-    pub capabilities: Vec<Box<str>>,
-    pub model: Option<Box<str>>,
-    pub slash_commands: Option<Payload>,
-    pub mcp_servers: Option<Payload>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -671,13 +606,6 @@ pub enum Receipt {
     Member(Arc<crate::Member>),
     Message(Arc<Message>),
     Posted(Posted),
-    Agent {
-        agent: Arc<Agent>,
-        subscriptions: Vec<Subscription>,
-    },
-    Gateway(Arc<Gateway>),
-    /// The agent was removed while its gateway was offline, and the gateway must not register it again.
-    Dismissed(AgentId),
     Task(Arc<Task>),
     Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),

@@ -44,10 +44,10 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId,
-    MessageKind, Mission, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq,
-    Service, Session, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, HubSettings,
+    IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Mission, Revision,
+    Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Subscription, Task,
+    Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -133,12 +133,6 @@ pub enum Query {
     },
     /// Checks whether the caller may upload files.
     MayUpload,
-    /// Agents of the caller, agents shared with the caller, and agents in rooms of the caller.
-    Agents,
-    /// An agent that the caller may see, as in [`Query::Agents`].
-    Agent {
-        id: AgentId,
-    },
     /// Tasks of a room, oldest first.
     Tasks {
         room: RoomId,
@@ -158,10 +152,6 @@ pub enum Query {
         agent: AgentId,
         room: Option<RoomId>,
     },
-    /// Agents with owner name and gateway, for display to users.
-    AgentCards(AgentCards),
-    /// Gateways of the caller, sorted by id; all gateways for the operator.
-    Gateways,
     Subscriptions {
         mailbox: Mailbox,
     },
@@ -189,14 +179,6 @@ pub enum Query {
         agent: AgentId,
         room: Option<RoomId>,
         inquiry: Inquiry,
-    },
-    /// Checks whether the caller may start agents on a gateway.
-    MaySpawn {
-        gateway: GatewayId,
-    },
-    /// Checks whether the caller may manage the credentials stored by a gateway.
-    MayManageCredentials {
-        gateway: GatewayId,
     },
     /// A run, active or ended.
     Run {
@@ -253,18 +235,6 @@ pub enum RunDetail {
     Children,
     /// Message that triggered the run, and the reply of the run.
     Messages,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AgentCards {
-    Own,
-    /// Agents of other users that are shared with the caller, sorted by id.
-    Shared {
-        limit: usize,
-        offset: usize,
-    },
-    /// One agent that the caller owns, that is shared with the caller, or that is in a room of the caller.
-    One(AgentId),
 }
 
 /// Page of mail between two times (inclusive), newest first.
@@ -348,19 +318,9 @@ pub enum Answer {
     Revisions(Vec<Revision>),
     Count(u64),
     Upload(Arc<Upload>),
-    Agents(Vec<Agent>),
-    /// An agent of another user, with the properties that are visible to others.
-    VisibleAgent(Agent),
-    Agent {
-        agent: Arc<Agent>,
-        subscriptions: Vec<Subscription>,
-        sessions: Vec<Session>,
-    },
     Tasks(Vec<Task>),
     Missions(Vec<Mission>),
     Idle(Option<IdlePrompt>),
-    AgentCards(Vec<AgentCard>),
-    Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
@@ -368,15 +328,6 @@ pub enum Answer {
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
     Plans(Vec<CurrentPlan>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentCard {
-    /// For an agent of another user, only the properties that are visible to others.
-    pub agent: Agent,
-    pub owner_name: Box<str>,
-    /// Gateway of the latest registration; set only for agents of the caller.
-    pub gateway: Option<Gateway>,
 }
 
 /// Newest message of a room, and the caller's unread counts.

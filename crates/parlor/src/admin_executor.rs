@@ -8,7 +8,7 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{CreateKey, NewUser, RemoveSecondFactor, RevokeKey, UserChanges};
+use parlor_model::command::{CreateKey, NewUser, RemoveAgent, RemoveSecondFactor, RevokeKey, UserChanges};
 use parlor_model::query::ListKeys;
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
@@ -69,8 +69,8 @@ impl AdminExecutor {
                 let id = self.local_agents.id(&name);
                 self.local_agents.remove(&name)?;
                 if let Some(id) = id {
-                    let removed = self.hub.execute(&OPERATOR, Command::RemoveAgent { id }).await;
-                    if let Err(refusal) = removed.map(drop)
+                    let removed = self.hub.execute(&OPERATOR, RemoveAgent { id }).await;
+                    if let Err(refusal) = removed
                         && refusal != Refusal::NotFound(EntityKind::Agent)
                         && refusal != Refusal::NotSignedIn
                     {

@@ -8,7 +8,8 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, CreateKey, CreateSignIn, NewGateway, NewUser, RoomChanges, SignedIn,
+    AgentRegistration, ApprovalDecision, ConnectGateway, CreateKey, CreateSignIn, NewUser, RegisterAgent,
+    Registered, RoomChanges, SignedIn,
 };
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
@@ -292,8 +293,8 @@ async fn register(
     records: &Arc<Records>,
 ) -> (GatewayConnectionId, Arc<Agent>) {
     let id = GatewayId::stored(gateway);
-    let new = NewGateway { id: id.clone(), device: Device::default(), ephemeral: false };
-    hub.execute(owner, Command::ConnectGateway(new)).await.unwrap();
+    let connect = ConnectGateway { id: id.clone(), device: Device::default(), ephemeral: false };
+    hub.execute(owner, connect).await.unwrap();
     let connection = hub.gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
     let registration = AgentRegistration {
         gateway: id,
@@ -306,7 +307,7 @@ async fn register(
         slash_commands: None,
         mcp_servers: None,
     };
-    let registered = hub.execute(owner, Command::RegisterAgent(registration)).await;
-    let Ok(Receipt::Agent { agent, .. }) = registered else { panic!("{registered:?}") };
+    let registered = hub.execute(owner, RegisterAgent { registration }).await;
+    let Ok(Registered::Agent(agent)) = registered else { panic!("{registered:?}") };
     (connection, agent)
 }

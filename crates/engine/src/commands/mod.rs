@@ -5,21 +5,21 @@
 //! is not listed does not compile.
 
 mod accounts;
-mod agents;
+pub(crate) mod agents;
 mod annotations;
-mod approvals;
+pub(crate) mod approvals;
 mod batch;
-mod gateways;
+pub(crate) mod gateways;
 mod invitations;
 mod job;
 pub(crate) mod keys;
 mod legacy;
-mod mail;
+pub(crate) mod mail;
 mod maintenance;
 pub(crate) mod messages;
 mod missions;
 mod plans;
-mod rooms;
+pub(crate) mod rooms;
 mod routers;
 pub(crate) mod runs;
 mod services;
@@ -150,17 +150,25 @@ macro_rules! commands {
 
 commands! {
     AddBookmark = parlor_model::command::AddBookmark,
+    ChangeAgent = parlor_model::command::ChangeAgent,
     ConfirmSecondFactor = parlor_model::command::ConfirmSecondFactor,
+    ConnectGateway = parlor_model::command::ConnectGateway,
+    CreateAgent = parlor_model::command::CreateAgent,
     CreateKey = parlor_model::command::CreateKey,
     CreateSignIn = parlor_model::command::CreateSignIn,
     DecidePlan = parlor_model::command::DecidePlan,
+    DisconnectGateway = parlor_model::command::DisconnectGateway,
     EndSignIn = parlor_model::command::EndSignIn,
+    HostAgent = parlor_model::command::HostAgent,
     OfferSecondFactor = parlor_model::command::OfferSecondFactor,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     RecordFailedSignIn = parlor_model::command::RecordFailedSignIn,
     RefreshSignIn = parlor_model::command::RefreshSignIn,
+    RegisterAgent = parlor_model::command::RegisterAgent,
+    RemoveAgent = parlor_model::command::RemoveAgent,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveGateway = parlor_model::command::RemoveGateway,
     RemoveSecondFactor = parlor_model::command::RemoveSecondFactor,
     RevokeKey = parlor_model::command::RevokeKey,
     ToggleReaction = parlor_model::command::ToggleReaction,

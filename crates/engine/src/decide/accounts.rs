@@ -1,6 +1,7 @@
 //! Decides commands on accounts and gateway pairing.
 
-use super::{Change, Effects, EffectsBuilder, agents, rooms, uploads, welcome};
+use super::{Change, Effects, EffectsBuilder, rooms, uploads, welcome};
+use crate::commands::agents::removal::publish_removal;
 use crate::commands::keys::put_key;
 use crate::routing_index::RouteChange;
 use parlor_model::command::{NewUser, UserChanges};
@@ -172,7 +173,7 @@ fn remove_user(id: &UserId, mut effects_builder: EffectsBuilder) -> Result<Effec
     effects_builder.change(Change::RemoveUser(id.clone()));
     for agent in &effects_builder.facts.agents {
         effects_builder.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
-        agents::publish_removal(agent, &mut effects_builder);
+        publish_removal(agent, &mut effects_builder);
     }
     effects_builder.publish(Event::UserRemoved(id.clone()));
     effects_builder.done(Receipt::Done)

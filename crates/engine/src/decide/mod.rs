@@ -9,7 +9,6 @@ mod agent_plans;
 mod agents;
 mod approvals;
 mod chats;
-mod gateways;
 mod invitations;
 mod mail;
 mod messages;
@@ -286,11 +285,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         }
         Command::Route(route) => routing::decide(route, effects_builder),
         Command::Relay(relay) => relays::decide(relay, effects_builder),
-        Command::CreateAgent { .. }
-        | Command::ChangeAgent { .. }
-        | Command::RemoveAgent { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
+        Command::Subscribe { .. } | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
         Command::StartRun { .. }
         | Command::MergeRun { .. }
         | Command::StartUnpromptedRun { .. }
@@ -303,11 +298,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::AnswerQuestions { .. }
         | Command::ExpireApproval { .. }
         | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
-        Command::ConnectGateway(_)
-        | Command::DisconnectGateway { .. }
-        | Command::RemoveGateway { .. }
-        | Command::HostAgent { .. }
-        | Command::RegisterAgent(_) => gateways::decide(command, effects_builder),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::decide(command, effects_builder)
         }

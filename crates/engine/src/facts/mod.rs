@@ -27,12 +27,11 @@ use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::command::RoomChanges;
-use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch, Gateway,
-    HubSettings, IdlePrompt, Invitation, Mailbox, Member, MemberId, Message, Mission, MissionScope, Pairing,
-    Path, Query, Room, RoomId, Router, Run, Scope, SecretHash, Seq, Service, Session, SiteRole, Subscription,
-    Task, Time, Upload, User, UserId,
+    Agent, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
+    HubSettings, IdlePrompt, Invitation, Member, MemberId, Message, Mission, MissionScope, Pairing, Path,
+    Query, Room, RoomId, Router, Run, Scope, SecretHash, Seq, Service, Session, SiteRole, Subscription, Task,
+    Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -96,14 +95,9 @@ pub struct Facts {
     pub tasks: usize,
     /// Whether the assignee of the task is a member of the room.
     pub assignable: bool,
-    pub gateway: Option<Gateway>,
-    /// Gateways of the caller.
-    pub gateways: Vec<Gateway>,
     /// Agents that the command affects or counts: those of a user, of a gateway or of a room, or an agent
     /// with its descendants.
     pub agents: Vec<Agent>,
-    /// Existing agents whose ids are ancestors or descendants of the id of a new agent.
-    pub relatives: Vec<Agent>,
     pub subscriptions: Vec<Subscription>,
     pub sessions: Vec<Session>,
     pub deliveries: Vec<Delivery>,
@@ -223,10 +217,7 @@ impl Facts {
             task: None,
             tasks: 0,
             assignable: false,
-            gateway: None,
-            gateways: Vec::new(),
             agents: Vec::new(),
-            relatives: Vec::new(),
             subscriptions: Vec::new(),
             sessions: Vec::new(),
             deliveries: Vec::new(),
@@ -435,43 +426,11 @@ impl Facts {
             }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
-            Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
             Command::Route(route) => {
                 self.about_route(caller, route, store, routing_index, lookup_cache, limits)?
             }
             Command::Relay(relay) => {
                 self.about_relay(caller, relay, store, routing_index, lookup_cache, limits)?
-            }
-            Command::ChangeAgent { id, .. } => {
-                self.agent = store.agent(id)?;
-                self.rooms_of_agent(store)?;
-                self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
-            }
-            Command::RemoveAgent { id } => {
-                self.agent = store.agent(id)?;
-                self.agents_from(id, store)?;
-                if let Some(user) = caller.user() {
-                    self.gateways = store.gateways(Some(user))?;
-                }
-            }
-            Command::ConnectGateway(new) => {
-                self.gateway = store.gateway(&new.id)?;
-                if let Some(user) = caller.user() {
-                    self.gateways = store.gateways(Some(user))?;
-                }
-            }
-            Command::DisconnectGateway { gateway } => self.about_gateway(gateway, store)?,
-            Command::RemoveGateway { gateway } => {
-                self.about_gateway(gateway, store)?;
-                self.memberships_of_agents(store)?;
-            }
-            Command::HostAgent { owner, new } => {
-                self.about_new_agent(caller, &new.id, store, routing_index)?;
-                self.user = store.user(owner)?;
-            }
-            Command::RegisterAgent(new) => {
-                self.gateway = store.gateway(&new.gateway)?;
-                self.about_new_agent(caller, &new.id, store, routing_index)?;
             }
             Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
                 self.agent = store.agent(&mailbox.agent)?;
@@ -612,13 +571,9 @@ impl Facts {
             Query::MayInquire { agent, room, .. } => {
                 self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
             }
-            Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
-                self.gateway = store.gateway(gateway)?;
+            Query::RunsBy { agent: id, .. } | Query::RoomsWith { agent: id } => {
+                self.about_known_agent(caller, id, store)?
             }
-            Query::Agent { id }
-            | Query::AgentCards(AgentCards::One(id))
-            | Query::RunsBy { agent: id, .. }
-            | Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
@@ -642,10 +597,7 @@ impl Facts {
             | Query::MaySeeLimits
             | Query::MayUpload
             | Query::MayMakeRouter { .. }
-            | Query::Agents
-            | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
-            | Query::OwnTasks { .. }
-            | Query::Gateways => {}
+            | Query::OwnTasks { .. } => {}
         }
         Ok(())
     }

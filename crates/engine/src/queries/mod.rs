@@ -139,9 +139,17 @@ macro_rules! queries {
 }
 
 queries! {
+    GetAgent = parlor_model::query::GetAgent,
+    GetAgentCard = parlor_model::query::GetAgentCard,
+    ListAgentCards = parlor_model::query::ListAgentCards,
+    ListAgents = parlor_model::query::ListAgents,
     ListBookmarks = parlor_model::query::ListBookmarks,
+    ListGateways = parlor_model::query::ListGateways,
     ListKeys = parlor_model::query::ListKeys,
     ListPins = parlor_model::query::ListPins,
+    ListSharedAgentCards = parlor_model::query::ListSharedAgentCards,
     ListSignIns = parlor_model::query::ListSignIns,
+    MayManageCredentials = parlor_model::query::MayManageCredentials,
+    MaySpawnAgents = parlor_model::query::MaySpawnAgents,
     Legacy = parlor_model::Query,
 }

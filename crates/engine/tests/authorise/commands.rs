@@ -287,50 +287,6 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::AppendNoop, READY;
     }
 
-    Command::CreateAgent { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(&[]), AGENT_OWNERS_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(&[]), ANOTHERS_AGENT_AMONG_OWN_AROUND;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&["slack/**", "room/*", "**"]), READY;
-        "who   who   out   out   out   out   out   out   out   no    out   who  ", AGENTS,  create_agent(&["slack/**", "room/lobby"]), READY;
-    }
-    Command::ChangeAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::RemoveAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  remove_agent(), HUBS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::ConnectGateway(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, connect_gateway("laptop"), READY;
-        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", HOSTING, connect_gateway("laptop"), AGENT_OWNERS_GATEWAY;
-        "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", HOSTING, connect_gateway("hub"), READY;
-    }
-    Command::DisconnectGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", HOSTING, disconnect_gateway(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", HOSTING, disconnect_gateway(), READY;
-    }
-    Command::RemoveGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), OWN_GATEWAY_NAMED_HUB;
-    }
-    Command::HostAgent { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), OTHER_USER;
-        "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), READY;
-    }
-    Command::RegisterAgent(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY;
-        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENT;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND;
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), AGENT_OWNERS_GATEWAY_OWN_AGENT;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", HOSTING, register_agent(), READY;
-    }
     Command::Subscribe { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;

@@ -4,11 +4,11 @@ use crate::callers::{CallerKind, coder_member, lobby, member, other_member, othe
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest,
-    ConversationId, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, InputDigest,
-    Invitation, InvitationId, Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission,
-    MissionId, MissionScope, ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole, Router,
-    RouterId, Run, RunId, RunState, Scope, Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time,
-    Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
+    ConversationId, Destination, File, Forwarded, Frozen, GatewayId, InputDigest, Invitation, InvitationId,
+    Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId, MissionScope,
+    ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole, Router, RouterId, Run, RunId, RunState,
+    Scope, Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose,
+    Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -169,12 +169,6 @@ pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
 };
 /// An agent of the column `AgentOwner`, which is also the owner of the keys.
 pub const AGENT_OWNERS_AGENT: Given = |facts, _| facts.agent = CallerKind::AgentOwner.user().map(agent);
-pub const HUBS_AGENT: Given = |facts, who| {
-    AGENT_OWNERS_AGENT(facts, who);
-    if let Some(agent) = &mut facts.agent {
-        agent.host.gateway = Some(GatewayId::stored("hub"));
-    }
-};
 pub const AGENT_OWNERS_AGENT_IN_ROOM: Given = |facts, who| {
     AGENT_OWNERS_AGENT(facts, who);
     AN_AGENT(facts, who);
@@ -194,34 +188,6 @@ pub const AGENT_SHARED_WITH_ALL: Given =
 pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
     let visibility = Visibility::List(vec![UserId::stored("admin")]);
     facts.agent = Some(Agent { visibility, ..agent(other_user()) });
-};
-
-pub const AGENT_OWNERS_GATEWAY: Given = |facts, _| facts.gateway = CallerKind::AgentOwner.user().map(gateway);
-pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
-/// A gateway with the hub's own id, as a user could have created before the id was reserved.
-pub const OWN_GATEWAY_NAMED_HUB: Given = |facts, who| {
-    facts.gateway = who.user().map(|owner| Gateway { id: GatewayId::stored("hub"), ..gateway(owner) });
-};
-pub const OWN_GATEWAY_AGENT_OWNERS_AGENT: Given = |facts, who| {
-    OWN_GATEWAY(facts, who);
-    AGENT_OWNERS_AGENT(facts, who);
-};
-pub const OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND: Given = |facts, who| {
-    OWN_GATEWAY(facts, who);
-    AGENT_OWNERS_AGENTS_AROUND(facts, who);
-};
-pub const AGENT_OWNERS_GATEWAY_OWN_AGENT: Given = |facts, who| {
-    AGENT_OWNERS_GATEWAY(facts, who);
-    OWN_AGENT(facts, who);
-};
-
-/// Agents above and below the requested id.
-pub const OWN_AGENTS_AROUND: Given =
-    |facts, who| facts.relatives = who.user().map(agent).into_iter().collect();
-pub const AGENT_OWNERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, CallerKind::AgentOwner);
-pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
-    OWN_AGENTS_AROUND(facts, who);
-    facts.relatives.push(agent(other_user()));
 };
 
 /// The keys are unchanged, but their owner is no longer an admin.
@@ -491,18 +457,6 @@ fn task(created_by: MemberId, assignee: Option<MemberId>) -> Task {
 fn frozen(facts: &mut Facts, by: Option<UserId>) {
     if let Some(room) = &mut facts.room {
         Arc::make_mut(room).frozen = Some(Frozen { by, at: Time(1) });
-    }
-}
-
-fn gateway(owner: UserId) -> Gateway {
-    Gateway {
-        id: GatewayId::stored("laptop"),
-        owner,
-        device: Device::default(),
-        ephemeral: false,
-        connected_at: Time(1),
-        disconnected_at: None,
-        pending_removals: Vec::new(),
     }
 }
 

@@ -4,7 +4,6 @@ use crate::callers::lobby;
 use crate::fixtures::*;
 use crate::requests::*;
 use crate::table::table;
-use parlor_model::query::AgentCards;
 use parlor_model::{Inquiry, Query};
 
 table! { Query,
@@ -145,23 +144,12 @@ table! { Query,
     Query::MayUpload => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayUpload, READY;
     }
-    Query::Agents => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
-    }
     Query::Tasks { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    tasks(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    tasks(), NO_ROOM;
     }
     Query::OwnTasks { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::OwnTasks { limit: 10, offset: 0 }, READY;
-    }
-    Query::AgentCards(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    agent_card(), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    agent_card(), VISIBLE_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), ANOTHERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), READY;
     }
     Query::RunsBy { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    runs_by(), AGENT_OWNERS_AGENT;
@@ -174,9 +162,6 @@ table! { Query,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), READY;
-    }
-    Query::Gateways => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Gateways, READY;
     }
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
@@ -227,25 +212,9 @@ table! { Query,
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_SHARED_WITH_ALL;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), OWN_AGENT_OF_ANOTHER_NAME;
     }
-    Query::MaySpawn { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), READY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), OWN_GATEWAY_NAMED_HUB;
-    }
-    Query::MayManageCredentials { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    no    who  ", PERSON,  may_manage_credentials(), READY;
-    }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;
-    }
-    Query::Agent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), OWN_AGENT_OF_ANOTHER_NAME;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), ANOTHERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), VISIBLE_AGENT;
     }
     Query::Subscriptions { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), AGENT_OWNERS_AGENT;

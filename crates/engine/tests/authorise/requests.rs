@@ -3,18 +3,17 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ApprovalDecision, NewApproval, NewGateway, NewInvitation, NewRouter,
-    NewService, NewTask, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges, ServiceChanges,
-    TaskChanges, UserChanges,
+    ApprovalDecision, NewApproval, NewInvitation, NewRouter, NewService, NewTask, NewUpload, NewUser,
+    ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges, UserChanges,
 };
-use parlor_model::query::{AgentCards, MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::query::{MailPage, Page, RunDetail, Search, SearchCursor};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Inquiry, InvitationId, Mailbox, MediaType, MemberId, MessageId, MissionId,
-    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange,
-    RoomRole, Route, RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId,
-    SettingChanges, SiteRole, TaskId, TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Edit, File, GatewayId, IdlePrompt,
+    InputDigest, Inquiry, InvitationId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess,
+    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
+    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SiteRole,
+    TaskId, TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -326,11 +325,6 @@ pub fn mark_read() -> Command {
     Command::MarkRead { room: lobby() }
 }
 
-pub fn create_agent(subscriptions: &[&str]) -> Command {
-    let subscriptions = subscriptions.iter().map(|text| Pattern::parse(text).unwrap()).collect();
-    Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
-}
-
 pub fn upload(avatar: bool) -> Command {
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
@@ -342,45 +336,6 @@ pub fn note_backup() -> Command {
 
 pub fn take_released() -> Command {
     Command::TakeUnreferencedBlobs { limit: 10 }
-}
-
-pub fn change_agent() -> Command {
-    Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
-}
-
-pub fn remove_agent() -> Command {
-    Command::RemoveAgent { id: coder() }
-}
-
-pub fn connect_gateway(id: &str) -> Command {
-    let id = GatewayId::stored(id);
-    Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
-}
-
-pub fn disconnect_gateway() -> Command {
-    Command::DisconnectGateway { gateway: laptop() }
-}
-
-pub fn remove_gateway() -> Command {
-    Command::RemoveGateway { gateway: laptop() }
-}
-
-pub fn register_agent() -> Command {
-    Command::RegisterAgent(AgentRegistration {
-        gateway: laptop(),
-        id: coder(),
-        name: "Coder".into(),
-        kind: "codex".into(),
-        working_directory: None,
-        capabilities: Vec::new(),
-        model: None,
-        slash_commands: None,
-        mcp_servers: None,
-    })
-}
-
-fn laptop() -> GatewayId {
-    GatewayId::stored("laptop")
 }
 
 pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {
@@ -507,14 +462,6 @@ pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
     Query::MayInquire { agent: coder(), room: None, inquiry }
 }
 
-pub fn may_spawn() -> Query {
-    Query::MaySpawn { gateway: laptop() }
-}
-
-pub fn may_manage_credentials() -> Query {
-    Query::MayManageCredentials { gateway: laptop() }
-}
-
 pub fn runs_of() -> Query {
     Query::RunsOf { message: MessageId::stored("message") }
 }
@@ -534,11 +481,6 @@ pub fn open_run() -> Command {
 pub fn finish_run() -> Command {
     let run = RunId::stored("run");
     Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
-}
-
-pub fn host_agent() -> Command {
-    let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
-    Command::HostAgent { owner: other_user(), new }
 }
 
 pub fn post_late_reply() -> Command {
@@ -605,24 +547,12 @@ pub fn may_listen() -> Query {
     Query::MayListen { agent: coder() }
 }
 
-pub fn agent() -> Query {
-    Query::Agent { id: coder() }
-}
-
-pub fn agent_card() -> Query {
-    Query::AgentCards(AgentCards::One(coder()))
-}
-
 pub fn runs_by() -> Query {
     Query::RunsBy { agent: coder(), limit: 10 }
 }
 
 pub fn rooms_with() -> Query {
     Query::RoomsWith { agent: coder() }
-}
-
-pub fn shared_agents() -> Query {
-    Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
 }
 
 pub fn subscriptions(session: Option<&str>) -> Query {

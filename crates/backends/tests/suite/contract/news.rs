@@ -3,7 +3,8 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, CreateSignIn, NewUser, RoomChanges, SignedIn};
+use parlor_engine::commands;
+use parlor_model::command::{AgentProfile, CreateAgent, CreateSignIn, NewUser, RoomChanges, SignedIn};
 use parlor_model::{
     AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
     Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
@@ -50,8 +51,8 @@ pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) ->
     room
 }
 
-pub async fn execute(test_hub: &TestHub, caller: &Caller, command: Command) {
-    test_hub.hub().execute(caller, command).await.unwrap();
+pub async fn execute(test_hub: &TestHub, caller: &Caller, command: impl commands::Command) {
+    test_hub.hub().execute(caller, command).await.map(drop).unwrap();
 }
 
 /// Takes the events published since the last call and checks that the log returns the same events. The log
@@ -110,7 +111,7 @@ fn the_new_owner_is_published_before_the_members_who_leave() {
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        execute(test_hub, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &ann, CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         execute(
             test_hub,
@@ -147,7 +148,7 @@ fn agents_leave_a_room_with_their_owner() {
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        execute(test_hub, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &bob, CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
         execute(

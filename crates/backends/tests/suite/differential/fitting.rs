@@ -6,8 +6,9 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, CreateKey, DecidePlan, EndSignIn, PinMessage, RemoveBookmark,
-    RemoveSecondFactor, ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, ChangeAgent, CreateKey, DecidePlan, DisconnectGateway, EndSignIn,
+    PinMessage, RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor,
+    ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -44,14 +45,26 @@ pub fn caller(
             }
             (!owners.is_empty()).then(|| dice.one_of(&owners))
         }
-        AnyCommand::RevokeKey(_)
+        AnyCommand::ChangeAgent(ChangeAgent { id, .. }) | AnyCommand::RemoveAgent(RemoveAgent { id }) => {
+            owner_of_agent(id, store)?
+        }
+        AnyCommand::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
+        AnyCommand::DisconnectGateway(_) if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::DisconnectGateway(DisconnectGateway { gateway })
+        | AnyCommand::RemoveGateway(RemoveGateway { gateway }) => owner_of_gateway(gateway, store)?,
+        AnyCommand::RegisterAgent(RegisterAgent { registration }) => {
+            owner_of_gateway(&registration.gateway, store)?
+        }
+        AnyCommand::HostAgent(_)
+        | AnyCommand::RevokeKey(_)
         | AnyCommand::CreateKey(CreateKey { owner: Some(_), .. })
         | AnyCommand::RemoveSecondFactor(RemoveSecondFactor { verified_password_hash: None, .. }) => {
             return Ok(Some(Caller::OPERATOR));
         }
         AnyCommand::RemoveSecondFactor(RemoveSecondFactor { user, .. }) => Some(user.clone()),
         AnyCommand::EndSignIn(EndSignIn { sign_in }) => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
-        AnyCommand::CreateKey(CreateKey { owner: None, .. })
+        AnyCommand::CreateAgent(_)
+        | AnyCommand::CreateKey(CreateKey { owner: None, .. })
         | AnyCommand::CreateSignIn(_)
         | AnyCommand::RecordFailedSignIn(_)
         | AnyCommand::RefreshSignIn(_)
@@ -85,7 +98,6 @@ fn legacy_caller(
         | Command::RemoveUser { .. }
         | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
-        | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
         | Command::PromptIdle { .. }
@@ -144,13 +156,6 @@ fn legacy_caller(
             _ => member_of(&relay.room, dice, store)?,
         },
         Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
-        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
-        Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
-        Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
-        Command::DisconnectGateway { gateway } | Command::RemoveGateway { gateway } => {
-            owner_of_gateway(gateway, store)?
-        }
-        Command::RegisterAgent(new) => owner_of_gateway(&new.gateway, store)?,
         Command::Subscribe { mailbox, .. }
         | Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -165,8 +170,7 @@ fn legacy_caller(
         | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
         | Command::MarkAllRead
-        | Command::Upload(_)
-        | Command::CreateAgent { .. } => None,
+        | Command::Upload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }

@@ -12,7 +12,8 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, ListBookmarks, ListKeys, ListPins, ListSignIns, MailPage, Page, Recent, Search,
+    GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListBookmarks, ListGateways, ListKeys, ListPins,
+    ListSharedAgentCards, ListSignIns, MailPage, Page, Recent, Search,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -429,7 +430,11 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
-    queries.extend([ListSignIns.into(), ListKeys.into()]);
+    queries.extend([ListSignIns.into(), ListKeys.into(), ListAgents.into(), ListGateways.into()]);
+    queries.extend([ListAgentCards.into(), ListSharedAgentCards { limit: 2, offset: 1 }.into()]);
+    for id in &world.agents {
+        queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
+    }
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
     queries
 }
@@ -457,11 +462,7 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::RoomsAt { root: "/srv".into(), room: None },
         Query::Recent,
         Query::MayUpload,
-        Query::Agents,
-        Query::Gateways,
         Query::OwnTasks { limit: 3, offset: 1 },
-        Query::AgentCards(AgentCards::Own),
-        Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
     for text in ["hello -again", "ann* bob"] {
         queries.push(Query::Search(Box::new(search(text))));
@@ -503,8 +504,7 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
     ];
     for id in &world.agents {
-        queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
-        queries.push(Query::AgentCards(AgentCards::One(id.clone())));
+        queries.push(Query::MayListen { agent: id.clone() });
         queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {

@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, ConfirmSecondFactor, CreateKey,
-    CreateSignIn, NewApproval, NewGateway, NewInvitation, NewRouter, NewService, NewTask, NewUpload, NewUser,
-    OfferSecondFactor, PinMessage, RoomChanges, ToggleReaction, UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, ConfirmSecondFactor, ConnectGateway,
+    CreateAgent, CreateKey, CreateSignIn, NewApproval, NewInvitation, NewRouter, NewService, NewTask,
+    NewUpload, NewUser, OfferSecondFactor, PinMessage, RegisterAgent, RoomChanges, ToggleReaction,
+    UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -58,11 +59,12 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
         let profile = AgentProfile::default();
-        run.must(owner.clone(), Command::CreateAgent { id: id.clone(), profile, subscriptions }).await?;
-        let new = NewGateway { id: GatewayId::stored(gateway), device: Device::default(), ephemeral: false };
-        run.must(owner.clone(), Command::ConnectGateway(new)).await?;
-        run.must(owner.clone(), Command::RegisterAgent(registration(GatewayId::stored(gateway), id.clone())))
-            .await?;
+        run.must(owner.clone(), CreateAgent { id: id.clone(), profile, subscriptions }).await?;
+        let new =
+            ConnectGateway { id: GatewayId::stored(gateway), device: Device::default(), ephemeral: false };
+        run.must(owner.clone(), new).await?;
+        let registration = registration(GatewayId::stored(gateway), id.clone());
+        run.must(owner.clone(), RegisterAgent { registration }).await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
@@ -178,7 +180,7 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let (room, agent) =
         (run.world.rooms.last().expect("it was just created").clone(), AgentId::stored("idler"));
     let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
-    run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
+    run.must(ann.clone(), RegisterAgent { registration }).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];

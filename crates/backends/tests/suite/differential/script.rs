@@ -7,10 +7,10 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, CreateSignIn, DecidePlan, EndSignIn, NewApproval,
-    NewGateway, NewRouter, NewUpload, PlanDecision, ProfileChanges, RecordFailedSignIn, RefreshSignIn,
-    RemoveBookmark, RemoveSecondFactor, RevokeKey, RoomChanges, RouterChanges, ServiceChanges, TaskChanges,
-    ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, ApprovalDecision, ChangeAgent, ConnectGateway, CreateSignIn, DecidePlan,
+    DisconnectGateway, EndSignIn, HostAgent, NewApproval, NewRouter, NewUpload, PlanDecision, ProfileChanges,
+    RecordFailedSignIn, RefreshSignIn, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor,
+    RevokeKey, RoomChanges, RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -391,19 +391,19 @@ async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, gateway) = (&users.ann, &users.bob, GatewayId::stored(GATEWAYS[0]));
     let profile = AgentProfile { description: Some("writes code".into()), ..AgentProfile::default() };
-    run.must(ann.clone(), Command::ChangeAgent { id: coder(), profile }).await?;
-    let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
-    run.refused(bob.clone(), Command::ConnectGateway(new)).await?;
-    let new = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
-    run.must(Caller::OPERATOR, Command::HostAgent { owner: user_of(ann), new }).await?;
-    run.must(ann.clone(), Command::DisconnectGateway { gateway }).await
+    run.must(ann.clone(), ChangeAgent { id: coder(), profile }).await?;
+    let new = ConnectGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
+    run.refused(bob.clone(), new).await?;
+    let registration = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
+    run.must(Caller::OPERATOR, HostAgent { owner: user_of(ann), registration }).await?;
+    run.must(ann.clone(), DisconnectGateway { gateway }).await
 }
 
 async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
-    run.must(ann.clone(), Command::RemoveAgent { id: AgentId::stored("idler") }).await?;
+    run.must(ann.clone(), RemoveAgent { id: AgentId::stored("idler") }).await?;
     run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
-    run.must(bob.clone(), Command::RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
+    run.must(bob.clone(), RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
     let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
     run.must(bob.clone(), EndSignIn { sign_in: sign_in.clone() }).await
 }

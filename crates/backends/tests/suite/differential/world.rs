@@ -1,7 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, RefreshSignIn, Refreshed, SignedIn};
+use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, SignedIn};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
     MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
@@ -105,6 +105,12 @@ impl World {
                 AnyReceipt::RefreshSignIn(Refreshed::SignedIn(signed_in)),
             ) => self.learn_sign_in(signed_in, *next),
             (AnyCommand::CreateKey(new), AnyReceipt::CreateKey(key)) => self.learn_key(key, new.secret),
+            (_, AnyReceipt::CreateAgent(created) | AnyReceipt::ChangeAgent(created)) => {
+                learn(&mut self.agents, &created.agent.id);
+            }
+            (_, AnyReceipt::RegisterAgent(Registered::Agent(agent)) | AnyReceipt::HostAgent(agent)) => {
+                learn(&mut self.agents, &agent.id);
+            }
             (_, AnyReceipt::ConfirmSecondFactor(user) | AnyReceipt::RemoveSecondFactor(user)) => {
                 self.learn_user(user);
             }
@@ -184,7 +190,6 @@ impl World {
                 self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
             Receipt::Task(task) => learn(&mut self.tasks, &task.id),
-            Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
                     learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
@@ -213,10 +218,8 @@ impl World {
             Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done
             | Receipt::Settings(_)
-            | Receipt::Gateway(_)
             | Receipt::Message(_)
             | Receipt::Rewound(_)
-            | Receipt::Dismissed(_)
             | Receipt::Released(_)
             | Receipt::Acknowledged(_) => {}
         }
