@@ -9,9 +9,9 @@ use crate::facts::{AuthContext, Facts};
 use crate::permission::{may_approve, room_named_by};
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Edit, EntityKind, Inquiry, Mailbox, Member, MemberId, Message, Mission, Path,
-    Pattern, Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, Sender, SiteRole, Task,
-    UploadPurpose, User, UserId, inquiry::is_within_folder,
+    AgentId, Caller, Command, Edit, EntityKind, Inquiry, Mailbox, Member, MemberId, Mission, Path, Pattern,
+    Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, SiteRole, Task, UploadPurpose, User, UserId,
+    inquiry::is_within_folder,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -60,10 +60,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
             // Agents are added with `AddMember`, which checks their owner.
             if agents { Err(Refusal::Forbidden) } else { Ok(()) }
         }
-        Command::Chat { agent, .. } => {
-            ask.signed_in(Scope::Write)?;
-            ask.own_or_shared(agent)
-        }
         Command::ChangeRoom { changes, .. } => {
             ask.role_in_room(RoomRole::Admin, Scope::Write)?;
             ask.give_router(changes)
@@ -96,23 +92,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::RemoveTask { .. } => ask.change_task(false),
         Command::ReportTask { agent, .. } => ask.report_task(agent),
 
-        Command::MarkRead { .. } | Command::ChangeRoomPreferences { .. } => {
-            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-        }
-        Command::Edit { .. } => ask.edit(),
-        Command::Delete { .. } => ask.delete(facts.message.as_deref(), facts.membership.as_deref()),
-        Command::DeleteMany { .. } => {
-            ask.signed_in(Scope::Write)?;
-            facts.batch.iter().try_for_each(|(message, own)| ask.delete(message.as_deref(), own.as_deref()))
-        }
-        Command::Rewind { room, .. } => ask.rewind(room),
-        Command::Forward { .. } => {
-            ask.seen_message(facts.source.as_deref(), Scope::Write)?;
-            ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ())
-        }
-        // Own read marks stay accessible after the user has left a room.
-        Command::MarkAllRead => ask.signed_in(Scope::Write).map(|_| ()),
-
+        Command::ChangeRoomPreferences { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
 
@@ -145,13 +125,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
 pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match query {
-        Query::Me | Query::Rooms | Query::Recent | Query::SearchUsers { .. } => {
-            ask.signed_in(Scope::Read).map(|_| ())
-        }
-        Query::Search(search) => match search.room {
-            None => ask.signed_in(Scope::Read).map(|_| ()),
-            Some(_) => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        },
+        Query::Me | Query::Rooms | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
@@ -163,7 +137,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Room { .. }
         | Query::Members { .. }
-        | Query::History { .. }
         | Query::Tasks { .. }
         | Query::Approvals { .. }
         | Query::ApprovalRules { .. }
@@ -185,9 +158,7 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
             ask.role_in_room(RoomRole::Member, Scope::Read)?;
             ask.agent_in_room()
         }
-        Query::RunsOf { .. } | Query::Revisions { .. } | Query::Thread { .. } | Query::ReplyCount { .. } => {
-            ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ())
-        }
+        Query::RunsOf { .. } => ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ()),
         Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
         Query::MayListen { agent } => ask.own_agent(agent),
         Query::RunsBy { agent: id, .. } | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
@@ -457,26 +428,6 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    fn edit(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(_)) = (&self.facts.message, &self.facts.membership) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        let own = message.sender.user() == Some(&standing.user.id);
-        // A forwarded message quotes another user, so its text may not be changed.
-        if own && message.forwarded.is_none() { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the sender, and for admins of the room.
-    fn delete(&self, message: Option<&Message>, membership: Option<&Member>) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(membership)) = (message, membership) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        let own = message.sender.user() == Some(&standing.user.id);
-        if own || membership.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
     /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
     fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
         if self.is_operator() {
@@ -520,25 +471,6 @@ impl<'a> Authoriser<'a> {
         self.acting_agent(agent)?;
         let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
         if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
-    }
-
-    /// Requires the caller's own message as the start. The messages after it are deleted too: agents' replies
-    /// always, messages of other users only by room admins.
-    fn rewind(&self, room: &RoomId) -> Result<(), Refusal> {
-        let role = self.seen_message(self.facts.membership.as_deref(), Scope::Write)?;
-        let standing = self.signed_in(Scope::Write)?;
-        let (Some(message), Some(found)) = (&self.facts.message, &self.facts.room) else {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        };
-        if found.id != *room {
-            return Err(Refusal::NotFound(EntityKind::Message));
-        }
-        let own = |message: &Message| message.sender.user() == Some(&standing.user.id);
-        let answer = |message: &Message| matches!(message.sender, Sender::Agent(_));
-        let of_others = self.facts.messages_from_target.iter().any(|later| !own(later) && !answer(later));
-        let least = if of_others { RoomRole::Admin } else { RoomRole::Member };
-        let may = own(message) && role >= least.max(found.agent_command_role);
-        if may { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its

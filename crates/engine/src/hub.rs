@@ -17,18 +17,18 @@ use crate::permission::{CallerContext, PermitError};
 use crate::pipeline::Writer;
 use crate::ports::{Bus, Clock, Head, IdGenerator, OpenApprovalsOf, Reader, Snapshot, Store, Triage};
 use crate::queries;
+pub(crate) use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
-use crate::search::{self, SearchTerms};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::DisconnectGateway;
-use parlor_model::query::{Answer, Recent, RunDetail};
+use parlor_model::query::{Answer, RunDetail};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Message, Mission, MissionScope, Position,
-    Query, Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Mission, MissionScope, Position, Query,
+    Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -737,39 +737,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
 }
 
-/// Maximum bytes of text in one answer, so that many slow readers of large answers cannot exhaust the memory.
-pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
-/// Maximum number of earlier versions of a message in one answer.
-const REVISIONS: usize = 100;
-/// Maximum characters of a room's newest message in the room overview.
-const PREVIEW_CHARS: usize = 1000;
-
-/// Number of items, of these byte lengths, that fit into one answer: at least one.
-pub(crate) fn count_within_budget(lengths: impl Iterator<Item = usize>) -> usize {
-    let mut total = 0;
-    let fits = |length: &usize| {
-        total += length;
-        total <= ANSWER_BYTES
-    };
-    lengths.take_while(fits).count().max(1)
-}
-
 fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
     let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
     tasks.truncate(count_within_budget(
         tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
     ));
     tasks
-}
-
-fn truncate_preview(recent: Recent) -> Recent {
-    match recent.message.text.char_indices().nth(PREVIEW_CHARS) {
-        None => recent,
-        Some((end, _)) => {
-            let text = recent.message.text[..end].into();
-            Recent { message: Arc::new(Message { text, ..Message::clone(&recent.message) }), ..recent }
-        }
-    }
 }
 
 pub(crate) fn answer(
@@ -834,34 +807,6 @@ pub(crate) fn answer(
             members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
-        Query::History { room, page, limit } => {
-            history_page(snapshot.history(room, cleared_through(facts), *page, limit + 1)?, *limit)
-        }
-        Query::Recent => {
-            let mut recent: Vec<Recent> = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                recent.extend(snapshot.recent(&member.room.clone(), &member)?.map(truncate_preview));
-            }
-            Answer::Recent(recent)
-        }
-        Query::Search(request) => {
-            let memberships = snapshot.memberships(&MemberId::User(own()))?;
-            let terms = SearchTerms::parse(&request.text).expect("validated: the search text parses");
-            Answer::Found(search::search(request, &terms, &memberships, limits.search_timeout, snapshot)?)
-        }
-        Query::Revisions { message } => {
-            let mut revisions = snapshot.revisions(message, REVISIONS)?;
-            revisions.truncate(count_within_budget(revisions.iter().map(|revision| revision.text.len())));
-            Answer::Revisions(revisions)
-        }
-        Query::Thread { after, limit, .. } => {
-            let to = facts.message.as_deref().expect("authorised: the message exists");
-            history_page(snapshot.answers(to, (*after).max(cleared_through(facts)), limit + 1)?, *limit)
-        }
-        Query::ReplyCount { .. } => {
-            let to = facts.message.as_deref().expect("authorised: the message exists");
-            Answer::Count(snapshot.answer_count(to, cleared_through(facts))?)
-        }
         Query::Missions { limit, .. } => {
             let room = facts.room.as_deref().expect("authorised: the room exists");
             let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
@@ -992,12 +937,4 @@ fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Ve
 /// `Seq` up to which the caller has cleared the queried room.
 fn cleared_through(facts: &Facts) -> Seq {
     facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
-}
-
-/// Expects up to `limit + 1` messages: the extra message shows that there are more.
-fn history_page(mut messages: Vec<Arc<Message>>, limit: usize) -> Answer {
-    let fitting = count_within_budget(messages.iter().map(|message| message.length()));
-    let more = messages.len() > limit.min(fitting);
-    messages.truncate(limit.min(fitting));
-    Answer::History { messages, more }
 }

@@ -122,6 +122,22 @@ pub struct SeenMessage {
     pub member: Arc<Member>,
 }
 
+/// Evidence that a message is in a room of the caller, who may have cleared it.
+#[derive(Debug, Clone)]
+pub struct MessageInRoom {
+    pub caller: Arc<AuthContext>,
+    pub message: Arc<Message>,
+    pub room: RoomId,
+    pub member: Arc<Member>,
+}
+
+impl MessageInRoom {
+    /// Whether the caller sent the message.
+    pub fn is_own(&self) -> bool {
+        self.message.sender.user() == Some(&self.caller.user.id)
+    }
+}
+
 /// Evidence that the caller owns an agent.
 #[derive(Debug, Clone)]
 pub struct OwnAgent {
@@ -181,6 +197,23 @@ impl ReadView<'_> {
         message: &MessageId,
         scope: Scope,
     ) -> Result<SeenMessage, PermitError> {
+        let MessageInRoom { caller, message, room, member } =
+            self.message_in_own_room(caller, message, scope)?;
+        if message.seq > member.room_preferences.cleared_through {
+            Ok(SeenMessage { caller, message, room, member })
+        } else {
+            Err(Refusal::NotFound(EntityKind::Message).into())
+        }
+    }
+
+    /// Requires a message in a room that the caller is a member of, cleared or not. All other messages are
+    /// `NotFound`.
+    pub fn message_in_own_room(
+        &mut self,
+        caller: &CallerContext,
+        message: &MessageId,
+        scope: Scope,
+    ) -> Result<MessageInRoom, PermitError> {
         // Checks the sign-in first, so that anonymous callers get the same refusal whether the message exists
         // or not.
         let caller = caller.signed_in(scope)?;
@@ -188,10 +221,8 @@ impl ReadView<'_> {
         let Some(message) = self.store.message(message)? else { return Err(not_found.into()) };
         let Some(room) = message.destination.room().cloned() else { return Err(not_found.into()) };
         match self.member(&room, &caller.user.id)? {
-            Some(member) if message.seq > member.room_preferences.cleared_through => {
-                Ok(SeenMessage { caller, message, room, member })
-            }
-            _ => Err(not_found.into()),
+            Some(member) => Ok(MessageInRoom { caller, message, room, member }),
+            None => Err(not_found.into()),
         }
     }
 

@@ -2,13 +2,12 @@
 //! pipeline; needs neither the caller nor the store.
 
 use crate::Limits;
-use crate::search::SearchTerms;
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::command::{ModelChanges, NewUser, RoomChanges, TaskChanges};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AgentId, AgentReply, Chunk, Command, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
-    Query, Refusal, Relay, Route, SettingChanges,
+    Refusal, Relay, Route, SettingChanges,
 };
 use std::collections::BTreeSet;
 
@@ -126,17 +125,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.task(changes.title.as_deref(), description, result);
         }
         Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
-        Command::Chat { post, .. } => field_errors.post(post, limits)?,
-        Command::Edit { text, .. } => {
-            field_errors.unless(!text.trim().is_empty(), "content", "must not be empty");
-            fits(text, limits.message_characters)?;
-        }
-        Command::DeleteMany { messages } => {
-            field_errors.unless((1..=50).contains(&messages.len()), "messageIds", "must be 1 to 50");
-        }
-        Command::Forward { client_message_id, .. } => {
-            field_errors.client_message_id(client_message_id.as_deref())
-        }
         Command::Receive { lease, .. } => {
             let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
             field_errors.unless(fits, "lease", "must be between a millisecond and a day");
@@ -191,23 +179,11 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::Thaw { .. }
         | Command::RemoveMember { .. }
         | Command::ChangeRoomPreferences { .. }
-        | Command::Delete { .. }
-        | Command::Rewind { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead
         | Command::Subscribe { .. }
         | Command::Unsubscribe { .. }
         | Command::ClearDeadLetters => {}
     }
     field_errors.into_result()
-}
-
-/// Validates a query.
-pub fn validate_query(query: &Query) -> Result<(), Refusal> {
-    match query {
-        Query::Search(request) => SearchTerms::parse(&request.text).map(drop),
-        _ => Ok(()),
-    }
 }
 
 /// Validates a request to a gateway.
@@ -240,7 +216,7 @@ pub fn password_errors(password: &str) -> Vec<FieldError> {
     field_errors.0
 }
 
-fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
+pub(crate) fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     // The number of bytes is an upper bound for the number of characters, so short texts need not be counted.
     if text.len() <= limit {
         return Ok(());
@@ -389,7 +365,7 @@ impl FieldErrors {
         Ok(())
     }
 
-    fn client_message_id(&mut self, id: Option<&str>) {
+    pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }

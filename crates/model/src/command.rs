@@ -49,9 +49,9 @@ use crate::{
     Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
     Edit, File, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, Mailbox, MemberId,
     Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path, Pattern, Payload,
-    Position, Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, SealedKey,
-    SecretHash, Seq, Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload,
-    Usage, User, UserId,
+    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, SealedKey, SecretHash, Seq,
+    Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -220,40 +220,6 @@ pub enum Command {
         status: TaskStatus,
         result: Option<Box<str>>,
     },
-
-    // Messages.
-    /// Creates a room with the caller and `agent`, and posts the first message there. `post.room` is ignored,
-    /// because the room does not exist yet.
-    Chat {
-        agent: AgentId,
-        post: Post,
-    },
-    Edit {
-        message: MessageId,
-        text: Arc<str>,
-    },
-    Delete {
-        message: MessageId,
-    },
-    /// Deletes several messages atomically: if one cannot be deleted, none is.
-    DeleteMany {
-        messages: Vec<MessageId>,
-    },
-    /// Deletes one of the caller's messages and every later message of the room, and cancels open runs there.
-    Rewind {
-        room: RoomId,
-        message: MessageId,
-    },
-    /// Posts a copy of a message to another room, with its original sender and time.
-    Forward {
-        message: MessageId,
-        room: RoomId,
-        client_message_id: Option<Box<str>>,
-    },
-    MarkRead {
-        room: RoomId,
-    },
-    MarkAllRead,
 
     // Files. The content is stored before the command is submitted.
     Upload(NewUpload),
@@ -538,18 +504,6 @@ pub enum RoomPreferenceChange {
     Notify(Notifications),
 }
 
-/// Posts a message to a room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Post {
-    pub room: RoomId,
-    pub text: Arc<str>,
-    /// Names or ids of members to mention, in addition to the mentions in the text.
-    pub mentions: Vec<Box<str>>,
-    pub reply_to: Option<MessageId>,
-    pub attachments: Vec<Box<str>>,
-    pub client_message_id: Option<Box<str>>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUpload {
     pub file: File,
@@ -604,7 +558,6 @@ pub enum Receipt {
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
-    Message(Arc<Message>),
     Posted(Posted),
     Task(Arc<Task>),
     Mission(Arc<Mission>),
@@ -620,22 +573,6 @@ pub enum Receipt {
     Started(Box<StartedRun>),
     Run(Arc<Run>),
     Approval(Arc<Approval>),
-    Rewound(Box<RewindResult>),
-}
-
-/// Result of a rewind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RewindResult {
-    /// Oldest deleted message: the target of the rewind.
-    pub message: Arc<Message>,
-    /// Ids of all deleted messages, including the target, oldest first.
-    pub removed: Vec<MessageId>,
-    /// Runs that the rewind cancelled.
-    pub ended: Vec<Arc<Run>>,
-    /// Agents that must discard the deleted part of the conversation.
-    pub agents: Vec<AgentId>,
-    /// Sequence number of the last event of the rewind.
-    pub through: crate::Seq,
 }
 
 /// A started run with the context that its agent needs.
@@ -656,16 +593,4 @@ pub enum RunTrigger {
     Arrival {
         name: Box<str>,
     },
-}
-
-/// A posted message, or the first receipt of a repeated post.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Posted {
-    pub id: MessageId,
-    pub position: Position,
-    /// `None` if the post is a repetition and the message was deleted since.
-    pub message: Option<Arc<Message>>,
-    pub deliveries: Arc<[Delivery]>,
-    /// Whether an earlier post with the same idempotency key had already stored the message.
-    pub repeated: bool,
 }

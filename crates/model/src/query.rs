@@ -45,12 +45,10 @@ pub use uploads::*;
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
     Agent, AgentId, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, HubSettings,
-    IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, MessageKind, Mission, Revision,
-    Room, RoomId, Router, RouterId, Run, RunId, SecretHash, SenderKind, Seq, Service, Subscription, Task,
-    Time, Upload, UploadId, User,
+    IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, Mission, Room, RoomId, Router,
+    RouterId, Run, RunId, SecretHash, Service, Subscription, Task, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The queries that have no type of their own yet.
@@ -105,27 +103,6 @@ pub enum Query {
         room: RoomId,
         limit: usize,
         offset: usize,
-    },
-    History {
-        room: RoomId,
-        page: Page,
-        limit: usize,
-    },
-    Recent,
-    /// Searches messages in the rooms of which the caller is a member now.
-    Search(Box<Search>),
-    Revisions {
-        message: MessageId,
-    },
-    /// Replies to a message with a higher `Seq` than `after`, oldest first: the whole thread if the message
-    /// started one, or the direct replies if it is itself a reply.
-    Thread {
-        message: MessageId,
-        after: Seq,
-        limit: usize,
-    },
-    ReplyCount {
-        message: MessageId,
     },
     /// An uploaded file that the caller may read.
     Upload {
@@ -245,40 +222,6 @@ pub struct MailPage {
     pub to: Option<Time>,
 }
 
-/// Search query over messages. A message must meet every given condition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Search {
-    /// Search terms: `some words "a phrase" prefix* -excluded`.
-    pub text: Box<str>,
-    pub room: Option<RoomId>,
-    pub sender: Option<Box<str>>,
-    pub sender_kind: Option<SenderKind>,
-    pub kind: Option<MessageKind>,
-    /// Inclusive.
-    pub from: Option<Time>,
-    /// Inclusive.
-    pub to: Option<Time>,
-    pub from_place: SearchCursor,
-    pub limit: usize,
-}
-
-/// Start of a page of search results: among messages before `before`, skip the best `skip` hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SearchCursor {
-    pub before: Option<Seq>,
-    pub skip: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Page {
-    /// Newest first, older than the given message; `None` starts at the newest message.
-    Before(Option<Seq>),
-    /// Oldest first, newer than the given `Seq`.
-    After(Seq),
-    /// Oldest first, starting after the last message that is not later than the given time.
-    AfterTime(Time),
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     Allowed,
@@ -313,10 +256,6 @@ pub enum Answer {
         messages: Vec<Arc<Message>>,
         more: bool,
     },
-    Recent(Vec<Recent>),
-    Found(SearchResults),
-    Revisions(Vec<Revision>),
-    Count(u64),
     Upload(Arc<Upload>),
     Tasks(Vec<Task>),
     Missions(Vec<Mission>),
@@ -328,34 +267,4 @@ pub enum Answer {
     Approvals(Vec<Approval>),
     ApprovalRules(Vec<ApprovalRule>),
     Plans(Vec<CurrentPlan>),
-}
-
-/// Newest message of a room, and the caller's unread counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recent {
-    pub message: Arc<Message>,
-    /// Number of messages that the caller has not read.
-    pub unread: u64,
-    /// Number of unread messages that mention the caller.
-    pub mentions: u64,
-}
-
-/// A page of search results, best score first. Of equal scores, the newest message is first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SearchResults {
-    pub hits: Vec<Hit>,
-    /// Start of the next page; `None` after the last page.
-    pub next: Option<SearchCursor>,
-    /// Whether the search stopped at its timeout, so that results may be missing.
-    pub partial: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hit {
-    pub message: Arc<Message>,
-    /// Excerpt of the message text around the matches.
-    pub snippet: Box<str>,
-    /// Byte ranges of the matches within `snippet`, ordered and non-overlapping.
-    pub highlights: Vec<Range<usize>>,
-    pub score: u32,
 }

@@ -1,7 +1,7 @@
 //! Test entities to put into a store, with non-default values so that a lost field is noticed.
 
 use parlor_engine::decide::Change;
-use parlor_model::query::{MailPage, Search, SearchCursor};
+use parlor_model::query::{MailPage, SearchCursor, SearchMessages};
 use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 use parlor_model::{
     Agent, AgentHost, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
@@ -277,8 +277,8 @@ pub fn bookmark(message: &str, user: &str, seq: u64) -> Bookmark {
 }
 
 /// A search for `text` in all rooms and from all senders.
-pub fn search(text: &str) -> Search {
-    Search {
+pub fn search(text: &str) -> SearchMessages {
+    SearchMessages {
         text: text.into(),
         room: None,
         sender: None,

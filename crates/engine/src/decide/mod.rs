@@ -8,7 +8,6 @@ mod accounts;
 mod agent_plans;
 mod agents;
 mod approvals;
-mod chats;
 mod invitations;
 mod mail;
 mod messages;
@@ -28,7 +27,7 @@ mod uploads;
 mod welcome;
 
 pub use mail::MAX_DELIVERY_ATTEMPTS;
-pub use messages::MAX_REWOUND_MESSAGES;
+pub(crate) use rooms::{member, members_for_event};
 pub use uploads::MAX_UNATTACHED_UPLOADS;
 pub use welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
 
@@ -271,15 +270,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::ChangeTask { .. }
         | Command::RemoveTask { .. }
         | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
-        Command::Chat { agent, post } => chats::decide(agent, post, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
-        Command::Edit { .. }
-        | Command::Delete { .. }
-        | Command::DeleteMany { .. }
-        | Command::Rewind { .. }
-        | Command::Forward { .. }
-        | Command::MarkRead { .. }
-        | Command::MarkAllRead => messages::decide(command, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
         }

@@ -1,11 +1,8 @@
 //! Decides uploads: stores them, attaches them to messages, and removes avatars and unreferenced blobs.
 
 use super::{Change, Effects, EffectsBuilder};
-use crate::commands::messages::attachments::require_attachable;
 use parlor_model::command::NewUpload;
-use parlor_model::{
-    Attachment, BlobDigest, Command, File, Post, Receipt, Refusal, Upload, UploadId, UploadPurpose, UserId,
-};
+use parlor_model::{BlobDigest, Command, File, Receipt, Refusal, Upload, UploadId, UploadPurpose, UserId};
 use std::sync::Arc;
 
 /// Maximum number of a user's uploads that are not attached to a message, so that invisible files cannot fill
@@ -85,23 +82,6 @@ pub fn forget_avatars(shown: Option<&str>, effects_builder: &mut EffectsBuilder)
             effects_builder.change(Change::RemoveUpload(avatar.id.clone()));
         }
     }
-}
-
-/// Copies of a forwarded message's attachments, owned by the user who forwards it: they survive the deletion
-/// of the original.
-pub fn copies(effects_builder: &mut EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let owner = &effects_builder.actor()?.id;
-    let copied = effects_builder.facts.uploads.iter().map(|first| {
-        let copy = put(owner.clone(), &first.file, first.digest, UploadPurpose::Unattached, effects_builder);
-        Attachment { id: copy.id.clone(), file: copy.file.clone() }
-    });
-    Ok(copied.collect())
-}
-
-/// The attachments of a message: unattached uploads of its sender.
-pub fn attachments(post: &Post, effects_builder: &EffectsBuilder) -> Result<Vec<Attachment>, Refusal> {
-    let sender = &effects_builder.actor()?.id;
-    require_attachable(&post.attachments, &effects_builder.facts.uploads, sender)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::Facts;
 use crate::Fault;
 use crate::decide::MAX_DELIVERY_ATTEMPTS;
-use crate::hub::count_within_budget;
 use crate::ports::Lookup;
+use crate::queries::answer_budget::count_within_budget;
 use parlor_model::{Delivery, Mailbox};
 
 impl Facts {

@@ -19,10 +19,9 @@ mod uploads;
 pub use lookup_cache::LookupCache;
 pub use turns::MEMBERS_IN_CONTEXT;
 
-use crate::commands::messages::attachments::load_attachable;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::runs::Candidate;
-use crate::digest::{digest, digest_of_forward};
+use crate::digest::digest;
 use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
@@ -75,15 +74,6 @@ pub struct Facts {
     pub message: Option<Arc<Message>>,
     /// Whether the id of a reply is used by another message, including deleted ones.
     pub id_taken: bool,
-    /// The caller's membership in the room of a forwarded message; `membership` is that in the target room.
-    pub source: Option<Arc<Member>>,
-    pub batch: Vec<MessageWithMembership>,
-    /// The message to rewind to and those after it in the room, oldest first. Holds at most one more than the
-    /// maximum that a rewind may delete.
-    pub messages_from_target: Vec<Arc<Message>>,
-    /// Queued and active runs in the room.
-    pub open_runs: Vec<Run>,
-    pub newest: Option<Seq>,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
     pub rooms: Vec<RoomId>,
@@ -141,9 +131,6 @@ pub struct Facts {
     pub replies_last_minute: u64,
 }
 
-/// One of several messages, with the caller's membership in its room.
-pub type MessageWithMembership = (Option<Arc<Message>>, Option<Arc<Member>>);
-
 /// Auth context: account and scopes of the caller, as stored now.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
@@ -177,7 +164,6 @@ pub struct Membership {
     pub member: Member,
     /// All members of the room; loaded only for commands that may remove members.
     pub everyone: Arc<[Member]>,
-    pub newest: Option<Seq>,
 }
 
 impl Facts {
@@ -206,11 +192,6 @@ impl Facts {
             settings: HubSettings::default(),
             message: None,
             id_taken: false,
-            source: None,
-            batch: Vec::new(),
-            messages_from_target: Vec::new(),
-            open_runs: Vec::new(),
-            newest: None,
             agent: None,
             rooms: Vec::new(),
             agent_visible: false,
@@ -395,35 +376,6 @@ impl Facts {
                 self.about_task(caller, task, None, store, lookup_cache, limits)?;
                 self.agent_in_room(agent, store)?;
             }
-            Command::Chat { agent, post } => {
-                self.agent = store.agent(agent)?;
-                self.uploads = load_attachable(&post.attachments, store)?;
-            }
-            Command::Edit { message, text } => {
-                let room = self.about_message(caller, message, store, lookup_cache)?;
-                if let Some(room) = room.filter(|_| text.contains('@')) {
-                    self.everyone(&room, store, lookup_cache)?;
-                }
-            }
-            Command::Delete { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
-            }
-            Command::Rewind { message, .. } => self.about_rewind(caller, message, store, lookup_cache)?,
-            Command::DeleteMany { messages } => self.about_batch(caller, messages, store, lookup_cache)?,
-            Command::Forward { message, room, client_message_id } => {
-                self.about_forward(caller, message, room, store, routing_index, lookup_cache)?;
-                let digest = || digest_of_forward(message, room);
-                self.check_client_message_id(caller, client_message_id.as_deref(), digest, store)?;
-            }
-            Command::MarkRead { room } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.newest = store.newest_message(room)?;
-            }
-            Command::MarkAllRead => {
-                if let Some(user) = caller.user() {
-                    self.memberships(&MemberId::User(user.clone()), store)?;
-                }
-            }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::Route(route) => {
@@ -525,18 +477,12 @@ impl Facts {
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
-            | Query::History { room, .. }
             | Query::Tasks { room }
             | Query::Approvals { room }
             | Query::ApprovalRules { room }
             | Query::Workspace { room }
             | Query::MayFollow { room }
             | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Search(search) => {
-                if let Some(room) = &search.room {
-                    self.in_room(caller, room, store, lookup_cache)?;
-                }
-            }
             Query::Run { run, .. } => {
                 self.run = store.run(run)?;
                 if let Some(run) = self.run.clone() {
@@ -553,10 +499,7 @@ impl Facts {
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
             Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
-            Query::RunsOf { message }
-            | Query::Revisions { message }
-            | Query::Thread { message, .. }
-            | Query::ReplyCount { message } => {
+            Query::RunsOf { message } => {
                 self.about_message(caller, message, store, lookup_cache)?;
             }
             Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
@@ -591,7 +534,6 @@ impl Facts {
             | Query::Audit(_)
             | Query::Rooms
             | Query::ProjectRoots
-            | Query::Recent
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits

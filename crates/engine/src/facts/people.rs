@@ -93,8 +93,7 @@ impl Facts {
     ) -> Result<(), Fault> {
         for member in store.memberships(member)? {
             if let Some(room) = store.room(&member.room)? {
-                let newest = store.newest_message(&member.room)?;
-                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest });
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]) });
             }
         }
         Ok(())

@@ -8,24 +8,9 @@ use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, RoomId, Route};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Facts {
-    /// Checks the idempotency key of a message: the id that its client chose, if any.
-    pub(super) fn check_client_message_id(
-        &mut self,
-        caller: &Caller,
-        id: Option<&str>,
-        digest: impl FnOnce() -> [u8; 16],
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        if let Some(user) = caller.user() {
-            self.once = IdempotencyCheck::of_client_message(user, id, digest, store)?;
-        }
-        Ok(())
-    }
-
     /// Checks the idempotency key of a message from outside: the id that it has in its source, if any.
     pub(super) fn check_external_id(
         &mut self,
@@ -60,37 +45,6 @@ impl Facts {
             self.in_room(caller, room, store, lookup_cache)?;
         }
         Ok(room)
-    }
-
-    pub(super) fn about_batch(
-        &mut self,
-        caller: &Caller,
-        messages: &[MessageId],
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        // A message that is named twice counts once.
-        for message in messages.iter().collect::<BTreeSet<_>>() {
-            self.about_message(caller, message, store, lookup_cache)?;
-            self.batch.push((self.message.take(), self.membership.take()));
-        }
-        Ok(())
-    }
-
-    pub(super) fn about_forward(
-        &mut self,
-        caller: &Caller,
-        message: &MessageId,
-        to: &RoomId,
-        store: &mut (impl Lookup + ?Sized),
-        routing_index: &RoutingIndex,
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        self.about_message(caller, message, store, lookup_cache)?;
-        self.source = self.membership.take();
-        self.about_copies(store)?;
-        self.in_room(caller, to, store, lookup_cache)?;
-        self.room_recipients(to, None, store, routing_index, lookup_cache)
     }
 
     pub(super) fn about_route(

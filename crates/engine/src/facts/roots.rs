@@ -20,7 +20,7 @@ impl Facts {
         for member in own.into_iter().filter(|own| only.is_none_or(|only| own.room == *only)) {
             let room = store.room(&member.room)?;
             if let Some(room) = room.filter(|room| room.project_root.as_deref() == Some(root)) {
-                self.memberships.push(Membership { room, member, everyone: Arc::new([]), newest: None });
+                self.memberships.push(Membership { room, member, everyone: Arc::new([]) });
             }
         }
         Ok(())

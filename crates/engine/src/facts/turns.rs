@@ -2,14 +2,11 @@
 
 use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
 use crate::commands::runs::Candidate;
-use crate::decide::{GUIDE, MAX_REWOUND_MESSAGES, WELCOME_ROOM};
-use crate::ports::{Lookup, OpenApprovalsOf};
+use crate::decide::{GUIDE, WELCOME_ROOM};
+use crate::ports::Lookup;
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{
-    AddressedBy, Agent, AgentId, AgentReply, AnswerPolicy, Caller, MemberId, MessageId, RoomId, RunId,
-    mention,
-};
+use parlor_model::{AddressedBy, Agent, AgentId, AgentReply, AnswerPolicy, MemberId, RoomId, RunId, mention};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -106,27 +103,6 @@ impl Facts {
         }
         if let Some(trigger) = &run.trigger {
             self.message = store.message(trigger)?;
-        }
-        Ok(())
-    }
-
-    /// Loads a message and those after it in its room, the open runs and approvals there, and the agents that
-    /// have to drop the messages from their context.
-    pub(super) fn about_rewind(
-        &mut self,
-        caller: &Caller,
-        message: &MessageId,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        let Some(room) = self.about_message(caller, message, store, lookup_cache)? else { return Ok(()) };
-        if let Some(message) = &self.message {
-            self.messages_from_target = store.said_since(&room, message.seq, MAX_REWOUND_MESSAGES + 1)?;
-        }
-        self.open_runs = store.open_runs_in(&room)?;
-        self.approvals = store.open_approvals(OpenApprovalsOf::Room(&room))?;
-        for agent in store.agents_in(&room)? {
-            self.agents.extend(store.agent(&agent)?);
         }
         Ok(())
     }

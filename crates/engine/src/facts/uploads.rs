@@ -22,14 +22,6 @@ impl Facts {
         Ok(())
     }
 
-    /// Loads the uploads attached to a forwarded message.
-    pub(super) fn about_copies(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
-        for attachment in self.message.iter().flat_map(|message| &message.attachments) {
-            self.uploads.extend(store.upload(&attachment.id)?);
-        }
-        Ok(())
-    }
-
     /// Loads an upload and, for an attachment, the room of its message: its members may read the file.
     pub(super) fn about_reading_upload(
         &mut self,

@@ -6,20 +6,12 @@ use crate::facts::Facts;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::read_view::ReadView;
-use crate::{Fault, Limits, hub, validate};
-use parlor_model::{Answer, Refusal};
+use crate::{Fault, Limits, hub};
+use parlor_model::Answer;
 
 impl Query for parlor_model::Query {
     type Facts = Box<Facts>;
     type Answer = Answer;
-
-    fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
-        validate::validate_query(self)
-    }
-
-    fn is_search(&self) -> bool {
-        matches!(self, Self::Search(_))
-    }
 
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<Box<Facts>, PermitError> {
         let facts = facts(self, caller, view)?;

@@ -6,6 +6,7 @@
 mod accounts;
 mod agents;
 mod annotations;
+pub(crate) mod answer_budget;
 mod approvals;
 mod gateways;
 mod invitations;
@@ -139,17 +140,23 @@ macro_rules! queries {
 }
 
 queries! {
+    CountReplies = parlor_model::query::CountReplies,
     GetAgent = parlor_model::query::GetAgent,
     GetAgentCard = parlor_model::query::GetAgentCard,
     ListAgentCards = parlor_model::query::ListAgentCards,
     ListAgents = parlor_model::query::ListAgents,
     ListBookmarks = parlor_model::query::ListBookmarks,
     ListGateways = parlor_model::query::ListGateways,
+    ListHistory = parlor_model::query::ListHistory,
     ListKeys = parlor_model::query::ListKeys,
     ListPins = parlor_model::query::ListPins,
+    ListRecent = parlor_model::query::ListRecent,
+    ListReplies = parlor_model::query::ListReplies,
+    ListRevisions = parlor_model::query::ListRevisions,
     ListSharedAgentCards = parlor_model::query::ListSharedAgentCards,
     ListSignIns = parlor_model::query::ListSignIns,
     MayManageCredentials = parlor_model::query::MayManageCredentials,
     MaySpawnAgents = parlor_model::query::MaySpawnAgents,
+    SearchMessages = parlor_model::query::SearchMessages,
     Legacy = parlor_model::Query,
 }

@@ -6,11 +6,11 @@ use super::scheduler::GatewayConnectionId;
 use crate::Hub;
 use crate::fanout::SubscriberId;
 use crate::validate::validate_gateway_request;
-use parlor_model::command::RewindResult;
+use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::query::{MayManageCredentials, MaySpawnAgents};
 use parlor_model::{
-    AgentId, AnswerKind, Answerer, Caller, Command, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Query, Receipt, Refusal, RoomId, Signal,
+    AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
+    MessageId, Payload, Query, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -131,11 +131,9 @@ impl Hub {
     /// room drop them from their context.
     pub async fn rewind(&self, caller: &Caller, room: RoomId, message: MessageId) -> Result<(), Refusal> {
         let open_replies = self.scheduler().lock().replies_in(&room);
-        let command = Command::Rewind { room: room.clone(), message };
-        let Receipt::Rewound(rewound) = self.execute(caller, command).await? else {
-            return Err(Refusal::Unavailable);
-        };
-        let RewindResult { message, mut removed, ended, agents, through } = *rewound;
+        let command = RewindRoom { room: room.clone(), message };
+        let RewindResult { message, mut removed, ended, agents, through } =
+            self.execute(caller, command).await?;
         // Replies of the ended runs will never be posted, but subscribers have already received parts of
         // them.
         let unfinished =

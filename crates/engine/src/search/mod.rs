@@ -11,9 +11,9 @@ pub use terms::{Phrase, SearchTerms};
 pub use tokenizer::TokenizedText;
 
 use crate::Fault;
-use crate::hub::ANSWER_BYTES;
 use crate::ports::Snapshot;
-use parlor_model::query::{Hit, Search, SearchCursor, SearchResults};
+use crate::queries::answer_budget::MAX_ANSWER_BYTES;
+use parlor_model::query::{Hit, SearchCursor, SearchMessages, SearchResults};
 use parlor_model::{Member, Message, MessageId, Seq};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -26,14 +26,14 @@ const MAX_SCORED_MATCHES: usize = 1000;
 
 /// A search with the rooms it covers, as passed to the store.
 pub struct SearchScope<'a> {
-    pub asked: &'a Search,
+    pub asked: &'a SearchMessages,
     pub wanted: &'a SearchTerms,
     rooms: HashMap<&'a str, &'a Member>,
 }
 
 impl<'a> SearchScope<'a> {
     /// Limits a search to the rooms of these memberships.
-    pub fn new(asked: &'a Search, wanted: &'a SearchTerms, memberships: &'a [Member]) -> Self {
+    pub fn new(asked: &'a SearchMessages, wanted: &'a SearchTerms, memberships: &'a [Member]) -> Self {
         let in_scope = |member: &&Member| asked.room.as_ref().is_none_or(|room| *room == member.room);
         let rooms =
             memberships.iter().filter(in_scope).map(|member| (member.room.as_str(), member)).collect();
@@ -50,7 +50,7 @@ impl<'a> SearchScope<'a> {
 
     /// Whether the caller may see the message and it passes all filters; its words are not checked here.
     fn admits(&self, message: &Message) -> bool {
-        let Search { sender, sender_kind, kind, from, to, .. } = self.asked;
+        let SearchMessages { sender, sender_kind, kind, from, to, .. } = self.asked;
         let member = message.destination.room().and_then(|room| self.rooms.get(room.as_str()));
         member.is_some_and(|member| message.seq > member.room_preferences.cleared_through)
             && sender.as_ref().is_none_or(|sender| **sender == *message.sender.id())
@@ -70,7 +70,7 @@ struct Match {
 /// Runs a search on one snapshot, so that memberships and messages are consistent. After `timeout` it returns
 /// the results found so far and marks them as partial.
 pub fn search(
-    request: &Search,
+    request: &SearchMessages,
     terms: &SearchTerms,
     memberships: &[Member],
     timeout: Duration,
@@ -88,7 +88,7 @@ pub fn search(
     for found in matches.iter().skip(returned).take(request.limit) {
         let message = snapshot.message(&found.id)?.expect("the message was read from this snapshot");
         bytes += message.length();
-        if bytes > ANSWER_BYTES && !hits.is_empty() {
+        if bytes > MAX_ANSWER_BYTES && !hits.is_empty() {
             break;
         }
         returned += 1;

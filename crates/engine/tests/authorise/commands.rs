@@ -104,12 +104,6 @@ table! { Command,
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   create_room(other_member()), READY;
         "who   who   no    no    no    no    no    no    no    no    no    who  ", WRITE,   create_room(coder_member()), READY;
     }
-    Command::Chat { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), OWN_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   chat(), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   chat(), AGENT_SHARED_WITH_ALL;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   chat(), READY;
-    }
     Command::ChangeRoom { .. } => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), OWN_ROUTER;
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   route_room(), SHARED_ROUTER;
@@ -222,55 +216,6 @@ table! { Command,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Pin), READY;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   change_preferences(RoomPreferenceChange::Clear), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   change_preferences(RoomPreferenceChange::Archive), NO_ROOM;
-    }
-
-    Command::Edit { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
-        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_AGENTS_MESSAGE;
-        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_FORWARDED_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), NO_ROOM;
-    }
-    Command::Delete { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_MESSAGE;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_AGENTS_MESSAGE;
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_FORWARDED_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), NO_ROOM;
-    }
-    Command::DeleteMany { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), OWN_MESSAGES;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), ANOTHERS_MESSAGE_AMONG_OWN;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), NO_MESSAGE_AMONG_OWN;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), FOREIGN_MESSAGE_AMONG_OWN;
-    }
-    Command::Rewind { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE;
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANSWERS;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANOTHERS;
-        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_ADMINS_COMMAND_AGENTS;
-        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), ANOTHERS_MESSAGE;
-        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), OWN_AGENTS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("other"), OWN_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), NO_ROOM;
-    }
-    Command::Forward { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   forward(), MESSAGE_IN_BOTH;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   forward(), MESSAGE_SEEN_BY_ALL;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_CLEARED_THERE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), READY;
-    }
-    Command::MarkRead { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   mark_read(), NO_ROOM;
-    }
-    Command::MarkAllRead => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Command::MarkAllRead, READY;
     }
 
     Command::Upload(_) => {

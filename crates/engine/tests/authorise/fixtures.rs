@@ -4,11 +4,11 @@ use crate::callers::{CallerKind, coder_member, lobby, member, other_member, othe
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest,
-    ConversationId, Destination, File, Forwarded, Frozen, GatewayId, InputDigest, Invitation, InvitationId,
-    Lineage, MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId, MissionScope,
-    ModelAccess, ModelApi, Pairing, Path, Payload, RoomId, RoomRole, Router, RouterId, Run, RunId, RunState,
-    Scope, Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose,
-    Usage, UserId, Visibility,
+    ConversationId, Destination, File, Frozen, GatewayId, InputDigest, Invitation, InvitationId, Lineage,
+    MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId, MissionScope,
+    ModelAccess, ModelApi, Pairing, Payload, RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope,
+    Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage,
+    UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub const MEMBER_AT_ROOT: Given = |facts, who| {
 pub const MEMBER_AT_DISALLOWED_ROOT: Given = |facts, _| {
     let room = facts.room.as_deref().cloned().expect("the facts contain the room");
     let (member, everyone) = (member(other_member(), RoomRole::Member), Arc::new([]));
-    facts.memberships.push(Membership { room, member, everyone, newest: None });
+    facts.memberships.push(Membership { room, member, everyone });
 };
 
 pub const OTHER_USER: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::User));
@@ -214,89 +214,12 @@ pub const KEYS_READ_ONLY: Given = |facts, _| {
     facts.standing = keys.map(Arc::new);
 };
 
-pub const OWN_MESSAGE: Given =
-    |facts, who| facts.message = Some(message(Sender::User(who.user().unwrap_or_else(other_user))));
 pub const ANOTHERS_MESSAGE: Given = |facts, _| facts.message = Some(message(Sender::User(other_user())));
-/// A message of the caller's own agent, which is not a message of the caller.
-pub const OWN_AGENTS_MESSAGE: Given = |facts, who| {
-    OWN_AGENT(facts, who);
-    facts.message = Some(message(Sender::Agent(AgentId::stored("coder"))));
-};
-pub const MESSAGE_ON_A_PATH: Given = |facts, who| {
-    NO_ROOM(facts, who);
-    let destination = Destination::Path(Path::stored("slack/team"));
-    let message = message(Sender::Source("slack-bridge".into()));
-    facts.message = Some(Arc::new(Message { destination, ..Message::clone(&message) }));
-};
-
 /// A message from before the caller cleared the room.
 pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     ANOTHERS_MESSAGE(facts, who);
     cleared(&mut facts.membership);
 };
-/// A message that the caller forwarded from another user.
-pub const OWN_FORWARDED_MESSAGE: Given = |facts, who| {
-    let own = message(Sender::User(who.user().unwrap_or_else(other_user)));
-    let from = Forwarded {
-        message: MessageId::stored("first"),
-        sender: Sender::User(other_user()),
-        sender_name: "Sender".into(),
-        at: Time(4),
-    };
-    facts.message = Some(Arc::new(Message { forwarded: Some(Box::new(from)), ..Message::clone(&own) }));
-};
-
-/// The message to forward is in another room that the caller is a member of, too.
-pub const MESSAGE_IN_BOTH: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.source = facts.membership.clone();
-};
-/// All signed-in callers can see the message; their role in the target room depends on the column.
-pub const MESSAGE_SEEN_BY_ALL: Given = |facts, who| {
-    ANOTHERS_MESSAGE(facts, who);
-    facts.source = who.user().map(|user| Arc::new(member(MemberId::User(user), RoomRole::Member)));
-};
-pub const MESSAGE_CLEARED_THERE: Given = |facts, who| {
-    MESSAGE_IN_BOTH(facts, who);
-    cleared(&mut facts.source);
-};
-
-/// The caller's own message, followed by agents' replies only.
-pub const OWN_MESSAGE_AND_ANSWERS: Given = |facts, who| {
-    OWN_MESSAGE(facts, who);
-    let answer = message(Sender::Agent(AgentId::stored("coder")));
-    facts.messages_from_target = facts.message.iter().cloned().chain([answer]).collect();
-};
-pub const OWN_MESSAGE_AND_ANOTHERS: Given = |facts, who| {
-    OWN_MESSAGE_AND_ANSWERS(facts, who);
-    facts.messages_from_target.push(message(Sender::User(other_user())));
-};
-pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Given = |facts, who| {
-    ADMINS_COMMAND_AGENTS(facts, who);
-    OWN_MESSAGE_AND_ANSWERS(facts, who);
-};
-
-/// Two messages of the caller.
-pub const OWN_MESSAGES: Given = |facts, who| {
-    OWN_MESSAGE(facts, who);
-    facts.batch = vec![(facts.message.clone(), facts.membership.clone()); 2];
-};
-/// Two messages, of which the second is another user's.
-pub const ANOTHERS_MESSAGE_AMONG_OWN: Given = |facts, who| {
-    OWN_MESSAGES(facts, who);
-    ANOTHERS_MESSAGE(facts, who);
-    facts.batch[1].0 = facts.message.clone();
-};
-/// Two messages, of which the second does not exist.
-pub const NO_MESSAGE_AMONG_OWN: Given = |facts, who| {
-    OWN_MESSAGES(facts, who);
-    facts.batch[1].0 = None;
-};
-pub const FOREIGN_MESSAGE_AMONG_OWN: Given = |facts, who| {
-    OWN_MESSAGES(facts, who);
-    facts.batch[1].1 = None;
-};
-
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
 pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
     A_RUN(facts, who);

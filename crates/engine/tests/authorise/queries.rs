@@ -87,24 +87,6 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    members(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    members(), NO_ROOM;
     }
-    Query::History { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history(), NO_ROOM;
-    }
-    Query::Recent => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Recent, READY;
-    }
-    Query::Search(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search_messages(None), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    search_messages(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    search_messages(Some(lobby())), NO_ROOM;
-    }
-    Query::Revisions { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
-    }
     Query::Run { .. } => {
         "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    a_run(), A_RUN;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    a_run(), READY;
@@ -119,18 +101,6 @@ table! { Query,
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    runs_of(), ANOTHERS_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), MESSAGE_CLEARED_AWAY;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), NO_ROOM;
-    }
-    Query::Thread { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    thread(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    thread(), NO_ROOM;
-    }
-    Query::ReplyCount { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    reply_count(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
     }
     Query::Upload { .. } => {
         "who   who   ?file yes   yes   yes   ?file ?file ?file no    yes   who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE;

@@ -6,14 +6,14 @@ use parlor_model::command::{
     ApprovalDecision, NewApproval, NewInvitation, NewRouter, NewService, NewTask, NewUpload, NewUser,
     ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges, UserChanges,
 };
-use parlor_model::query::{MailPage, Page, RunDetail, Search, SearchCursor};
+use parlor_model::query::{MailPage, RunDetail};
 use parlor_model::run_event::{Plan, PlanState};
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Edit, File, GatewayId, IdlePrompt,
     InputDigest, Inquiry, InvitationId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess,
     ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
-    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, Seq, SessionId, SettingChanges, SiteRole,
-    TaskId, TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
+    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, SessionId, SettingChanges, SiteRole, TaskId,
+    TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -282,10 +282,6 @@ pub fn runs(room: Option<RoomId>) -> Query {
     Query::Runs { room, limit: 10 }
 }
 
-pub fn chat() -> Command {
-    Command::Chat { agent: coder(), post: post() }
-}
-
 pub fn post() -> Post {
     Post {
         room: lobby(),
@@ -295,34 +291,6 @@ pub fn post() -> Post {
         attachments: Vec::new(),
         client_message_id: None,
     }
-}
-
-pub fn edit() -> Command {
-    Command::Edit { message: MessageId::stored("message"), text: "other words".into() }
-}
-
-pub fn delete() -> Command {
-    Command::Delete { message: MessageId::stored("message") }
-}
-
-fn message() -> MessageId {
-    MessageId::stored("message")
-}
-
-pub fn rewind(room: &str) -> Command {
-    Command::Rewind { room: RoomId::stored(room), message: message() }
-}
-
-pub fn delete_many() -> Command {
-    Command::DeleteMany { messages: vec![message(), MessageId::stored("other")] }
-}
-
-pub fn forward() -> Command {
-    Command::Forward { message: message(), room: lobby(), client_message_id: None }
-}
-
-pub fn mark_read() -> Command {
-    Command::MarkRead { room: lobby() }
 }
 
 pub fn upload(avatar: bool) -> Command {
@@ -396,42 +364,12 @@ pub fn search() -> Query {
     Query::SearchUsers { text: "a".into() }
 }
 
-pub fn search_messages(room: Option<RoomId>) -> Query {
-    Query::Search(Box::new(Search {
-        text: "hello".into(),
-        room,
-        sender: None,
-        sender_kind: None,
-        kind: None,
-        from: None,
-        to: None,
-        from_place: SearchCursor::default(),
-        limit: 10,
-    }))
-}
-
 pub fn room() -> Query {
     Query::Room { room: lobby() }
 }
 
 pub fn members() -> Query {
     Query::Members { room: lobby(), limit: 10, offset: 0 }
-}
-
-pub fn history() -> Query {
-    Query::History { room: lobby(), page: Page::Before(None), limit: 10 }
-}
-
-pub fn revisions() -> Query {
-    Query::Revisions { message: MessageId::stored("message") }
-}
-
-pub fn thread() -> Query {
-    Query::Thread { message: message(), after: Seq(0), limit: 10 }
-}
-
-pub fn reply_count() -> Query {
-    Query::ReplyCount { message: message() }
 }
 
 pub fn read_upload() -> Query {

@@ -1,10 +1,11 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, lobby, other_user, room, user};
+use crate::callers::{CallerKind, lobby, member, other_user, room, user};
 use crate::fixtures::message;
 use parlor_engine::decide::Change;
 use parlor_model::{
-    Destination, Message, MessageId, Path, Pin, Room, RoomRole, Sender, Seq, SiteRole, Time, UserId,
+    Agent, AgentId, Destination, Forwarded, Member, MemberId, Message, MessageId, Path, Pin, Room, RoomId,
+    RoomRole, Sender, Seq, SiteRole, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -36,6 +37,129 @@ pub const MESSAGE_ON_A_PATH: Stored = |_| {
     let on_path = Message { destination, ..Message::clone(&message(Sender::Source("bridge".into()))) };
     vec![Change::PutMessage(Arc::new(on_path))]
 };
+
+pub const OWN_MESSAGE: Stored = |who| vec![Change::PutMessage(own_message(who))];
+/// A message of the caller's own agent, which is not a message of the caller.
+pub const OWN_AGENTS_MESSAGE: Stored = |who| {
+    let mut changes = CHAT_WITH_OWN_AGENT(who);
+    changes.push(Change::PutMessage(message(Sender::Agent(AgentId::stored("coder")))));
+    changes
+};
+/// A message that the caller forwarded from another user.
+pub const OWN_FORWARDED_MESSAGE: Stored = |who| {
+    let from = Forwarded {
+        message: MessageId::stored("first"),
+        sender: Sender::User(other_user()),
+        sender_name: "Sender".into(),
+        at: Time(4),
+    };
+    let forwarded = Message { forwarded: Some(Box::new(from)), ..Message::clone(&own_message(who)) };
+    vec![Change::PutMessage(Arc::new(forwarded))]
+};
+
+/// The caller's own message, followed by agents' replies only.
+pub const OWN_MESSAGE_AND_ANSWERS: Stored = |who| {
+    let answer = message(Sender::Agent(AgentId::stored("coder")));
+    vec![Change::PutMessage(own_message(who)), put_later("answer", 6, &answer)]
+};
+pub const OWN_MESSAGE_AND_ANOTHERS: Stored = |who| {
+    let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
+    changes.push(put_later("other", 7, &message(Sender::User(other_user()))));
+    changes
+};
+pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Stored = |who| {
+    let room = Room { agent_command_role: RoomRole::Admin, ..room() };
+    let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
+    changes.push(Change::PutRoom(Arc::new(room)));
+    changes
+};
+
+/// Two messages of the caller.
+pub const OWN_MESSAGES: Stored = |who| {
+    let own = own_message(who);
+    vec![Change::PutMessage(own.clone()), put_later("other", 6, &own)]
+};
+/// Two messages, of which the second is another user's.
+pub const ANOTHERS_MESSAGE_AMONG_OWN: Stored = |who| {
+    let others = message(Sender::User(other_user()));
+    vec![Change::PutMessage(own_message(who)), put_later("other", 6, &others)]
+};
+/// Two messages of the caller, of which the second is in a room that the caller is not a member of.
+pub const FOREIGN_MESSAGE_AMONG_OWN: Stored = |who| {
+    let own = own_message(who);
+    vec![put_other_room(), Change::PutMessage(own.clone()), put_later("other", 6, &elsewhere(&own))]
+};
+
+/// A message in another room that the caller is not a member of.
+pub const MESSAGE_ELSEWHERE: Stored = |_| {
+    let elsewhere = elsewhere(&message(Sender::User(other_user())));
+    vec![put_other_room(), Change::PutMessage(Arc::new(elsewhere))]
+};
+/// A message in another room. The members of the lobby are members there, too.
+pub const MESSAGE_IN_BOTH: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    changes.extend(who.own_member().map(|own| put_member_elsewhere(own, Seq(0))));
+    changes
+};
+/// A message in another room, which the members of the lobby have cleared.
+pub const MESSAGE_CLEARED_THERE: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    changes.extend(who.own_member().map(|own| put_member_elsewhere(own, Seq(5))));
+    changes
+};
+/// A message in another room, where all callers with an account are members.
+pub const MESSAGE_SEEN_BY_ALL: Stored = |who| {
+    let mut changes = MESSAGE_ELSEWHERE(who);
+    let own = who.user().map(|user| member(MemberId::User(user), RoomRole::Member));
+    changes.extend(own.map(|own| put_member_elsewhere(own, Seq(0))));
+    changes
+};
+
+pub const CHAT_WITH_OWN_AGENT: Stored =
+    |who| who.user().map(|user| Change::PutAgent(Arc::new(chat_partner(user)))).into_iter().collect();
+pub const CHAT_WITH_AGENT_OWNERS_AGENT: Stored = |_| CHAT_WITH_OWN_AGENT(CallerKind::AgentOwner);
+pub const CHAT_WITH_SHARED_AGENT: Stored = |_| {
+    let shared = Agent { visibility: Visibility::All, ..chat_partner(other_user()) };
+    vec![Change::PutAgent(Arc::new(shared))]
+};
+
+fn chat_partner(owner: UserId) -> Agent {
+    Agent {
+        id: AgentId::stored("coder"),
+        owner,
+        name: "Coder".into(),
+        description: "".into(),
+        settings: Default::default(),
+        host: Default::default(),
+        visibility: Default::default(),
+        created_at: Time(1),
+    }
+}
+
+fn own_message(who: CallerKind) -> Arc<Message> {
+    message(Sender::User(who.user().unwrap_or_else(other_user)))
+}
+
+/// Stores a copy of a message with another id and position.
+fn put_later(id: &str, seq: u64, message: &Message) -> Change {
+    let later = Message { id: MessageId::stored(id), seq: Seq(seq), ..message.clone() };
+    Change::PutMessage(Arc::new(later))
+}
+
+fn elsewhere(message: &Message) -> Message {
+    Message { destination: Destination::Room(RoomId::stored("elsewhere")), ..message.clone() }
+}
+
+fn put_other_room() -> Change {
+    Change::PutRoom(Arc::new(Room { id: RoomId::stored("elsewhere"), ..room() }))
+}
+
+fn put_member_elsewhere(member: Member, cleared_through: Seq) -> Change {
+    let mut member = Member { room: RoomId::stored("elsewhere"), ..member };
+    member.room_preferences.cleared_through = cleared_through;
+    Change::PutMember(Arc::new(member))
+}
+
 pub const OWN_PIN: Stored = |who| pinned_by(who, who.user().unwrap_or_else(other_user));
 pub const ANOTHERS_PIN: Stored = |who| pinned_by(who, other_user());
 

@@ -4,7 +4,7 @@ use super::BrokerSession;
 use crate::connection::frame;
 use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
-use parlor_model::query::Page;
+use parlor_model::query::{ListHistory, MessagePage, Page};
 use parlor_model::{
     Answer, Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Query, Refusal, RoomId, Seq,
     Signal, SignalStamp,
@@ -126,11 +126,9 @@ impl BrokerSession {
                 position.seq
             }
         };
-        let query = Query::History { room: room.clone(), page: Page::After(after), limit };
-        match self.app.hub.read(self.caller()?, query).await? {
-            Answer::History { messages, .. } => Ok(rooms::history(room, &messages, epoch, req_id)),
-            _ => Err(Refusal::Unavailable),
-        }
+        let query = ListHistory { room: room.clone(), page: Page::After(after), limit };
+        let MessagePage { messages, .. } = self.app.hub.read(self.caller()?, query).await?;
+        Ok(rooms::history(room, &messages, epoch, req_id))
     }
 
     fn caller(&self) -> Result<&Caller, Refusal> {

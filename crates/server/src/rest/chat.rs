@@ -15,10 +15,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
+use parlor_model::command::StartChat;
 use parlor_model::query::{GetAgentCard, ListAgents, RunDetail};
 use parlor_model::{
-    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Command, Decision, EntityKind, MemberId, Post, Query,
-    Receipt, Refusal, RoomId, Run, RunId, RunState,
+    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
+    RoomId, Run, RunId, RunState,
 };
 use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
@@ -86,11 +87,7 @@ pub async fn chat(
     let room = room.unwrap_or_else(|| RoomId::stored("new"));
     let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
     let posted = match new {
-        true => match app.hub.execute(&caller, Command::Chat { agent: agent.clone(), post }).await {
-            Ok(Receipt::Posted(posted)) => Ok(posted),
-            Ok(_) => Err(Refusal::Unavailable),
-            Err(refusal) => Err(refusal),
-        },
+        true => app.hub.execute(&caller, StartChat { agent: agent.clone(), post }).await,
         false => app.hub.execute(&caller, post).await,
     };
     let posted = posted.map_err(rename_text_field)?;

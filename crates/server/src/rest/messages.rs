@@ -9,9 +9,13 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Created, Data, Done, Either, List, bare_json, created, data, list};
 use axum::extract::State;
-use parlor_model::command::Posted;
-use parlor_model::query::Page;
-use parlor_model::{Answer, Command, MessageId, Position, Post, Query, Receipt, Refusal, RoomId, Seq};
+use parlor_model::command::{
+    DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, Posted,
+};
+use parlor_model::query::{
+    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, MessagePage, Page,
+};
+use parlor_model::{MessageId, Position, Post, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
@@ -81,10 +85,8 @@ pub async fn history(
         },
     };
     let limit = paging.limit.unwrap_or(50).clamp(1, 200);
-    let query = Query::History { room: room_id(&id)?, page, limit };
-    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListHistory { room: room_id(&id)?, page, limit };
+    let MessagePage { messages, more } = app.hub.read(&caller, query).await?;
     // Reading forward always returns a cursor, because new messages may follow; reading back only if there
     // are more.
     let forward = paging.after.is_some();
@@ -116,10 +118,7 @@ pub async fn recent(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::RecentRooms<'static>>, Problem> {
-    let Answer::Recent(recent) = app.hub.read(&caller, Query::Recent).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(data(rest::RecentRooms::new(&recent)))
+    Ok(data(rest::RecentRooms::new(&app.hub.read(&caller, ListRecent).await?)))
 }
 
 pub async fn mark_read(
@@ -127,7 +126,7 @@ pub async fn mark_read(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::MarkRead { room: room_id(&id)? }).await?;
+    app.hub.execute(&caller, MarkRoomRead { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -135,7 +134,7 @@ pub async fn mark_all_read(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::MarkAllRead).await?;
+    app.hub.execute(&caller, MarkAllRead).await?;
     Ok(Done)
 }
 
@@ -145,10 +144,8 @@ pub async fn edit(
     Path(id): Path<String>,
     Body(body): Body<rest::MessageEdit>,
 ) -> Result<Data<MessageFrame<'static>>, Problem> {
-    let command = Command::Edit { message: message_id(&id)?, text: body.content.into() };
-    let Receipt::Message(message) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = EditMessage { message: message_id(&id)?, text: body.content.into() };
+    let message = app.hub.execute(&caller, command).await?;
     Ok(data(MessageFrame::from(&*message)))
 }
 
@@ -157,7 +154,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::Delete { message: message_id(&id)? }).await?;
+    app.hub.execute(&caller, DeleteMessage { message: message_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -166,10 +163,7 @@ pub async fn revisions(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::Revision<'static>>, Problem> {
-    let query = Query::Revisions { message: message_id(&id)? };
-    let Answer::Revisions(revisions) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let revisions = app.hub.read(&caller, ListRevisions { message: message_id(&id)? }).await?;
     Ok(list(revisions.iter().map(rest::Revision::from)))
 }
 
@@ -180,10 +174,8 @@ pub async fn thread(
     Parameters(paging): Parameters<annotations::Paging>,
 ) -> Result<BareJson<rest::Thread<'static>>, Problem> {
     let after = paging.cursor(&app)?.unwrap_or_default();
-    let query = Query::Thread { message: message_id(&id)?, after, limit: paging.limit() };
-    let Answer::History { messages, more } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListReplies { message: message_id(&id)?, after, limit: paging.limit() };
+    let MessagePage { messages, more } = app.hub.read(&caller, query).await?;
     let last = messages.last().filter(|_| more);
     let epoch = app.hub.epoch();
     Ok(bare_json(rest::Thread {
@@ -198,10 +190,7 @@ pub async fn reply_count(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::ReplyCount>, Problem> {
-    let query = Query::ReplyCount { message: message_id(&id)? };
-    let Answer::Count(count) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let count = app.hub.read(&caller, CountReplies { message: message_id(&id)? }).await?;
     Ok(data(rest::ReplyCount { count }))
 }
 
@@ -214,11 +203,8 @@ pub async fn forward(
     let room = RoomId::parse(&body.target_room_id);
     let room = room.map_err(|_| Problem::invalid("targetRoomId", "is not an id"))?;
     let client_message_id = body.client_message_id;
-    let command = Command::Forward { message: message_id(&id)?, room, client_message_id };
-    let Receipt::Posted(posted) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(post_response(posted))
+    let command = ForwardMessage { message: message_id(&id)?, room, client_message_id };
+    Ok(post_response(app.hub.execute(&caller, command).await?))
 }
 
 pub async fn remove_many(
@@ -229,7 +215,7 @@ pub async fn remove_many(
     let ids = body.message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<BTreeSet<_>, _>>();
     let ids = ids.map_err(|_| Problem::invalid("messageIds", "must be message ids"))?;
     let deleted = ids.len();
-    app.hub.execute(&caller, Command::DeleteMany { messages: ids.into_iter().collect() }).await?;
+    app.hub.execute(&caller, DeleteMessages { messages: ids.into_iter().collect() }).await?;
     Ok(data(rest::Deleted { deleted }))
 }
 

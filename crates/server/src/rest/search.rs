@@ -7,8 +7,8 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
-use parlor_model::query::{Search, SearchCursor};
-use parlor_model::{Answer, MessageKind, Position, Query, Refusal, SenderKind, Seq, Time};
+use parlor_model::query::{SearchCursor, SearchMessages};
+use parlor_model::{MessageKind, Position, Refusal, SenderKind, Seq, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use serde::Deserialize;
@@ -45,7 +45,7 @@ pub async fn search(
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<SearchQuery>,
 ) -> Result<BareJson<rest::Found<'static>>, Problem> {
-    let query = Query::Search(Box::new(Search {
+    let query = SearchMessages {
         text: params.q.unwrap_or_default(),
         room: params.room_id.as_deref().map(room_id).transpose()?,
         sender: params.sender_id,
@@ -60,10 +60,8 @@ pub async fn search(
             .transpose()?
             .unwrap_or_default(),
         limit: params.limit.unwrap_or(50).clamp(1, 100),
-    }));
-    let Answer::Found(found) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
     };
+    let found = app.hub.read(&caller, query).await?;
     Ok(bare_json(rest::Found::new(&found, app.hub.epoch())))
 }
 

@@ -4,7 +4,7 @@ use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::decide::Change;
 use parlor_engine::search::{SearchTerms, TokenizedText, search as find};
-use parlor_model::query::{Search, SearchCursor, SearchResults};
+use parlor_model::query::{SearchCursor, SearchMessages, SearchResults};
 use parlor_model::{
     Destination, Event, Member, Message, MessageKind, Revision, Sender, SenderKind, Seq, Time,
 };
@@ -12,13 +12,18 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn found(ports: &Ports, request: &Search, rooms: &[&str]) -> SearchResults {
+fn found(ports: &Ports, request: &SearchMessages, rooms: &[&str]) -> SearchResults {
     let found = search_with_timeout(ports, request, rooms, Duration::MAX);
     assert!(!found.partial);
     found
 }
 
-fn search_with_timeout(ports: &Ports, request: &Search, rooms: &[&str], timeout: Duration) -> SearchResults {
+fn search_with_timeout(
+    ports: &Ports,
+    request: &SearchMessages,
+    rooms: &[&str],
+    timeout: Duration,
+) -> SearchResults {
     let memberships: Vec<Member> = rooms.iter().map(|room| membership(room, 0)).collect();
     let terms = SearchTerms::parse(&request.text).unwrap();
     ports.read(|s| find(request, &terms, &memberships, timeout, s))
@@ -153,7 +158,7 @@ fn room_sender_kind_and_time_filter_the_results() {
         index(ports);
         ports.post(Message { destination: on_path("slack/x"), ..new(5, ann(), MessageKind::Text) });
         index(ports);
-        let check = |filter: &dyn Fn(&mut Search), expected: &[u64]| {
+        let check = |filter: &dyn Fn(&mut SearchMessages), expected: &[u64]| {
             let mut request = search("needle");
             filter(&mut request);
             let mut found = seqs(&found(ports, &request, &["even", "odd"]));
@@ -421,10 +426,10 @@ fn a_cursor_before_or_beyond_all_results_finds_nothing() {
     each(|ports| {
         post(ports, "lobby", "needle");
         let cursor = SearchCursor { before: Some(Seq(0)), skip: 0 };
-        let request = Search { from_place: cursor, ..search("needle") };
+        let request = SearchMessages { from_place: cursor, ..search("needle") };
         assert_eq!(found(ports, &request, &["lobby"]), SearchResults::default());
         let cursor = SearchCursor { before: Some(Seq(u64::MAX)), skip: 5 };
-        let request = Search { from_place: cursor, ..search("needle") };
+        let request = SearchMessages { from_place: cursor, ..search("needle") };
         assert_eq!(found(ports, &request, &["lobby"]), SearchResults::default());
     });
 }

@@ -14,9 +14,10 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, CreateKey, CreateSignIn, EndSignIn, ModelChanges, NewRouter, NewUpload, NewUser, PinMessage,
-    RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RevokeKey, RoomChanges, RouterChanges, ToggleReaction,
-    UnpinMessage, UserChanges,
+    AddBookmark, CreateKey, CreateSignIn, DeleteMessage, DeleteMessages, EditMessage, EndSignIn,
+    ForwardMessage, MarkAllRead, MarkRoomRead, ModelChanges, NewRouter, NewUpload, NewUser, PinMessage,
+    RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RevokeKey, RewindRoom, RoomChanges, RouterChanges,
+    StartChat, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -72,18 +73,6 @@ const KINDS: &[(u32, Build)] = &[
     (12, turns::update_plan),
     (6, approvals::expire),
     (8, approvals::revoke_rule),
-    (4, chat),
-    (8, edit),
-    (10, delete),
-    (4, delete_many),
-    (4, rewind),
-    (10, |dice, world| Command::Forward {
-        message: message(dice, world),
-        room: room(dice, world),
-        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
-    }),
-    (5, |dice, world| Command::MarkRead { room: room(dice, world) }),
-    (3, |_, _| Command::MarkAllRead),
     (16, upload),
     (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
     (24, agents::route),
@@ -184,6 +173,14 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (3, |dice, world| EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }.into()),
     (6, |dice, world| create_key(dice, world).into()),
     (4, |dice, world| RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }.into()),
+    (4, |dice, world| start_chat(dice, world).into()),
+    (8, |dice, world| EditMessage { message: message(dice, world), text: dice.one_of(&TEXTS).into() }.into()),
+    (10, |dice, world| DeleteMessage { message: message(dice, world) }.into()),
+    (4, |dice, world| delete_messages(dice, world).into()),
+    (4, |dice, world| rewind(dice, world).into()),
+    (10, |dice, world| forward(dice, world).into()),
+    (5, |dice, world| MarkRoomRead { room: room(dice, world) }.into()),
+    (3, |_, _| MarkAllRead.into()),
 ];
 
 /// All kinds of command with their relative frequencies.
@@ -449,9 +446,9 @@ fn post(dice: &mut Dice, world: &mut World) -> Post {
     }
 }
 
-fn chat(dice: &mut Dice, world: &mut World) -> Command {
+fn start_chat(dice: &mut Dice, world: &mut World) -> StartChat {
     let post = Post { attachments: Vec::new(), ..post(dice, world) };
-    Command::Chat { agent: agents::agent(dice, world), post }
+    StartChat { agent: agents::agent(dice, world), post }
 }
 
 /// A reply to a message in a room.
@@ -482,21 +479,21 @@ fn upload(dice: &mut Dice, _: &mut World) -> Command {
     Command::Upload(NewUpload { file, digest, avatar: dice.once_in(3) })
 }
 
-fn edit(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Edit { message: message(dice, world), text: dice.one_of(&TEXTS).into() }
+fn forward(dice: &mut Dice, world: &mut World) -> ForwardMessage {
+    ForwardMessage {
+        message: message(dice, world),
+        room: room(dice, world),
+        client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),
+    }
 }
 
-fn delete(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Delete { message: message(dice, world) }
-}
-
-fn rewind(dice: &mut Dice, world: &mut World) -> Command {
+fn rewind(dice: &mut Dice, world: &mut World) -> RewindRoom {
     let any = (room(dice, world), message(dice, world));
     let (room, message) = if dice.once_in(4) { any } else { dice.known(&world.said, any) };
-    Command::Rewind { room, message }
+    RewindRoom { room, message }
 }
 
-fn delete_many(dice: &mut Dice, world: &mut World) -> Command {
+fn delete_messages(dice: &mut Dice, world: &mut World) -> DeleteMessages {
     let count = 1 + dice.roll(3);
-    Command::DeleteMany { messages: (0..count).map(|_| message(dice, world)).collect() }
+    DeleteMessages { messages: (0..count).map(|_| message(dice, world)).collect() }
 }

@@ -123,7 +123,12 @@ const NOTABLE: [Notable; 29] = [
 
 fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
     match outcome {
-        Ok(AnyReceipt::Post(posted) | Legacy(Receipt::Posted(posted))) => is(posted),
+        Ok(
+            AnyReceipt::Post(posted)
+            | AnyReceipt::ForwardMessage(posted)
+            | AnyReceipt::StartChat(posted)
+            | Legacy(Receipt::Posted(posted)),
+        ) => is(posted),
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
     }
@@ -190,14 +195,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::ChangeMember { .. } => "ChangeMember",
         Command::RemoveMember { .. } => "RemoveMember",
         Command::ChangeRoomPreferences { .. } => "ChangeRoomPreferences",
-        Command::Chat { .. } => "Chat",
-        Command::Edit { .. } => "Edit",
-        Command::Delete { .. } => "Delete",
-        Command::DeleteMany { .. } => "DeleteMany",
-        Command::Rewind { .. } => "Rewind",
-        Command::Forward { .. } => "Forward",
-        Command::MarkRead { .. } => "MarkRead",
-        Command::MarkAllRead => "MarkAllRead",
         Command::Upload(_) => "Upload",
         Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
         Command::NoteBackup { .. } => "NoteBackup",

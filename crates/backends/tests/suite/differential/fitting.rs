@@ -6,9 +6,10 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, ChangeAgent, CreateKey, DecidePlan, DisconnectGateway, EndSignIn,
-    PinMessage, RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor,
-    ToggleReaction, UnpinMessage,
+    AddBookmark, ApprovalDecision, ChangeAgent, CreateKey, DecidePlan, DeleteMessage, DeleteMessages,
+    DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, MarkRoomRead, PinMessage, RegisterAgent,
+    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RewindRoom, StartChat, ToggleReaction,
+    UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -27,7 +28,18 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
-        AnyCommand::DecidePlan(DecidePlan { room, .. }) => member_of(room, dice, store)?,
+        AnyCommand::DecidePlan(DecidePlan { room, .. })
+        | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
+        | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
+        AnyCommand::EditMessage(EditMessage { message, .. })
+        | AnyCommand::DeleteMessage(DeleteMessage { message })
+        | AnyCommand::RewindRoom(RewindRoom { message, .. }) => sender_of(message, store)?,
+        AnyCommand::DeleteMessages(DeleteMessages { messages }) => match messages.first() {
+            Some(message) => sender_of(message, store)?,
+            None => None,
+        },
+        AnyCommand::StartChat(StartChat { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::MarkAllRead(_) => None,
         AnyCommand::ToggleReaction(ToggleReaction { message, .. })
         | AnyCommand::PinMessage(PinMessage { message })
         | AnyCommand::AddBookmark(AddBookmark { message }) => match room_of(message, store)? {
@@ -130,20 +142,12 @@ fn legacy_caller(
         Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
             store.router(router)?.map(|router| router.created_by)
         }
-        Command::Freeze { room }
-        | Command::MarkRead { room }
-        | Command::ChangeRoomPreferences { room, .. } => member_of(room, dice, store)?,
+        Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
+            member_of(room, dice, store)?
+        }
         Command::DecideApproval(ApprovalDecision { approval, .. })
         | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
             Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
-        Command::Forward { room, .. } => member_of(room, dice, store)?,
-        Command::Edit { message, .. } | Command::Delete { message } | Command::Rewind { message, .. } => {
-            sender_of(message, store)?
-        }
-        Command::DeleteMany { messages } => match messages.first() {
-            Some(message) => sender_of(message, store)?,
             None => None,
         },
         Command::Route(route) => match AgentId::parse(&route.from) {
@@ -155,7 +159,6 @@ fn legacy_caller(
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             _ => member_of(&relay.room, dice, store)?,
         },
-        Command::Chat { agent, .. } => owner_of_agent(agent, store)?,
         Command::Subscribe { mailbox, .. }
         | Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -169,7 +172,6 @@ fn legacy_caller(
         | Command::ChangePassword { .. }
         | Command::CreateRouter(_)
         | Command::CreateRoom { .. }
-        | Command::MarkAllRead
         | Command::Upload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))

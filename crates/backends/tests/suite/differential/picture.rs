@@ -12,8 +12,9 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListBookmarks, ListGateways, ListKeys, ListPins,
-    ListSharedAgentCards, ListSignIns, MailPage, Page, Recent, Search,
+    CountReplies, GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListBookmarks, ListGateways,
+    ListHistory, ListKeys, ListPins, ListRecent, ListReplies, ListRevisions, ListSharedAgentCards,
+    ListSignIns, MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -436,6 +437,27 @@ fn queries(world: &World) -> Vec<AnyQuery> {
         queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
     }
     queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.extend(message_queries(world));
+    queries
+}
+
+fn message_queries(world: &World) -> Vec<AnyQuery> {
+    let mut queries = vec![ListRecent.into(), search("hello -again").into(), search("ann* bob").into()];
+    for room in world.rooms.iter().take(2) {
+        queries.push(SearchMessages { room: Some(room.clone()), ..search("hello") }.into());
+    }
+    for room in &world.rooms {
+        for page in [Page::Before(None), Page::After(Seq(20))] {
+            queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
+        }
+    }
+    for message in world.messages.iter().take(5) {
+        queries.extend([
+            AnyQuery::from(ListRevisions { message: message.clone() }),
+            ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
+            CountReplies { message: message.clone() }.into(),
+        ]);
+    }
     queries
 }
 
@@ -460,23 +482,13 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Rooms,
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
-        Query::Recent,
         Query::MayUpload,
         Query::OwnTasks { limit: 3, offset: 1 },
     ];
-    for text in ["hello -again", "ann* bob"] {
-        queries.push(Query::Search(Box::new(search(text))));
-    }
-    for room in world.rooms.iter().take(2) {
-        queries.push(Query::Search(Box::new(Search { room: Some(room.clone()), ..search("hello") })));
-    }
     for room in &world.rooms {
-        let history = |page, limit| Query::History { room: room.clone(), page, limit };
         queries.extend([
             Query::Room { room: room.clone() },
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
-            history(Page::Before(None), 2),
-            history(Page::After(Seq(20)), 2),
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
             Query::Tasks { room: room.clone() },
@@ -489,12 +501,7 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         ]);
     }
     for message in world.messages.iter().take(5) {
-        queries.extend([
-            Query::Revisions { message: message.clone() },
-            Query::Thread { message: message.clone(), after: Seq(20), limit: 2 },
-            Query::ReplyCount { message: message.clone() },
-            Query::RunsOf { message: message.clone() },
-        ]);
+        queries.push(Query::RunsOf { message: message.clone() });
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));

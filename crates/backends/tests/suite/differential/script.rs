@@ -8,9 +8,11 @@ use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AgentProfile, ApprovalDecision, ChangeAgent, ConnectGateway, CreateSignIn, DecidePlan,
-    DisconnectGateway, EndSignIn, HostAgent, NewApproval, NewRouter, NewUpload, PlanDecision, ProfileChanges,
+    DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, HostAgent,
+    MarkAllRead, MarkRoomRead, NewApproval, NewRouter, NewUpload, PlanDecision, ProfileChanges,
     RecordFailedSignIn, RefreshSignIn, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor,
-    RevokeKey, RoomChanges, RouterChanges, ServiceChanges, TaskChanges, ToggleReaction, UnpinMessage,
+    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, StartChat, TaskChanges,
+    ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -92,25 +94,25 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let deleted = Post { client_message_id: Some("k2".into()), ..post(first.clone(), "gone") };
     run.must(ann.clone(), deleted.clone()).await?;
     let message = newest(run);
-    run.must(ann.clone(), Command::Delete { message }).await?;
+    run.must(ann.clone(), DeleteMessage { message }).await?;
     run.must(ann.clone(), deleted).await?;
 
     // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());
     run.must(ann.clone(), Post { reply_to, ..post(first.clone(), "indeed") }).await?;
     let message = newest(run);
-    run.must(ann.clone(), Command::Edit { message: message.clone(), text: "in truth".into() }).await?;
-    let forward = Command::Forward { message, room: quiet_room(run), client_message_id: None };
+    run.must(ann.clone(), EditMessage { message: message.clone(), text: "in truth".into() }).await?;
+    let forward = ForwardMessage { message, room: quiet_room(run), client_message_id: None };
     run.must(ann.clone(), forward).await?;
-    run.must(ann.clone(), Command::DeleteMany { messages: vec![newest(run)] }).await?;
+    run.must(ann.clone(), DeleteMessages { messages: vec![newest(run)] }).await?;
 
     run.must(ann.clone(), post(quiet_room(run), "never mind")).await?;
-    let rewind = Command::Rewind { room: quiet_room(run), message: newest(run) };
+    let rewind = RewindRoom { room: quiet_room(run), message: newest(run) };
     run.must(ann.clone(), rewind).await?;
-    let chat = Command::Chat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
+    let chat = StartChat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
     run.must(ann.clone(), chat).await?;
-    run.must(users.bob.clone(), Command::MarkRead { room: first }).await?;
-    run.must(users.bob.clone(), Command::MarkAllRead).await
+    run.must(users.bob.clone(), MarkRoomRead { room: first }).await?;
+    run.must(users.bob.clone(), MarkAllRead).await
 }
 
 async fn annotations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

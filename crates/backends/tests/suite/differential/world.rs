@@ -1,7 +1,7 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, SignedIn};
+use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, SignedIn, StartChat};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
     MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
@@ -94,9 +94,13 @@ impl World {
             (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
                 self.learn_legacy(caller, command, receipt);
             }
-            (_, AnyReceipt::Post(posted) | AnyReceipt::DecidePlan(Some(posted))) => {
-                self.learn_post(caller, command, posted);
-            }
+            (
+                _,
+                AnyReceipt::Post(posted)
+                | AnyReceipt::ForwardMessage(posted)
+                | AnyReceipt::StartChat(posted)
+                | AnyReceipt::DecidePlan(Some(posted)),
+            ) => self.learn_post(caller, command, posted),
             (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
                 self.learn_sign_in(signed_in, new.refresh);
             }
@@ -139,7 +143,7 @@ impl World {
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
         learn(&mut self.messages, &posted.id);
         let room = posted.message.as_ref().and_then(|message| message.destination.room());
-        if let (Some(room), AnyCommand::Legacy(Command::Chat { agent, .. })) = (room, command) {
+        if let (Some(room), AnyCommand::StartChat(StartChat { agent, .. })) = (room, command) {
             learn(&mut self.rooms, room);
             learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
         }
@@ -216,12 +220,7 @@ impl World {
                 }
             }
             Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
-            Receipt::Done
-            | Receipt::Settings(_)
-            | Receipt::Message(_)
-            | Receipt::Rewound(_)
-            | Receipt::Released(_)
-            | Receipt::Acknowledged(_) => {}
+            Receipt::Done | Receipt::Settings(_) | Receipt::Released(_) | Receipt::Acknowledged(_) => {}
         }
     }
 }

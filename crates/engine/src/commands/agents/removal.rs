@@ -1,7 +1,7 @@
 //! Removes agents, with their memberships and their open approvals.
 
 use crate::Fault;
-use crate::commands::approvals::withdraw::{audit_withdrawn, withdraw};
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::leave_all;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
@@ -43,7 +43,7 @@ impl Departure {
                 Some(other) => other.everyone.clone(),
                 None => view.store.members(&room.id, usize::MAX, 0)?.into(),
             };
-            self.memberships.push(Membership { room: Room::clone(&room), member, everyone, newest: None });
+            self.memberships.push(Membership { room: Room::clone(&room), member, everyone });
         }
         Ok(())
     }

@@ -1,3 +1,3 @@
 //! Commands on approvals, questions and approval rules.
 
-pub mod withdraw;
+pub mod withdrawal;

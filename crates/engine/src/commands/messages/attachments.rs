@@ -1,9 +1,12 @@
 //! Uploads that a new message attaches.
 
 use crate::Fault;
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
 use crate::ports::Lookup;
-use parlor_model::{Attachment, Refusal, Upload, UploadId, UploadPurpose, UserId};
+use parlor_model::{Attachment, Message, Refusal, Upload, UploadId, UploadPurpose, UserId};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The named uploads that exist.
 pub fn load_attachable(
@@ -36,6 +39,38 @@ pub fn require_attachable(
             .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
     });
     attached.collect()
+}
+
+/// The uploads that are attached to a message.
+pub fn load_attached(message: &Message, store: &mut (impl Lookup + ?Sized)) -> Result<Vec<Upload>, Fault> {
+    let mut uploads = Vec::new();
+    for attachment in &message.attachments {
+        uploads.extend(store.upload(&attachment.id)?);
+    }
+    Ok(uploads)
+}
+
+/// Copies the uploads of a forwarded message for the user who forwards it: the copies survive the deletion of
+/// the original.
+pub fn copy_attachments(
+    uploads: &[Upload],
+    owner: &UserId,
+    effects: &mut EffectsBuilder<'_>,
+) -> Vec<Attachment> {
+    let copied = uploads.iter().map(|original| {
+        let copy = Upload {
+            id: UploadId::stored(effects.new_id()),
+            owner: owner.clone(),
+            file: original.file.clone(),
+            digest: original.digest,
+            created_at: effects.now,
+            purpose: UploadPurpose::Unattached,
+        };
+        let attachment = Attachment { id: copy.id.clone(), file: copy.file.clone() };
+        effects.change(Change::PutUpload(Arc::new(copy)));
+        attachment
+    });
+    copied.collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,16 @@
 //! Commands on messages in rooms, and the parts that every command that posts a message shares.
 
 pub mod attachments;
+mod delete_message;
+mod delete_messages;
+mod deletion;
+mod edit_message;
+mod forward_message;
 pub mod idempotency;
+mod mark_all_read;
+mod mark_room_read;
 mod post;
+mod read_marks;
 pub mod recipients;
+mod rewind_room;
+mod start_chat;

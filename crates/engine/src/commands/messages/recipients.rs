@@ -8,13 +8,13 @@ use crate::commands::runs::{Addressed, Candidate, create_runs};
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::InRoom;
-use crate::ports::FirstRequest;
+use crate::ports::{BudgetUsage, FirstRequest};
 use crate::read_view::WriterView;
 use crate::routing_index::Recipient;
 use parlor_model::command::Posted;
 use parlor_model::{
-    AddressedBy, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Mailbox, MemberId,
-    Mention, Message, Path, Room, Sender, SessionRef, mention,
+    AddressedBy, Agent, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Mailbox,
+    MemberId, Mention, Message, Path, Room, Sender, SessionRef, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,13 +40,7 @@ impl Recipients {
             false => Vec::new(),
         };
         let agents = view.agents_in(room)?;
-        let mut mailboxes = Vec::new();
-        // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
-        // messages in rooms they are not in.
-        if !view.routes.is_empty() && !agents.is_empty() {
-            let path = Path::of_room(&room.id);
-            mailboxes.extend(agents.iter().flat_map(|agent| view.routes.of_agent(agent, &path)));
-        }
+        let mailboxes = mailboxes(&agents, room, view);
         let by_policy = mentions.is_empty() && room.policy != AnswerPolicy::Mention;
         let (named, addressed): (BTreeSet<&AgentId>, _) = match by_policy {
             true => (agents.iter().collect(), AddressedBy::ByPolicy),
@@ -60,6 +54,26 @@ impl Recipients {
             candidates.extend(Candidate::load(id, addressed, room, view)?);
         }
         Ok(Self { mentions, mailboxes, candidates })
+    }
+
+    /// Recipients of a forwarded message. It is a quotation: users and agents that its text mentions are not
+    /// addressed again.
+    pub fn of_quotation(room: &Room, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+        let agents = view.agents_in(room)?;
+        let mailboxes = mailboxes(&agents, room, view);
+        Ok(Self { mentions: Vec::new(), mailboxes, candidates: Vec::new() })
+    }
+
+    /// Addresses one agent, in a new room: it has spent no budget there, and no mailbox subscribes to the room.
+    pub fn only(agent: &Agent) -> Self {
+        let mention = Mention { member: MemberId::Agent(agent.id.clone()), name: agent.name.clone() };
+        let candidate = Candidate {
+            agent: agent.clone(),
+            addressed: AddressedBy::Directly,
+            spent: BudgetUsage::default(),
+            asked: 0,
+        };
+        Self { mentions: vec![mention], mailboxes: Vec::new(), candidates: vec![candidate] }
     }
 
     /// Posts a user's message, with its deliveries, and creates runs for the agents that it addresses.
@@ -82,6 +96,17 @@ impl Recipients {
         create_runs(&message, None, None, addressed, effects);
         posted
     }
+}
+
+/// The mailboxes of agents in the room that subscribe to its path.
+fn mailboxes(agents: &[AgentId], room: &Room, view: &WriterView<'_>) -> Vec<Recipient> {
+    // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
+    // messages in rooms they are not in.
+    if view.routes.is_empty() || agents.is_empty() {
+        return Vec::new();
+    }
+    let path = Path::of_room(&room.id);
+    agents.iter().flat_map(|agent| view.routes.of_agent(agent, &path)).collect()
 }
 
 /// Stores and publishes a message with its deliveries, and stores its idempotency key.

@@ -1,10 +1,10 @@
 //! Lists the caller's bookmarks.
 
 use crate::facts::AuthContext;
-use crate::hub::count_within_budget;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;
+use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::Scope;

@@ -1,9 +1,9 @@
 //! Lists the pinned messages of a room.
 
-use crate::hub::count_within_budget;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;
+use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::query::{ListPins, PinnedMessages};

@@ -1,1 +1,9 @@
-//! Queries about messages.
+//! Queries about messages in rooms.
+
+mod count_replies;
+mod list_history;
+mod list_recent;
+mod list_replies;
+mod list_revisions;
+mod page;
+mod search_messages;

@@ -1,0 +1,98 @@
+//! Creates a private room with a user and an agent and posts the first message there, in one transaction.
+
+use super::attachments::{load_attachable, require_attachable};
+use super::recipients::Recipients;
+use crate::Limits;
+use crate::commands::Command;
+use crate::decide::{Change, member, members_for_event};
+use crate::effects::EffectsBuilder;
+use crate::facts::{AuthContext, NameAndHandle};
+use crate::permission::{CallerContext, InRoom, PermitError};
+use crate::read_view::WriterView;
+use parlor_model::command::{Posted, StartChat};
+use parlor_model::{
+    Agent, Destination, Event, MemberChange, MemberId, Message, Refusal, Room, RoomId, RoomKind, RoomRole,
+    Scope, Sender, Upload,
+};
+use std::sync::Arc;
+
+/// Number of words that a chat's title takes from its first message.
+const TITLE_WORDS: usize = 6;
+/// Maximum characters of a chat's title.
+const TITLE_CHARS: usize = 60;
+
+pub struct Facts {
+    caller: Arc<AuthContext>,
+    agent: Arc<Agent>,
+    /// The named uploads that exist.
+    uploads: Vec<Upload>,
+}
+
+impl Command for StartChat {
+    type Facts = Facts;
+    type Receipt = Posted;
+
+    fn validate(&self, limits: &Limits) -> Result<(), Refusal> {
+        self.post.validate(limits)
+    }
+
+    /// Allowed for the owner of the agent, and for users with whom the agent is shared.
+    fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
+        let agent = view.own_or_shared_agent(caller, &self.agent, Scope::Write)?;
+        let uploads = load_attachable(&self.post.attachments, view.store)?;
+        Ok(Facts { caller: caller.signed_in(Scope::Write)?, agent, uploads })
+    }
+
+    fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Posted, Refusal> {
+        let (agent, user, now) = (facts.agent, &facts.caller.user, effects.now);
+        if !agent.is_hosted() {
+            return Err(Refusal::invalid("agent_id", "must name an agent that has a host"));
+        }
+        let attachments = require_attachable(&self.post.attachments, &facts.uploads, &user.id)?;
+        let room = Arc::new(Room {
+            id: RoomId::stored(effects.new_id()),
+            name: title(&self.post.text),
+            kind: RoomKind::Private,
+            policy: Default::default(),
+            system_prompt: None,
+            agent_command_role: RoomRole::Member,
+            approve_role: RoomRole::Member,
+            router: None,
+            frozen: None,
+            project_root: None,
+            created_by: user.id.clone(),
+            created_at: now,
+            updated_at: now,
+        });
+        let own = NameAndHandle { name: user.display_name.clone(), handle: user.username.clone() };
+        let its = NameAndHandle { name: agent.name.clone(), handle: agent.id.as_str().into() };
+        let members = [
+            member(&room, MemberId::User(user.id.clone()), RoomRole::Owner, &own, now),
+            member(&room, MemberId::Agent(agent.id.clone()), RoomRole::Member, &its, now),
+        ];
+        effects.change(Change::PutRoom(room.clone()));
+        let event_members = members_for_event(&members);
+        let [owner, addressed] = members.map(Arc::new);
+        for member in [owner.clone(), addressed] {
+            let change = MemberChange::Added(member.member.clone());
+            effects.change(Change::PutMember(member));
+            let (room, members) = (room.clone(), event_members.clone());
+            effects.publish(Event::MembersChanged { room, change, members });
+        }
+        let recipients = Recipients::only(&agent);
+        let (destination, from) = (Destination::Room(room.id.clone()), Sender::User(user.id.clone()));
+        let message = Message {
+            mentions: recipients.mentions.clone(),
+            attachments,
+            ..effects.message(destination, from, user.display_name.clone(), self.post.text)
+        };
+        let sender = InRoom { caller: facts.caller.clone(), room, member: owner };
+        Ok(recipients.deliver(message, &sender, None, effects))
+    }
+}
+
+fn title(text: &str) -> Box<str> {
+    let words: Vec<&str> = text.split_whitespace().take(TITLE_WORDS).collect();
+    let title: String = words.join(" ").chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect();
+    if title.trim().is_empty() { "Chat".into() } else { title.trim().into() }
+}
