@@ -1,23 +1,23 @@
 //! Derives the audit records of a decided command, which are written in its transaction.
 //!
-//! Owns: which actions are recorded, and the text of their details. Messages and the activity of users and agents in rooms are not recorded, nor are secrets.
+//! Owns: which actions are recorded, and the text of their details. Messages and the activity of users and
+//! agents in rooms are not recorded, nor are secrets.
 
+use crate::commands::approvals::audit::decision_entry;
 use crate::decide::{Change, Effects};
 use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalKind, Caller, Command, Decision, Edit, Invitation, Member, MemberId,
-    MissionScope, ModelAccess, Principal, Receipt, RoomId, RoomRole, Router, Scope, Seq, SettingChanges,
-    User,
+    AgentId, ApiKey, Caller, Command, Edit, Invitation, Member, MemberId, MissionScope, ModelAccess,
+    Principal, Receipt, RoomId, RoomRole, Router, Scope, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
 
 pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects) -> Vec<Change> {
     let mut notes = notes(command, facts, plan);
-    notes.extend(
-        plan.changes.iter().filter_map(|change| approval(change, facts).or_else(|| mission(change, facts))),
-    );
+    notes
+        .extend(plan.changes.iter().filter_map(|change| approval(change).or_else(|| mission(change, facts))));
     let note = |(action, subject, detail): EntryParts| {
         let actor = actor(caller, facts);
         let detail: Option<Box<str>> = (!detail.is_empty()).then(|| detail.into());
@@ -84,11 +84,6 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
             room(&new.id),
             format!("with {} other{}", members.len(), if members.len() == 1 { "" } else { "s" }),
         ),
-        (Command::RevokeApprovalRule { .. }, _) => {
-            let rule = facts.rule.as_ref();
-            let detail = rule.map(|rule| in_use(&rule.tool, &rule.room)).unwrap_or_default();
-            vec![(Action::ApprovalRuleRevoked, rule.map(|rule| agent(&rule.agent, None)), detail)]
-        }
         (Command::DeleteRoom { room: id }, _) => entry(Action::RoomRemoved, room(id), String::new()),
         (Command::Freeze { room: id }, _) if !plan.changes.is_empty() => {
             entry(Action::RoomFrozen, room(id), String::new())
@@ -112,31 +107,11 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
     }
 }
 
-/// Record of a decision on an approval, whether by a user, a rule or a timeout. The input is identified only
-/// by its digest.
-fn approval(change: &Change, facts: &Facts) -> Option<EntryParts> {
-    match change {
-        // Answers to question sets grant no permission, and the room sees them, so they are not recorded.
-        Change::PutApproval(approval) if approval.subject.kind() == ApprovalKind::Tool => {
-            let action = match approval.decision.as_ref()? {
-                Decision::Allowed { .. } | Decision::AllowedByRule => Action::ApprovalAllowed,
-                Decision::Denied { .. } => Action::ApprovalDenied,
-                Decision::Expired => Action::ApprovalExpired,
-                Decision::Answered { .. } => return None,
-                Decision::Withdrawn => Action::ApprovalWithdrawn,
-            };
-            let rule = facts.rule.as_ref().filter(|_| approval.decision == Some(Decision::AllowedByRule));
-            let rule = rule.map(|rule| format!(", by a rule of {}", rule.by)).unwrap_or_default();
-            let (used, id, digest) = (in_use(&approval.tool, &approval.room), &approval.id, approval.digest);
-            let detail = format!("{used}, approval {id}, input {digest}{rule}");
-            Some((action, Some(agent(&approval.agent, Some(&approval.agent_name))), detail))
-        }
-        Change::PutApprovalRule(rule) => {
-            let subject = agent(&rule.agent, None);
-            Some((Action::ApprovalRuleCreated, Some(subject), in_use(&rule.tool, &rule.room)))
-        }
-        _ => None,
-    }
+/// Record of an approval that the command withdraws.
+fn approval(change: &Change) -> Option<EntryParts> {
+    let Change::PutApproval(approval) = change else { return None };
+    let (action, subject, detail) = decision_entry(approval, None)?;
+    Some((action, Some(subject), detail))
 }
 
 /// Record of a mission or idle prompt that was set, ended or removed, by any command; without its text.
@@ -161,10 +136,6 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
         }
         _ => None,
     }
-}
-
-pub(crate) fn in_use(tool: &str, room: &RoomId) -> String {
-    format!("{tool} in room {room}")
 }
 
 pub(crate) fn agent(agent: &AgentId, name: Option<&str>) -> Subject {

@@ -6,12 +6,11 @@
 //! refusal.
 
 use crate::facts::{AuthContext, Facts};
-use crate::permission::{may_approve, room_named_by};
+use crate::permission::room_named_by;
 use parlor_model::command::{RoomChanges, UserChanges};
 use parlor_model::{
-    AgentId, Caller, Command, Edit, EntityKind, Inquiry, Mailbox, Member, MemberId, Mission, Path, Pattern,
-    Principal, Query, Refusal, RoomId, RoomRole, Router, Scope, SiteRole, Task, UploadPurpose, User, UserId,
-    inquiry::is_within_folder,
+    AgentId, Caller, Command, Edit, EntityKind, Mailbox, Member, MemberId, Mission, Path, Pattern, Principal,
+    Query, Refusal, RoomRole, Router, Scope, SiteRole, UploadPurpose, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
@@ -84,14 +83,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         }
         Command::PromptIdle { .. } => ask.operator(),
 
-        Command::CreateTask(new) => match &new.by {
-            None => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
-            Some(agent) => ask.agent_here(agent),
-        },
-        Command::ChangeTask { changes, .. } => ask.change_task(changes.is_status_alone()),
-        Command::RemoveTask { .. } => ask.change_task(false),
-        Command::ReportTask { agent, .. } => ask.report_task(agent),
-
         Command::ChangeRoomPreferences { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
@@ -103,22 +94,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Route(_) => ask.route(),
         Command::Relay(_) => ask.relay(),
         Command::ClearDeadLetters => ask.dead_letters(),
-
-        // Only the hub itself starts and ends runs; permission to host an agent is checked when its gateway
-        // registers it.
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::FinishRun(_)
-        | Command::ReportUsage { .. } => ask.operator(),
-        Command::StartUnpromptedRun { room, .. } | Command::PostLateReply { room, .. } => {
-            ask.post_as_agent(room)
-        }
-
-        Command::AskApproval(_) | Command::ExpireApproval { .. } | Command::UpdatePlan { .. } => {
-            ask.operator()
-        }
-        Command::DecideApproval(_) | Command::AnswerQuestions { .. } => ask.decide_approval(),
-        Command::RevokeApprovalRule { .. } => ask.revoke_rule(),
     }
 }
 
@@ -126,7 +101,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
     let ask = Authoriser { caller, facts };
     match query {
         Query::Me | Query::Rooms | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::OwnTasks { .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::Routers => ask.signed_in(Scope::Read).map(|_| ()),
         Query::MayMakeRouter { shared } => ask.make_router(*shared),
@@ -135,33 +109,20 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
         Query::Service { .. } => ask.service(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::Room { .. }
-        | Query::Members { .. }
-        | Query::Tasks { .. }
-        | Query::Approvals { .. }
-        | Query::ApprovalRules { .. }
-        | Query::MayFollow { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
+        Query::Room { .. } | Query::Members { .. } | Query::MayFollow { .. } => {
+            ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
+        }
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
-        Query::MayStop { .. } => ask.role_in_room(RoomRole::Member, Scope::Write).map(|_| ()),
-        Query::Question { .. } => ask.decide_approval(),
-        Query::Plans { room: Some(_) } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Plans { room: None } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Questions => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Run { .. } => ask.seen_run(),
-        Query::Runs { room: Some(_), .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
-        Query::Runs { room: None, .. } => ask.signed_in(Scope::Read).map(|_| ()),
         Query::Missions { .. } => ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ()),
         Query::Idle { agent, room: None } => ask.known_agent(agent, Scope::Read),
         Query::Idle { room: Some(_), .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Read)?;
             ask.agent_in_room()
         }
-        Query::RunsOf { .. } => ask.seen_message(facts.membership.as_deref(), Scope::Read).map(|_| ()),
-        Query::MayInquire { agent, room, inquiry } => ask.inquire(agent, room.is_some(), inquiry),
         Query::MayListen { agent } => ask.own_agent(agent),
-        Query::RunsBy { agent: id, .. } | Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
+        Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
         Query::Upload { .. } => ask.read_upload(),
         Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
@@ -419,58 +380,9 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
-    fn seen_run(&self) -> Result<(), Refusal> {
-        self.signed_in(Scope::Read)?;
-        match (&self.facts.run, &self.facts.membership) {
-            (Some(_), Some(_)) => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::Run)),
-        }
-    }
-
-    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
-    fn acting_agent(&self, agent: &AgentId) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return Ok(());
-        }
-        self.signed_in(Scope::Hosting)?;
-        self.own_agent_of(agent)
-    }
-
-    /// Requires an agent that the caller owns and that is a member of the room.
-    fn agent_here(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let room = self.facts.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
-        match self.facts.target {
-            Some(_) => Ok(()),
-            None => Err(Refusal::NotAMember { room: room.id.clone() }),
-        }
-    }
-
     /// Requires that the command's agent is a member of the command's room.
     fn agent_in_room(&self) -> Result<(), Refusal> {
         self.facts.target.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Agent))
-    }
-
-    fn task(&self) -> Result<&'a Task, Refusal> {
-        self.facts.task.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))
-    }
-
-    /// The status may be changed by any member of the room, all else by the task's creator, its assignee, and
-    /// room admins.
-    fn change_task(&self, status_alone: bool) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let (task, own) = (self.task()?, MemberId::User(standing.user.id.clone()));
-        let role = self.facts.membership.as_ref().ok_or(Refusal::NotFound(EntityKind::Task))?.role;
-        let involved = task.created_by == own || task.assignee.as_ref() == Some(&own);
-        if status_alone || involved || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    /// Allowed for the agent that the task is assigned to, while it is a member of the room.
-    fn report_task(&self, agent: &AgentId) -> Result<(), Refusal> {
-        self.acting_agent(agent)?;
-        let given = self.task()?.assignee.as_ref().and_then(MemberId::agent) == Some(agent);
-        if given && self.facts.target.is_some() { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Task)) }
     }
 
     /// An attachment is visible to users who can currently see its message, an unattached upload only to its
@@ -538,68 +450,6 @@ impl<'a> Authoriser<'a> {
             Some(found) if found.id == *agent && found.owner == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Agent)),
         }
-    }
-
-    /// Agents are queried through a common room. `Info` is also allowed without one: to the owner, and to
-    /// users who can see the agent.
-    fn inquire(&self, agent: &AgentId, in_room: bool, inquiry: &Inquiry) -> Result<(), Refusal> {
-        let scope = if *inquiry == Inquiry::Info { Scope::Read } else { Scope::Write };
-        let standing = self.signed_in(scope)?;
-        let unknown = Err(Refusal::NotFound(EntityKind::Agent));
-        let about_itself = *inquiry == Inquiry::Info;
-        if about_itself && self.facts.owner_of_agent() == Some(&standing.user.id) {
-            return self.own_agent_of(agent);
-        }
-        if about_itself && !in_room {
-            return if self.facts.agent_visible { Ok(()) } else { unknown };
-        }
-        let role = self.role_in_room(RoomRole::Member, scope)?;
-        let (Some(room), Some(found), Some(_)) = (&self.facts.room, &self.facts.agent, &self.facts.target)
-        else {
-            return unknown;
-        };
-        match inquiry {
-            Inquiry::Info => Ok(()),
-            Inquiry::Command { .. } if role < room.agent_command_role || room.is_frozen() => {
-                Err(Refusal::Forbidden)
-            }
-            Inquiry::Command { .. } => Ok(()),
-            Inquiry::Workspace(request) => {
-                let folder = found.host.working_directory.as_deref();
-                let within = request.path().is_none_or(|path| is_within_folder(folder, path));
-                if within { Ok(()) } else { Err(Refusal::invalid("path", "must lie in the agent's folder")) }
-            }
-        }
-    }
-
-    /// Allowed for the hub itself, on behalf of an agent that is a member of the room.
-    fn post_as_agent(&self, room: &RoomId) -> Result<(), Refusal> {
-        self.operator()?;
-        match (&self.facts.room, &self.facts.target) {
-            (None, _) => Err(Refusal::NotFound(EntityKind::Room)),
-            (Some(_), None) => Err(Refusal::NotAMember { room: room.clone() }),
-            (Some(_), Some(_)) => Ok(()),
-        }
-    }
-
-    /// Allowed for users who are currently members with the room's `approve_role`; never for API keys, which
-    /// the agent itself may hold. A missing approval and one that the caller may not decide yield the same
-    /// refusal.
-    fn decide_approval(&self) -> Result<(), Refusal> {
-        self.person()?;
-        let may = match (&self.facts.approval, &self.facts.room, &self.facts.membership) {
-            (Some(_), Some(room), Some(own)) => may_approve(room, own),
-            _ => false,
-        };
-        if may { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Approval)) }
-    }
-
-    /// Allowed for the user who created the rule, and for admins of the room.
-    fn revoke_rule(&self) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Write)?;
-        let role = self.role_in_room(RoomRole::Member, Scope::Write)?;
-        let rule = self.facts.rule.as_ref().ok_or(Refusal::NotFound(EntityKind::ApprovalRule))?;
-        if rule.by == standing.user.id || role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Allowed for members of the room. A message that is posted as an agent requires the scope for agents too.

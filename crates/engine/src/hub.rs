@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{rooms_with, runs_by};
+use crate::cards::rooms_with;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -23,12 +23,12 @@ use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::command::DisconnectGateway;
-use parlor_model::query::{Answer, RunDetail};
+use parlor_model::command::{DisconnectGateway, ExpireApproval};
+use parlor_model::query::Answer;
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, ApprovalKind, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event,
-    Gateway, HubSettings, LoggedEvent, Mailbox, Member, MemberId, Mission, MissionScope, Position, Query,
-    Refusal, RoomId, Run, SecondFactor, SecretHash, Seq, Signal, Task, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event, Gateway,
+    HubSettings, LoggedEvent, Mailbox, Member, MemberId, Mission, MissionScope, Position, Query, Refusal,
+    RoomId, SecondFactor, SecretHash, Seq, Signal, Time, User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -680,7 +680,7 @@ fn expire_open_approvals(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec
             snapshot.open_approvals(OpenApprovalsOf::Everybodys)?.into_iter().map(|open| open.id).collect();
         Ok(())
     })?;
-    let expire = |approval: &ApprovalId| Command::ExpireApproval { approval: approval.clone() };
+    let expire = |approval: &ApprovalId| ExpireApproval { approval: approval.clone() };
     run_startup_commands(writer, open.iter().map(expire).collect());
     Ok(open)
 }
@@ -735,14 +735,6 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     let work = move || tracing::dispatcher::with_default(&log, work);
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
-}
-
-fn truncate_tasks(mut tasks: Vec<Task>) -> Vec<Task> {
-    let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
-    tasks.truncate(count_within_budget(
-        tasks.iter().map(|task| text(&task.description) + text(&task.result) + 500),
-    ));
-    tasks
 }
 
 pub(crate) fn answer(
@@ -821,10 +813,6 @@ pub(crate) fn answer(
             Answer::Missions(missions)
         }
         Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
-        Query::Tasks { room } => Answer::Tasks(truncate_tasks(snapshot.tasks(room)?)),
-        Query::OwnTasks { limit, offset } => {
-            Answer::Tasks(truncate_tasks(snapshot.tasks_of(&own(), *limit, *offset)?))
-        }
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;
@@ -840,73 +828,8 @@ pub(crate) fn answer(
             let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
             Answer::Upload(Arc::new(upload))
         }
-        Query::Approvals { room } => Answer::Approvals(snapshot.open_approvals(OpenApprovalsOf::Room(room))?),
-        Query::Question { .. } => Answer::Approvals(facts.approval.clone().into_iter().collect()),
-        Query::Plans { room: Some(room) } => Answer::Plans(snapshot.plans(room)?),
-        Query::Plans { room: None } => {
-            let mut plans = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                plans.extend(snapshot.plans(&member.room)?);
-            }
-            Answer::Plans(plans)
-        }
-        Query::Questions => {
-            let mut open = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                open.extend(snapshot.open_approvals(OpenApprovalsOf::Room(&member.room))?);
-            }
-            open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
-            Answer::Approvals(open)
-        }
-        Query::ApprovalRules { room } => Answer::ApprovalRules(snapshot.approval_rules(room)?),
-        Query::Run { run, what } => {
-            let found = facts.run.clone().expect("authorised: the run exists");
-            match what {
-                RunDetail::Itself => with_agent_names(vec![found], snapshot)?,
-                RunDetail::Children => {
-                    let mut below = snapshot.runs_below(run)?;
-                    below.retain(|below| below.room == found.room && !below.is_part_of(&found));
-                    with_agent_names(below, snapshot)?
-                }
-                RunDetail::Messages => {
-                    let mut messages = Vec::new();
-                    for id in [&found.trigger, &found.reply].into_iter().flatten() {
-                        messages.extend(
-                            snapshot.message(id)?.filter(|message| message.seq > cleared_through(facts)),
-                        );
-                    }
-                    Answer::History { messages, more: false }
-                }
-            }
-        }
-        Query::Runs { room, limit } => {
-            let rooms = match room {
-                Some(room) => vec![room.clone()],
-                None => {
-                    let own = snapshot.memberships(&MemberId::User(own()))?;
-                    own.into_iter().map(|member| member.room).collect()
-                }
-            };
-            let mut runs = Vec::new();
-            for room in rooms {
-                runs.extend(snapshot.runs_in(&room, *limit)?);
-            }
-            runs.sort_by_key(|run| std::cmp::Reverse(run.queued_at));
-            runs.truncate(*limit);
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsOf { message } => {
-            let runs = snapshot.runs_of(message)?;
-            with_agent_names(runs, snapshot)?
-        }
-        Query::RunsBy { agent, limit } => {
-            let name = facts.agent.as_ref().map(|agent| &*agent.name).unwrap_or_default();
-            Answer::Runs(runs_by(agent, name, *limit, &own(), snapshot)?)
-        }
         Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
-        | Query::MayStop { .. }
-        | Query::MayInquire { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayMakeRouter { .. }
@@ -914,16 +837,6 @@ pub(crate) fn answer(
         | Query::MaySeeLimits
         | Query::MayRegister { .. } => Answer::Allowed,
     })
-}
-
-/// Adds the agent's name to each run.
-fn with_agent_names(runs: Vec<Run>, snapshot: &mut dyn Snapshot) -> Result<Answer, Fault> {
-    let mut found = Vec::new();
-    for run in runs {
-        let name = snapshot.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
-        found.push((run, name));
-    }
-    Ok(Answer::Runs(found))
 }
 
 /// Hides the room preferences of all members other than the caller.

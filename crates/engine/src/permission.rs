@@ -10,8 +10,8 @@ use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, Gateway, GatewayId, Member, MemberId, Message, MessageId, Path,
-    Pattern, Principal, Refusal, Room, RoomId, RoomRole, Scope,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Member, MemberId, Message,
+    MessageId, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole, Run, RunId, Scope, Task, TaskId,
 };
 use std::sync::Arc;
 
@@ -137,7 +137,12 @@ impl MessageInRoom {
         self.message.sender.user() == Some(&self.caller.user.id)
     }
 }
-
+/// Evidence that the caller can see a run: it is in a room of the caller.
+#[derive(Debug, Clone)]
+pub struct SeenRun {
+    pub run: Run,
+    pub member: Arc<Member>,
+}
 /// Evidence that the caller owns an agent.
 #[derive(Debug, Clone)]
 pub struct OwnAgent {
@@ -157,6 +162,31 @@ pub struct OwnGateway {
 pub struct VisibleAgent {
     pub caller: Arc<AuthContext>,
     pub agent: Arc<Agent>,
+}
+
+/// Evidence that the caller is a member of the room of a task.
+#[derive(Debug, Clone)]
+pub struct SeenTask {
+    pub caller: Arc<AuthContext>,
+    pub task: Task,
+    pub room: Arc<Room>,
+    pub member: Arc<Member>,
+}
+
+impl SeenTask {
+    /// Requires the task's creator, its assignee, or an admin of the room.
+    pub fn require_control(&self) -> Result<(), Refusal> {
+        let own = MemberId::User(self.caller.user.id.clone());
+        let involved = self.task.created_by == own || self.task.assignee.as_ref() == Some(&own);
+        if involved || self.member.role >= RoomRole::Admin { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+}
+
+/// Evidence that the caller may decide an approval.
+#[derive(Debug, Clone)]
+pub struct DecidableApproval {
+    pub decider: InRoom,
+    pub approval: Approval,
 }
 
 /// Whether a member may approve tool use by agents in a room: a user, not an agent, with at least the room's
@@ -222,6 +252,22 @@ impl ReadView<'_> {
         let Some(room) = message.destination.room().cloned() else { return Err(not_found.into()) };
         match self.member(&room, &caller.user.id)? {
             Some(member) => Ok(MessageInRoom { caller, message, room, member }),
+            None => Err(not_found.into()),
+        }
+    }
+
+    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
+    pub fn seen_run(
+        &mut self,
+        caller: &CallerContext,
+        run: &RunId,
+        scope: Scope,
+    ) -> Result<SeenRun, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Run);
+        let Some(run) = self.store.run(run)? else { return Err(not_found.into()) };
+        match self.member(&run.room, &caller.user.id)? {
+            Some(member) => Ok(SeenRun { run, member }),
             None => Err(not_found.into()),
         }
     }
@@ -293,5 +339,49 @@ impl ReadView<'_> {
     pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
         let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;
         Ok(member.ok_or(Refusal::NotFound(EntityKind::Agent))?)
+    }
+
+    /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.
+    pub fn acting_agent(&mut self, caller: &CallerContext, id: &AgentId) -> Result<(), PermitError> {
+        if caller.is_operator() {
+            return Ok(());
+        }
+        self.own_agent(caller, id, Scope::Hosting).map(drop)
+    }
+
+    /// Requires a task in a room that the caller is a member of. All other tasks are `NotFound`.
+    pub fn seen_task(
+        &mut self,
+        caller: &CallerContext,
+        id: &TaskId,
+        scope: Scope,
+    ) -> Result<SeenTask, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Task);
+        let Some(task) = self.store.task(id)? else { return Err(not_found.into()) };
+        let Some(room) = self.room(&task.room)? else { return Err(not_found.into()) };
+        match self.member(&room.id, &caller.user.id)? {
+            Some(member) => Ok(SeenTask { caller, task, room, member }),
+            None => Err(not_found.into()),
+        }
+    }
+
+    /// Requires an approval in a room where the caller may approve; never for API keys, which the agent itself
+    /// may hold. A missing approval and one that the caller may not decide yield the same refusal.
+    pub fn decidable_approval(
+        &mut self,
+        caller: &CallerContext,
+        id: &ApprovalId,
+    ) -> Result<DecidableApproval, PermitError> {
+        let caller = caller.person()?;
+        let not_found = Refusal::NotFound(EntityKind::Approval);
+        let Some(approval) = self.store.approval(id)? else { return Err(not_found.into()) };
+        let Some(room) = self.room(&approval.room)? else { return Err(not_found.into()) };
+        match self.member(&room.id, &caller.user.id)? {
+            Some(member) if may_approve(&room, &member) => {
+                Ok(DecidableApproval { decider: InRoom { caller, room, member }, approval })
+            }
+            _ => Err(not_found.into()),
+        }
     }
 }

@@ -3,11 +3,10 @@
 
 use crate::Limits;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{ModelChanges, NewUser, RoomChanges, TaskChanges};
-use parlor_model::run_event::QuestionAnswer;
+use parlor_model::command::{ModelChanges, NewUser, RoomChanges};
 use parlor_model::{
-    AgentId, AgentReply, Chunk, Command, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post,
-    Refusal, Relay, Route, SettingChanges,
+    AgentId, Command, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post, Refusal, Relay,
+    Route, SettingChanges,
 };
 use std::collections::BTreeSet;
 
@@ -24,8 +23,6 @@ const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.mode
 
 /// Maximum bytes of a file system path.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
-const MAX_ANSWERS_BYTES: usize = 64 * 1024;
 
 pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
@@ -117,14 +114,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
             field_errors.add("role", "is required")
         }
         Command::AddMember { .. } | Command::ChangeMember { .. } => {}
-        Command::CreateTask(new) => field_errors.task(Some(&new.title), new.description.as_deref(), None),
-        Command::ChangeTask { changes, .. } => {
-            let description = changes.description.new_value().map(|text| &**text);
-            let result = changes.result.new_value().map(|text| &**text);
-            field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
-            field_errors.task(changes.title.as_deref(), description, result);
-        }
-        Command::ReportTask { result, .. } => field_errors.task(None, None, result.as_deref()),
         Command::Receive { lease, .. } => {
             let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
             field_errors.unless(fits, "lease", "must be between a millisecond and a day");
@@ -135,32 +124,7 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         Command::Route(route) => field_errors.route(route),
         Command::Relay(relay) => field_errors.relay(relay, limits)?,
         Command::Upload(new) => field_errors.file(&new.file),
-        Command::FinishRun(finished) => field_errors.reply(finished.said.as_ref(), limits)?,
-        Command::PostLateReply { said, .. } => field_errors.reply(Some(said), limits)?,
-        Command::AskApproval(new) => {
-            field_errors.line("requestId", &new.request, 200);
-            field_errors.line("toolName", &new.tool, 200);
-        }
-        Command::DecideApproval(approval_decision) => {
-            let reason = approval_decision.reason.as_deref().unwrap_or_default();
-            field_errors.unless(
-                reason.chars().count() <= 1000,
-                "denyReason",
-                "is longer than 1000 characters",
-            );
-        }
-        Command::AnswerQuestions { answers, .. } => {
-            let bytes: usize = answers.iter().map(QuestionAnswer::length).sum();
-            field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
-        }
         Command::OfferSetup { .. }
-        | Command::UpdatePlan { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. }
-        | Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::ReportUsage { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::TakeUnreferencedBlobs { .. }
@@ -171,7 +135,6 @@ pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
         | Command::RemoveRouter { .. }
         | Command::RemoveService { .. }
         | Command::DeleteRoom { .. }
-        | Command::RemoveTask { .. }
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { idle: None, .. }
         | Command::PromptIdle { .. }
@@ -351,20 +314,6 @@ impl FieldErrors {
         Ok(())
     }
 
-    fn reply(&mut self, said: Option<&AgentReply>, limits: &Limits) -> Result<(), Refusal> {
-        let Some(said) = said else { return Ok(()) };
-        let (limit, got) = (limits.reply_bytes, said.text.len());
-        if got > limit {
-            return Err(Refusal::TooLarge { limit, got });
-        }
-        let got = said.chunks.iter().map(Chunk::length).sum();
-        if got > 2 * limit {
-            return Err(Refusal::TooLarge { limit: 2 * limit, got });
-        }
-        self.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
-        Ok(())
-    }
-
     pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
@@ -374,15 +323,6 @@ impl FieldErrors {
         self.line("filename", &file.name, 200);
         self.unless(!file.name.contains(['/', '\\']), "filename", "must not be a path");
         self.unless(file.size > 0, "file", "must not be empty");
-    }
-
-    fn task(&mut self, title: Option<&str>, description: Option<&str>, result: Option<&str>) {
-        if let Some(title) = title {
-            self.line("title", title, 200);
-        }
-        let long = |text: Option<&str>, limit| text.is_some_and(|text| text.chars().count() > limit);
-        self.unless(!long(description, 10_000), "description", "is longer than 10000 characters");
-        self.unless(!long(result, 100_000), "result", "is longer than 100000 characters");
     }
 
     fn route(&mut self, route: &Route) {

@@ -44,14 +44,11 @@ pub use sign_ins::*;
 pub use tasks::*;
 pub use uploads::*;
 
-use crate::run_event::{Plan, QuestionAnswer};
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, Approval, ApprovalId, ApprovalSubject, BlobDigest, Chunk, Delivery,
-    Edit, File, GatewayId, HubSettings, IdlePrompt, InputDigest, Invitation, InvitationId, Mailbox, MemberId,
-    Message, MessageId, Mission, MissionId, ModelAccess, ModelApi, Notifications, Path, Pattern, Payload,
-    Room, RoomId, RoomKind, RoomRole, Router, RouterId, Run, RunId, RunOutcome, SealedKey, SecretHash, Seq,
-    Service, SettingChanges, SiteRole, Subscription, Task, TaskId, TaskStatus, Time, Upload, Usage, User,
-    UserId,
+    Agent, AgentId, AnswerPolicy, ApiKey, BlobDigest, Delivery, Edit, File, HubSettings, IdlePrompt,
+    Invitation, InvitationId, Mailbox, MemberId, Message, MessageId, Mission, MissionId, ModelAccess,
+    ModelApi, Notifications, Path, Pattern, Payload, Room, RoomId, RoomKind, RoomRole, Router, RouterId,
+    SealedKey, SecretHash, Seq, Service, SettingChanges, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -204,23 +201,6 @@ pub enum Command {
         agent: AgentId,
     },
 
-    // Tasks.
-    CreateTask(NewTask),
-    ChangeTask {
-        task: TaskId,
-        changes: TaskChanges,
-    },
-    RemoveTask {
-        task: TaskId,
-    },
-    /// Sets status and result of a task. Submitted for the agent that the task is assigned to.
-    ReportTask {
-        task: TaskId,
-        agent: AgentId,
-        status: TaskStatus,
-        result: Option<Box<str>>,
-    },
-
     // Files. The content is stored before the command is submitted.
     Upload(NewUpload),
     /// Takes up to `limit` digests of unreferenced file contents. Each digest is returned once; the caller
@@ -258,112 +238,6 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
     ClearDeadLetters,
-
-    // Runs. Messages and tasks that address an agent create them; the scheduler starts them.
-    StartRun {
-        run: RunId,
-    },
-    /// Merges a queued run into an active run of the same agent and room, after its message was injected
-    /// there.
-    MergeRun {
-        run: RunId,
-        into: RunId,
-    },
-    /// Starts a run for an agent that sends a reply without a trigger.
-    StartUnpromptedRun {
-        agent: AgentId,
-        room: RoomId,
-    },
-    /// Ends a queued or active run, and posts its reply.
-    FinishRun(RunFinish),
-    /// Posts the reply of an agent whose run ended before the reply arrived.
-    PostLateReply {
-        agent: AgentId,
-        room: RoomId,
-        said: AgentReply,
-        /// The ended run, if the gateway names runs.
-        run: Option<RunId>,
-    },
-    ReportUsage {
-        run: RunId,
-        usage: Usage,
-    },
-
-    /// Replaces the plan of a run by the agent's latest version.
-    UpdatePlan {
-        run: RunId,
-        plan: Plan,
-    },
-
-    // Approvals. The hub itself submits `AskApproval` and `ExpireApproval`.
-    AskApproval(NewApproval),
-    /// Decides a tool approval. Submit it through `Hub::decide_approval`, which first expires an overdue
-    /// approval.
-    DecideApproval(ApprovalDecision),
-    /// Answers a question set. Submit it through `Hub::answer_questions`, which first expires an overdue
-    /// approval.
-    AnswerQuestions {
-        approval: ApprovalId,
-        answers: Vec<QuestionAnswer>,
-    },
-    ExpireApproval {
-        approval: ApprovalId,
-    },
-    RevokeApprovalRule {
-        room: RoomId,
-        agent: AgentId,
-        tool: Box<str>,
-    },
-}
-
-/// Permission request or question set that an agent sends during a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewApproval {
-    pub run: RunId,
-    pub gateway: GatewayId,
-    pub request: Box<str>,
-    pub tool: Box<str>,
-    pub subject: ApprovalSubject,
-    pub digest: InputDigest,
-    pub timeout: Duration,
-}
-
-/// A user's decision on a tool approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalDecision {
-    pub approval: ApprovalId,
-    pub allow: bool,
-    /// Also create a rule that allows every later request of this agent for this tool in this room.
-    pub always: bool,
-    pub reason: Option<Box<str>>,
-    /// Digest of the input that the user saw. If present, it must match the approval.
-    pub digest: Option<InputDigest>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFinish {
-    pub run: RunId,
-    pub outcome: RunOutcome,
-    pub said: Option<AgentReply>,
-}
-
-/// Reply of an agent in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentReply {
-    /// Message id chosen by the gateway. Makes a retry idempotent.
-    pub message: Option<MessageId>,
-    pub text: Arc<str>,
-    pub chunks: Vec<Chunk>,
-    /// Name or id of a member to mention, in addition to the mentions in the text.
-    pub target: Option<Box<str>>,
-    /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
-    pub claimed_depth: u32,
-}
-
-impl AgentReply {
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.chunks.is_empty()
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -464,35 +338,6 @@ pub struct ServiceChanges {
     pub most_tokens: Edit<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewTask {
-    pub room: RoomId,
-    /// Agent of the caller that creates the task; `None` if the caller does.
-    pub by: Option<AgentId>,
-    pub title: Box<str>,
-    pub description: Option<Box<str>>,
-    pub due_at: Option<Time>,
-    pub assignee: Option<MemberId>,
-}
-
-/// Changes to a task. Each field is kept, cleared or set.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TaskChanges {
-    pub title: Option<Box<str>>,
-    pub description: Edit<Box<str>>,
-    pub status: Option<TaskStatus>,
-    pub result: Edit<Box<str>>,
-    pub due_at: Edit<Time>,
-    pub assignee: Edit<MemberId>,
-}
-
-impl TaskChanges {
-    /// Returns whether nothing but the status changes.
-    pub fn is_status_alone(&self) -> bool {
-        *self == Self { status: self.status, ..Self::default() }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RoomPreferenceChange {
     /// Toggles whether the room is pinned to the top of the caller's room list.
@@ -559,7 +404,6 @@ pub enum Receipt {
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
     Posted(Posted),
-    Task(Arc<Task>),
     Mission(Arc<Mission>),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
@@ -569,28 +413,5 @@ pub enum Receipt {
     Acknowledged(usize),
     Received {
         mail: Vec<(Arc<Message>, Delivery)>,
-    },
-    Started(Box<StartedRun>),
-    Run(Arc<Run>),
-    Approval(Arc<Approval>),
-}
-
-/// A started run with the context that its agent needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StartedRun {
-    pub run: Arc<Run>,
-    pub prompt: RunTrigger,
-    pub room: Arc<Room>,
-    pub members: Arc<[crate::Member]>,
-}
-
-/// Cause of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum RunTrigger {
-    Message(Arc<Message>),
-    Task(Arc<Task>),
-    /// A user joined the room and is to be greeted.
-    Arrival {
-        name: Box<str>,
     },
 }

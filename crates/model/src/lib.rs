@@ -48,7 +48,7 @@ pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decide
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
 pub use command::{
-    AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunFinish, RunTrigger, StartedRun,
+    AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun,
 };
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;

@@ -44,9 +44,8 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, Approval, ApprovalId, ApprovalRule, CurrentPlan, DeadLetter, Delivery, HubSettings,
-    IdlePrompt, Inquiry, Invitation, Mailbox, Member, Message, MessageId, Mission, Room, RoomId, Router,
-    RouterId, Run, RunId, SecretHash, Service, Subscription, Task, Time, Upload, UploadId, User,
+    Agent, AgentId, DeadLetter, Delivery, HubSettings, IdlePrompt, Invitation, Mailbox, Member, Message,
+    Mission, Room, RoomId, Router, RouterId, SecretHash, Service, Subscription, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -110,15 +109,6 @@ pub enum Query {
     },
     /// Checks whether the caller may upload files.
     MayUpload,
-    /// Tasks of a room, oldest first.
-    Tasks {
-        room: RoomId,
-    },
-    /// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
-    OwnTasks {
-        limit: usize,
-        offset: usize,
-    },
     /// Missions of the room's mission scope, newest first.
     Missions {
         room: RoomId,
@@ -147,71 +137,14 @@ pub enum Query {
     MayListen {
         agent: AgentId,
     },
-    /// Checks whether the caller may cancel runs in a room.
-    MayStop {
-        room: RoomId,
-    },
-    /// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.
-    MayInquire {
-        agent: AgentId,
-        room: Option<RoomId>,
-        inquiry: Inquiry,
-    },
-    /// A run, active or ended.
-    Run {
-        run: RunId,
-        what: RunDetail,
-    },
-    /// Newest runs of a room, or of all rooms of the caller.
-    Runs {
-        room: Option<RoomId>,
-        limit: usize,
-    },
-    /// Runs triggered by a message, including refused runs.
-    RunsOf {
-        message: MessageId,
-    },
-    /// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
-    RunsBy {
-        agent: AgentId,
-        limit: usize,
-    },
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
         agent: AgentId,
-    },
-    /// Open approvals of a room, oldest first.
-    Approvals {
-        room: RoomId,
-    },
-    /// An approval that the caller may decide.
-    Question {
-        approval: ApprovalId,
-    },
-    /// Current plans of agents in a room, or in all rooms of the caller.
-    Plans {
-        room: Option<RoomId>,
-    },
-    /// Open question sets in all rooms of the caller.
-    Questions,
-    /// Approval rules of a room: tools that agents may use there without asking.
-    ApprovalRules {
-        room: RoomId,
     },
     /// Checks whether the caller may read the hub's metrics.
     MayReadMetrics,
     /// Checks whether the caller may read the hub's limits.
     MaySeeLimits,
-}
-
-/// Part of a run that a query returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunDetail {
-    Itself,
-    /// Runs that this run triggered, oldest first.
-    Children,
-    /// Message that triggered the run, and the reply of the run.
-    Messages,
 }
 
 /// Page of mail between two times (inclusive), newest first.
@@ -257,14 +190,9 @@ pub enum Answer {
         more: bool,
     },
     Upload(Arc<Upload>),
-    Tasks(Vec<Task>),
     Missions(Vec<Mission>),
     Idle(Option<IdlePrompt>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-    Runs(Vec<(Run, Box<str>)>),
-    Approvals(Vec<Approval>),
-    ApprovalRules(Vec<ApprovalRule>),
-    Plans(Vec<CurrentPlan>),
 }

@@ -17,7 +17,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::command::{ApprovalDecision, Posted};
+use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
     Caller, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Refusal, RoomId,
     Signal, SignalStamp, UserId,
@@ -465,8 +465,8 @@ impl ClientSession {
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
-                let approval_decision = ApprovalDecision { approval, allow, always, reason, digest };
-                self.app.hub.decide_approval(&authenticated.caller, approval_decision).await.map(drop)
+                let command = DecideApproval { approval, allow, always, reason, digest };
+                self.app.hub.decide_approval(&authenticated.caller, command).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;

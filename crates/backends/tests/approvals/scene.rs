@@ -8,7 +8,7 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ApprovalDecision, ConnectGateway, CreateKey, CreateSignIn, NewUser, RegisterAgent,
+    AgentRegistration, ConnectGateway, CreateKey, CreateSignIn, DecideApproval, NewUser, RegisterAgent,
     Registered, RoomChanges, SignedIn,
 };
 use parlor_model::{
@@ -117,9 +117,8 @@ impl Scene {
 
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
-        let approval_decision =
-            ApprovalDecision { approval, allow, always: false, reason: None, digest: None };
-        self.hub.decide_approval(caller, approval_decision).await.map(drop)
+        let command = DecideApproval { approval, allow, always: false, reason: None, digest: None };
+        self.hub.decide_approval(caller, command).await.map(drop)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::facts::AuthContext;
 use crate::permission::CallerContext;
 use parlor_model::command::AgentRegistration;
 use parlor_model::{
-    AgentId, Caller, DeliveryState, Destination, Device, Epoch, Gateway, GatewayId, Member, MemberId,
-    Message, Position, Refusal, RoomId, RoomRole, Seq, Time, UserId,
+    AgentId, AnswerPolicy, Caller, DeliveryState, Destination, Device, Epoch, Gateway, GatewayId, Member,
+    MemberId, Message, Position, Refusal, Room, RoomId, RoomKind, RoomRole, Seq, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -73,5 +73,24 @@ pub fn registration() -> AgentRegistration {
         model: None,
         slash_commands: None,
         mcp_servers: None,
+    }
+}
+
+/// A room in which every member may approve tools and command agents.
+pub fn room(id: &RoomId) -> Room {
+    Room {
+        id: id.clone(),
+        name: "Room".into(),
+        kind: RoomKind::Group,
+        policy: AnswerPolicy::Mention,
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: UserId::stored("ann"),
+        created_at: Time(1),
+        updated_at: Time(1),
     }
 }

@@ -5,14 +5,12 @@
 //! one family of commands.
 
 mod accounts;
-mod agent_plans;
 mod agents;
 mod approvals;
 mod invitations;
 mod mail;
 mod messages;
 mod missions;
-mod question_answers;
 mod relays;
 mod room_preferences;
 mod rooms;
@@ -20,7 +18,6 @@ mod routers;
 mod routing;
 mod runs;
 mod services;
-mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
@@ -266,10 +263,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::EndMission { .. }
         | Command::SetIdlePrompt { .. }
         | Command::PromptIdle { .. } => missions::decide(command, effects_builder),
-        Command::CreateTask(_)
-        | Command::ChangeTask { .. }
-        | Command::RemoveTask { .. }
-        | Command::ReportTask { .. } => tasks::decide(command, effects_builder),
         Command::ChangeRoomPreferences { room, how } => room_preferences::decide(room, *how, effects_builder),
         Command::Upload(_) | Command::TakeUnreferencedBlobs { .. } => {
             uploads::decide(command, effects_builder)
@@ -277,18 +270,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         Command::Route(route) => routing::decide(route, effects_builder),
         Command::Relay(relay) => relays::decide(relay, effects_builder),
         Command::Subscribe { .. } | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. } => runs::decide(command, effects_builder),
-        Command::UpdatePlan { .. } => agent_plans::decide(command, effects_builder),
-        Command::AskApproval(_)
-        | Command::DecideApproval(_)
-        | Command::AnswerQuestions { .. }
-        | Command::ExpireApproval { .. }
-        | Command::RevokeApprovalRule { .. } => approvals::decide(command, effects_builder),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::decide(command, effects_builder)
         }

@@ -1,9 +1,9 @@
 //! Facts for commands and queries about agents.
 
-use super::{Facts, LookupCache};
+use super::Facts;
 use crate::Fault;
 use crate::ports::{Lookup, OpenApprovalsOf};
-use parlor_model::{AgentId, Caller, MemberId, RoomId};
+use parlor_model::{AgentId, Caller, MemberId};
 
 impl Facts {
     /// Loads the rooms of the agent in `agent`.
@@ -55,31 +55,6 @@ impl Facts {
         if let (Some(user), Some(agent)) = (caller.user(), &self.agent) {
             let (person, member) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
             self.agent_visible = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
-        }
-        Ok(())
-    }
-
-    /// Loads the agent that an inquiry addresses and whether the caller shares a room with it: the given one,
-    /// or any.
-    pub(super) fn about_inquired_agent(
-        &mut self,
-        caller: &Caller,
-        id: &AgentId,
-        room: Option<&RoomId>,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<(), Fault> {
-        self.agent = store.agent(id)?;
-        let member = MemberId::Agent(id.clone());
-        match (room, caller.user()) {
-            (Some(room), _) => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.target = store.member(room, &member)?;
-            }
-            (None, Some(user)) => {
-                self.agent_visible = store.share_a_room(&MemberId::User(user.clone()), &member)?;
-            }
-            (None, None) => {}
         }
         Ok(())
     }

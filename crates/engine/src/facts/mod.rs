@@ -4,7 +4,6 @@
 //! Facts are data only: `authorise` and `decide` draw the conclusions.
 
 mod agents;
-mod approvals;
 mod lookup_cache;
 mod mail;
 mod missions;
@@ -12,25 +11,21 @@ mod people;
 mod posts;
 mod relays;
 mod roots;
-mod tasks;
 mod turns;
 mod uploads;
 
 pub use lookup_cache::LookupCache;
-pub use turns::MEMBERS_IN_CONTEXT;
 
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::runs::Candidate;
-use crate::digest::digest;
-use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup, OpenApprovalsOf};
+use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
 use parlor_model::command::RoomChanges;
 use parlor_model::{
-    Agent, Approval, ApprovalRule, BlobDigest, Caller, Command, CurrentPlan, Delivery, Edit, Epoch,
-    HubSettings, IdlePrompt, Invitation, Member, MemberId, Message, Mission, MissionScope, Pairing, Path,
-    Query, Room, RoomId, Router, Run, Scope, SecretHash, Seq, Service, Session, SiteRole, Subscription, Task,
-    Time, Upload, User, UserId,
+    Agent, Approval, BlobDigest, Caller, Command, Delivery, Edit, Epoch, HubSettings, IdlePrompt, Invitation,
+    Member, MemberId, Message, Mission, MissionScope, Pairing, Path, Query, Room, RoomId, Router, Run, Scope,
+    SecretHash, Seq, Service, Session, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,8 +67,6 @@ pub struct Facts {
     pub routers: usize,
     pub settings: HubSettings,
     pub message: Option<Arc<Message>>,
-    /// Whether the id of a reply is used by another message, including deleted ones.
-    pub id_taken: bool,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
     pub rooms: Vec<RoomId>,
@@ -81,10 +74,6 @@ pub struct Facts {
     /// it with the caller.
     pub agent_visible: bool,
     pub task: Option<Task>,
-    /// Number of tasks in the room.
-    pub tasks: usize,
-    /// Whether the assignee of the task is a member of the room.
-    pub assignable: bool,
     /// Agents that the command affects or counts: those of a user, of a gateway or of a room, or an agent
     /// with its descendants.
     pub agents: Vec<Agent>,
@@ -104,14 +93,8 @@ pub struct Facts {
     pub released: Vec<BlobDigest>,
     pub once: Option<IdempotencyCheck>,
     pub run: Option<Run>,
-    /// Active run that `run` is merged into.
-    pub running: Option<Run>,
-    /// Approval that the command concerns, or an earlier one with the same request id.
-    pub approval: Option<Approval>,
     /// Open approvals in the room, or those that are withdrawn with an ending run or a removed agent.
     pub approvals: Vec<Approval>,
-    /// Number of open approvals on the whole hub.
-    pub open_approvals: usize,
     /// Mission that the command concerns, or the newest one of the mission scope.
     pub mission: Option<Mission>,
     /// Rooms in the mission scope.
@@ -122,9 +105,6 @@ pub struct Facts {
     pub overridden: Option<IdlePrompt>,
     /// Idle prompt of the agent that applies to all rooms.
     pub own_idle: Option<IdlePrompt>,
-    /// Current plan of the agent in the room.
-    pub plan: Option<CurrentPlan>,
-    pub rule: Option<ApprovalRule>,
     /// Agents that the message addresses and that may get a run.
     pub addressed: Vec<Candidate>,
     /// Number of replies of the sending agent in the last minute.
@@ -191,13 +171,10 @@ impl Facts {
             routers: 0,
             settings: HubSettings::default(),
             message: None,
-            id_taken: false,
             agent: None,
             rooms: Vec::new(),
             agent_visible: false,
             task: None,
-            tasks: 0,
-            assignable: false,
             agents: Vec::new(),
             subscriptions: Vec::new(),
             sessions: Vec::new(),
@@ -212,17 +189,12 @@ impl Facts {
             released: Vec::new(),
             once: None,
             run: None,
-            running: None,
-            approval: None,
             approvals: Vec::new(),
-            open_approvals: 0,
             mission: None,
             realm: Vec::new(),
             busy: false,
             overridden: None,
             own_idle: None,
-            plan: None,
-            rule: None,
             addressed: Vec::new(),
             replies_last_minute: 0,
         }
@@ -364,18 +336,6 @@ impl Facts {
             Command::PromptIdle { mission, agent } => {
                 self.about_prompt(mission, agent, store, routing_index, lookup_cache, limits)?;
             }
-            Command::CreateTask(new) => self.about_new_task(caller, new, store, lookup_cache, limits)?,
-            Command::ChangeTask { task, changes } => {
-                let assignee = changes.assignee.new_value();
-                self.about_task(caller, task, assignee, store, lookup_cache, limits)?;
-            }
-            Command::RemoveTask { task } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?
-            }
-            Command::ReportTask { task, agent, .. } => {
-                self.about_task(caller, task, None, store, lookup_cache, limits)?;
-                self.agent_in_room(agent, store)?;
-            }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
             Command::Route(route) => {
@@ -407,61 +367,6 @@ impl Facts {
                 }
             }
             Command::ClearDeadLetters => {}
-            Command::StartRun { run } => self.about_start(run, store)?,
-            Command::MergeRun { run, into } => {
-                self.run = store.run(run)?;
-                self.running = store.run(into)?;
-            }
-            Command::StartUnpromptedRun { agent, room } => self.about_speaker(agent, room, store)?,
-            Command::FinishRun(finished) => {
-                self.run = store.run(&finished.run)?;
-                self.approvals = store.open_approvals(OpenApprovalsOf::Run(&finished.run))?;
-                if let Some(Run { agent, room, .. }) = self.run.clone() {
-                    self.about_speaker(&agent, &room, store)?;
-                    let said = finished.said.as_ref();
-                    self.about_reply(&agent, &room, said, store, routing_index, lookup_cache, limits)?;
-                }
-            }
-            Command::PostLateReply { agent, room, said, run } => {
-                self.about_speaker(agent, room, store)?;
-                if let Some(run) = run {
-                    self.run = store.run(run)?;
-                }
-                self.about_reply(agent, room, Some(said), store, routing_index, lookup_cache, limits)?;
-                if let Some(id) = &said.message {
-                    let key = IdempotencyKey {
-                        kind: IdempotencyKind::Late,
-                        owner: agent.as_str().into(),
-                        key: id.as_str().into(),
-                    };
-                    self.check_idempotency(key, digest(&[&said.text]), store)?;
-                }
-            }
-            Command::AskApproval(new) => self.about_new_approval(new, store)?,
-            Command::DecideApproval(approval_decision) => {
-                self.about_approval(caller, &approval_decision.approval, store, lookup_cache)?;
-            }
-            Command::UpdatePlan { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.room = store.room(&run.room)?.map(Arc::new);
-                    self.plan = store.plan(&run.room, &run.agent)?;
-                }
-            }
-            Command::AnswerQuestions { approval, .. } => {
-                self.about_approval(caller, approval, store, lookup_cache)?;
-            }
-            Command::ExpireApproval { approval } => self.approval = store.approval(approval)?,
-            Command::RevokeApprovalRule { room, agent, tool } => {
-                self.in_room(caller, room, store, lookup_cache)?;
-                self.about_rule(room, agent, tool, store)?;
-            }
-            Command::ReportUsage { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = &self.run {
-                    self.agent = store.agent(&run.agent)?;
-                }
-            }
         }
         Ok(())
     }
@@ -477,30 +382,13 @@ impl Facts {
         match query {
             Query::Room { room }
             | Query::Members { room, .. }
-            | Query::Tasks { room }
-            | Query::Approvals { room }
-            | Query::ApprovalRules { room }
             | Query::Workspace { room }
-            | Query::MayFollow { room }
-            | Query::MayStop { room } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Run { run, .. } => {
-                self.run = store.run(run)?;
-                if let Some(run) = self.run.clone() {
-                    self.in_room(caller, &run.room, store, lookup_cache)?;
-                }
-            }
-            Query::Runs { room: Some(room), .. } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Plans { room: Some(room) } => self.in_room(caller, room, store, lookup_cache)?,
-            Query::Runs { room: None, .. } | Query::Plans { room: None } | Query::Questions => {}
+            | Query::MayFollow { room } => self.in_room(caller, room, store, lookup_cache)?,
             Query::RoomsAt { root, room } => {
                 if let Some(room) = room {
                     self.in_room(caller, room, store, lookup_cache)?;
                 }
                 self.about_root(caller, root, room.as_ref(), store)?;
-            }
-            Query::Question { approval } => self.about_approval(caller, approval, store, lookup_cache)?,
-            Query::RunsOf { message } => {
-                self.about_message(caller, message, store, lookup_cache)?;
             }
             Query::Missions { room, .. } => self.in_room(caller, room, store, lookup_cache)?,
             Query::Idle { agent, room: None } => {
@@ -511,12 +399,7 @@ impl Facts {
                 self.about_idle(caller, agent, room.as_ref(), store, lookup_cache)?
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::MayInquire { agent, room, .. } => {
-                self.about_inquired_agent(caller, agent, room.as_ref(), store, lookup_cache)?;
-            }
-            Query::RunsBy { agent: id, .. } | Query::RoomsWith { agent: id } => {
-                self.about_known_agent(caller, id, store)?
-            }
+            Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::OwnRouter { router } => self.router = store.router(router)?,
             Query::Service { agent } => self.about_service(agent, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
@@ -538,8 +421,7 @@ impl Facts {
             | Query::MayReadMetrics
             | Query::MaySeeLimits
             | Query::MayUpload
-            | Query::MayMakeRouter { .. }
-            | Query::OwnTasks { .. } => {}
+            | Query::MayMakeRouter { .. } => {}
         }
         Ok(())
     }

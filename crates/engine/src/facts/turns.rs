@@ -1,17 +1,13 @@
-//! Facts for runs of agents: addressed agents, run starts, replies and rewinds.
+//! Facts for runs of agents: addressed agents, the agent of a run, and rewinds.
 
 use super::{Facts, LookupCache, MAX_MEMBERS_IN_EVENT};
 use crate::commands::runs::Candidate;
 use crate::decide::{GUIDE, WELCOME_ROOM};
 use crate::ports::Lookup;
-use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{AddressedBy, Agent, AgentId, AgentReply, AnswerPolicy, MemberId, RoomId, RunId, mention};
+use parlor_model::{AddressedBy, Agent, AgentId, AnswerPolicy, MemberId, RoomId, mention};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// Maximum number of members sent to an agent in a room context.
-pub const MEMBERS_IN_CONTEXT: usize = 500;
 
 impl Facts {
     /// Adds the agents in the room that a text addresses: those it mentions or, if a user's text mentions no
@@ -86,27 +82,6 @@ impl Facts {
         Ok(())
     }
 
-    pub(super) fn about_start(
-        &mut self,
-        run: &RunId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.run = store.run(run)?;
-        let Some(run) = self.run.clone() else { return Ok(()) };
-        self.about_speaker(&run.agent, &run.room, store)?;
-        self.members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
-        if let Some(task) = &run.task {
-            self.task = store.task(task)?;
-        }
-        if let Some(arrival) = &run.arrival {
-            self.user = store.user(arrival)?;
-        }
-        if let Some(trigger) = &run.trigger {
-            self.message = store.message(trigger)?;
-        }
-        Ok(())
-    }
-
     /// Loads an agent, a room, and the agent's membership in it.
     pub(super) fn about_speaker(
         &mut self,
@@ -118,30 +93,5 @@ impl Facts {
         self.room = store.room(room)?.map(Into::into);
         self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
         Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the reply, and everything that facts are loaded from")]
-    pub(super) fn about_reply(
-        &mut self,
-        agent: &AgentId,
-        room: &RoomId,
-        reply: Option<&AgentReply>,
-        store: &mut (impl Lookup + ?Sized),
-        routing_index: &RoutingIndex,
-        lookup_cache: &mut LookupCache,
-        limits: &Limits,
-    ) -> Result<(), Fault> {
-        let Some(reply) = reply.filter(|_| self.room.is_some() && self.target.is_some()) else {
-            return Ok(());
-        };
-        if let Some(id) = &reply.message {
-            self.message = store.message(id)?;
-            self.id_taken = self.message.is_some() || store.was_said(id)?;
-        }
-        if reply.target.is_some() || reply.text.contains('@') {
-            self.all_members(room, store, lookup_cache)?;
-        }
-        self.room_recipients(room, Some(agent), store, routing_index, lookup_cache)?;
-        self.about_addressed(&reply.text, reply.target.as_slice(), Some(agent), store, lookup_cache, limits)
     }
 }

@@ -3,13 +3,12 @@
 use super::host::HostCommand;
 use super::scheduler::{GatewayConnectionId, RunForApproval};
 use crate::Hub;
-use crate::hub::CommandResult;
-use parlor_model::command::{ApprovalDecision, NewApproval};
-use parlor_model::run_event::QuestionAnswer;
+use parlor_model::command::{AnswerQuestions, AskApproval, DecideApproval, ExpireApproval};
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Command, Decision, EntityKind,
-    InputDigest, Refusal, RoomId,
+    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest,
+    Refusal, RoomId,
 };
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// An approval request of an agent, as received from its gateway.
@@ -58,7 +57,7 @@ impl Hub {
         };
         let result = match run {
             Ok(run) => {
-                let new = NewApproval {
+                let new = AskApproval {
                     run,
                     gateway,
                     request: request.into(),
@@ -67,7 +66,7 @@ impl Hub {
                     digest: approval_request.digest,
                     timeout: approval_request.timeout,
                 };
-                self.execute(&Caller::OPERATOR, Command::AskApproval(new)).await
+                self.execute(&Caller::OPERATOR, new).await
             }
             Err(refusal) => Err(refusal),
         };
@@ -87,12 +86,12 @@ impl Hub {
     pub async fn decide_approval(
         &self,
         caller: &Caller,
-        approval_decision: ApprovalDecision,
-    ) -> CommandResult {
-        if self.scheduler().lock().is_overdue(&approval_decision.approval, Instant::now()) {
-            self.expire(&approval_decision.approval).await?;
+        decision: DecideApproval,
+    ) -> Result<Arc<Approval>, Refusal> {
+        if self.scheduler().lock().is_overdue(&decision.approval, Instant::now()) {
+            self.expire(&decision.approval).await?;
         }
-        self.execute(caller, Command::DecideApproval(approval_decision)).await
+        self.execute(caller, decision).await
     }
 
     /// Answers a question set of an agent. Expires it first if its deadline, by the monotonic clock, has
@@ -100,17 +99,16 @@ impl Hub {
     pub async fn answer_questions(
         &self,
         caller: &Caller,
-        approval: ApprovalId,
-        answers: Vec<QuestionAnswer>,
-    ) -> CommandResult {
-        if self.scheduler().lock().is_overdue(&approval, Instant::now()) {
-            self.expire(&approval).await?;
+        answers: AnswerQuestions,
+    ) -> Result<Arc<Approval>, Refusal> {
+        if self.scheduler().lock().is_overdue(&answers.approval, Instant::now()) {
+            self.expire(&answers.approval).await?;
         }
-        self.execute(caller, Command::AnswerQuestions { approval, answers }).await
+        self.execute(caller, answers).await
     }
 
     pub(super) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {
-        let expire = Command::ExpireApproval { approval: approval.clone() };
+        let expire = ExpireApproval { approval: approval.clone() };
         match self.execute(&Caller::OPERATOR, expire).await {
             Err(Refusal::NotFound(_)) => {
                 self.scheduler().lock().forget_approval(approval);

@@ -9,10 +9,11 @@ use super::scheduler::{EndedRun, RunToFinish};
 use super::triage::TriageDecision;
 use crate::Hub;
 use crate::hub::WeakHub;
+use parlor_model::command::{FinishRun, RunStart, StartRun};
 use parlor_model::query::Page;
 use parlor_model::{
-    AddressedBy, AgentReply, Caller, Command, MemberId, Message, Receipt, Refusal, RunFinish, RunId,
-    RunOutcome, RunTrigger, StartedRun,
+    AddressedBy, AgentReply, Caller, Command, MemberId, Message, Refusal, RunId, RunOutcome, RunTrigger,
+    StartedRun,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,9 +119,8 @@ impl Hub {
 
     /// Ends a run that is queued or has just started. Retries while the store is unavailable.
     pub(super) async fn end_unstarted_run(&self, run: RunId, outcome: RunOutcome) {
-        let finished = RunFinish { run, outcome, said: None };
-        while let Err(Refusal::Unavailable) =
-            self.execute(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await
+        let finished = FinishRun { run, outcome, said: None };
+        while let Err(Refusal::Unavailable) = self.execute(&Caller::OPERATOR, finished.clone()).await
             && !self.is_closing()
         {
             // The store is unavailable, for example because the disk is full, and no event reports its
@@ -144,11 +144,11 @@ impl Hub {
             }
             Err(_) => return self.retry_start_later(&run).await,
         }
-        match self.execute(&Caller::OPERATOR, Command::StartRun { run: run.clone() }).await {
-            Ok(Receipt::Started(started)) => self.dispatch_run(&started).await,
+        match self.execute(&Caller::OPERATOR, StartRun { run: run.clone() }).await {
+            Ok(RunStart::Started(started)) => self.dispatch_run(&started).await,
             Err(Refusal::Unavailable) => self.retry_start_later(&run).await,
             // The start was refused, or the run no longer exists.
-            Ok(_) | Err(_) => {}
+            Ok(RunStart::Refused(_)) | Err(_) => {}
         }
     }
 
@@ -224,22 +224,22 @@ impl Hub {
             target: ending.target,
             claimed_depth: ending.claimed_depth,
         };
-        let finished = RunFinish { run, outcome: ending.outcome, said: Some(agent_reply) };
-        match self.execute(&Caller::OPERATOR, Command::FinishRun(finished.clone())).await {
+        let finished = FinishRun { run, outcome: ending.outcome, said: Some(agent_reply) };
+        match self.execute(&Caller::OPERATOR, finished.clone()).await {
             // Another message has the reply id, so the reply is stored with a new one.
             Err(Refusal::Conflict { .. }) => {
                 let said = finished.said.map(|reply| AgentReply { message: None, ..reply });
-                let finished = RunFinish { said, ..finished };
-                let _ = self.execute(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+                let finished = FinishRun { said, ..finished };
+                let _ = self.execute(&Caller::OPERATOR, finished).await;
             }
             Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
                 tracing::warn!(run = %finished.run, "a reply was too long to store");
-                let finished = RunFinish {
+                let finished = FinishRun {
                     said: None,
                     outcome: RunOutcome::Failed("the reply was too long to store".into()),
                     ..finished
                 };
-                let _ = self.execute(&Caller::OPERATOR, Command::FinishRun(finished)).await;
+                let _ = self.execute(&Caller::OPERATOR, finished).await;
             }
             Err(Refusal::AlreadyExists(_) | Refusal::NotFound(_)) => {
                 self.scheduler().lock().forget_ended(&finished.run)

@@ -6,14 +6,18 @@ use super::injection::INJECT_CAPABILITY;
 use super::reply_buffer::{ReplyBuffer, ReplyLimits};
 use super::scheduler::{GatewayConnection, GatewayConnectionId, PendingEnd, ReplyBinding, Scheduler};
 use crate::Hub;
+use crate::commands::runs::context::MEMBERS_IN_CONTEXT;
 use crate::fanout::ChunkRejected;
 use parking_lot::{Mutex, MutexGuard};
-use parlor_model::command::NewTask;
+use parlor_model::command::{
+    PostLateReply, ReportUsage, StartUnpromptedRun, {CreateTask, ReportTask, UpdatePlan},
+};
+use parlor_model::query::MayStopRuns;
 use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
-    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Query, Receipt, Refusal, Room, RoomId, Run,
-    RunEvent, RunId, RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
+    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Refusal, Room, RoomId, Run, RunEvent, RunId,
+    RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -306,10 +310,8 @@ impl Hub {
 
     /// Starts an unprompted run and waits until the scheduler knows it.
     pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
-        let open = Command::StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
-        let Receipt::Run(run) = self.execute(&Caller::OPERATOR, open).await? else {
-            return Err(Refusal::Unavailable);
-        };
+        let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
+        let run = self.execute(&Caller::OPERATOR, open).await?;
         self.wait_until_caught_up().await;
         Ok(run.id.clone())
     }
@@ -450,7 +452,7 @@ impl Hub {
             claimed_depth: finished.claimed_depth,
         };
         let (agent, room) = (reply_ref.agent.clone(), reply_ref.room.clone());
-        self.execute(&Caller::OPERATOR, Command::PostLateReply { agent, room, said, run }).await.map(drop)
+        self.execute(&Caller::OPERATOR, PostLateReply { agent, room, said, run }).await
     }
 
     /// Collects chunks in a reply buffer, which merges adjacent text chunks. Chunks beyond the limits are
@@ -481,7 +483,7 @@ impl Hub {
             let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
             run
         };
-        match self.execute(&Caller::OPERATOR, Command::UpdatePlan { run, plan }).await {
+        match self.execute(&Caller::OPERATOR, UpdatePlan { run, plan }).await {
             // The run has just ended.
             Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
             result => result.map(drop),
@@ -511,15 +513,15 @@ impl Hub {
             found
         };
         if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
-            let report = Command::ReportUsage { run: run.clone(), usage: *usage };
+            let report = ReportUsage { run: run.clone(), usage: *usage };
             self.execute(&Caller::OPERATOR, report).await?;
         }
         if let RunEvent::Task { title, description, assignee } = &event {
             let assignee = self.member_named(&room, assignee.as_deref()).await?;
             let (title, description) = (title.clone(), description.clone());
             let by = Some(agent.clone());
-            let new = NewTask { room: room.clone(), by, title, description, due_at: None, assignee };
-            self.execute(caller, Command::CreateTask(new)).await?;
+            let new = CreateTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            self.execute(caller, new).await?;
         }
         self.fanout().run_event(&run, &room, event);
         Ok(())
@@ -548,7 +550,7 @@ impl Hub {
         let here = |agent: &AgentId| self.scheduler().lock().agent_on_connection(agent, connection).is_some();
         // The task of another agent yields the same refusal as a missing task.
         let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
-        self.execute(caller, Command::ReportTask { task, agent, status, result }).await.map(drop)
+        self.execute(caller, ReportTask { task, agent, status, result }).await.map(drop)
     }
 
     /// Publishes filtered terminal output of an agent in the room of its active run.
@@ -578,7 +580,7 @@ impl Hub {
 
     /// Stops the runs of an agent in a room on behalf of a user.
     pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
-        self.may(caller, Query::MayStop { room: room.clone() }).await?;
+        self.may(caller, MayStopRuns { room: room.clone() }).await?;
         let stops = {
             let mut scheduler = self.scheduler().lock();
             scheduler.cancel_runs(room, Some(agent), Instant::now());
@@ -627,7 +629,7 @@ impl Hub {
         self.read_snapshot(move |hub, store| {
             let Some(found) = store.room(&room)? else { return Ok(None) };
             let mut peers = Vec::new();
-            for member in store.members(&room, crate::facts::MEMBERS_IN_CONTEXT, 0)? {
+            for member in store.members(&room, MEMBERS_IN_CONTEXT, 0)? {
                 let agent = match member.member.agent() {
                     Some(id) => store.agent(id)?.map(|agent| (agent, hub.agent_status(id))),
                     None => None,

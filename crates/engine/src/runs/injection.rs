@@ -4,7 +4,8 @@ use super::driver::RETRY_DELAY;
 use super::host::HostCommand;
 use super::scheduler::{GatewayConnectionId, InjectionOffer};
 use crate::Hub;
-use parlor_model::{AgentId, Caller, Command, EntityKind, Message, Refusal, RoomId, RunId};
+use parlor_model::command::MergeRun;
+use parlor_model::{AgentId, Caller, EntityKind, Message, Refusal, RoomId, RunId};
 use std::sync::Arc;
 
 /// Capability of agents that accept messages during a run.
@@ -54,7 +55,7 @@ impl Hub {
         if !own.await? {
             return Err(Refusal::NotFound(EntityKind::Run));
         }
-        let join = Command::MergeRun { run: added.clone(), into: run.clone() };
+        let join = MergeRun { run: added.clone(), into: run.clone() };
         // Commit before the next frame is read: it may end the active run, and then the queued run would
         // start.
         while let Err(Refusal::Unavailable) = self.execute(&Caller::OPERATOR, join.clone()).await

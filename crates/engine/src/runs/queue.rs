@@ -4,7 +4,7 @@
 use super::scheduler::QueueEntry;
 use crate::Hub;
 use crate::fanout::RoomFilter;
-use parlor_model::query::RunDetail;
+use parlor_model::query::{GetRun, MayStopRuns};
 use parlor_model::{
     AgentId, Answer, Caller, EntityKind, Query, Refusal, RoomId, Run, RunId, RunOutcome, RunState,
 };
@@ -43,7 +43,7 @@ impl Hub {
         agent: Option<&AgentId>,
         run: Option<&RunId>,
     ) -> Result<Vec<RunId>, Refusal> {
-        self.may(caller, Query::MayStop { room: room.clone() }).await?;
+        self.may(caller, MayStopRuns { room: room.clone() }).await?;
         self.wait_until_caught_up().await;
         let taken = self.scheduler().lock().withdraw(room, agent, run);
         if taken.is_empty() && run.is_some() {
@@ -58,15 +58,8 @@ impl Hub {
 
     /// Cancels a run and all its descendants. Returns the runs that had not ended.
     pub async fn cancel(&self, caller: &Caller, run: &RunId) -> Result<Vec<RunId>, Refusal> {
-        let Answer::Runs(found) =
-            self.read(caller, Query::Run { run: run.clone(), what: RunDetail::Itself }).await?
-        else {
-            return Err(Refusal::Unavailable);
-        };
-        let Some((root, _)) = found.into_iter().next() else {
-            return Err(Refusal::NotFound(EntityKind::Run));
-        };
-        self.may(caller, Query::MayStop { room: root.room.clone() }).await?;
+        let (root, _) = self.read(caller, GetRun { run: run.clone() }).await?;
+        self.may(caller, MayStopRuns { room: root.room.clone() }).await?;
         let (first, room) = (root.clone(), root.room.clone());
         // The descendants of a run are always in the same room.
         let tree = self.read_snapshot(move |_, store| {

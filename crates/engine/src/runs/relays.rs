@@ -7,10 +7,10 @@ use crate::Hub;
 use crate::fanout::SubscriberId;
 use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
-use parlor_model::query::{MayManageCredentials, MaySpawnAgents};
+use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};
 use parlor_model::{
     AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Query, Refusal, RoomId, Signal,
+    MessageId, Payload, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ impl Hub {
         room: Option<RoomId>,
         inquiry: Inquiry,
     ) -> Result<(), Refusal> {
-        let query = Query::MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
+        let query = MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
         self.may(caller, query).await?;
         let by = caller.user().ok_or(Refusal::NotSignedIn)?;
         let request = self.new_id();
@@ -193,7 +193,7 @@ impl Hub {
         body: Payload,
     ) -> Result<(), Refusal> {
         let PendingInquiry { agent, room, inquiry, caller, subscriber, .. } = waiting;
-        let query = Query::MayInquire { agent: agent.clone(), room, inquiry };
+        let query = MayInquire { agent: agent.clone(), room, inquiry };
         if self.may(&caller, query).await.is_err() {
             return Ok(());
         }

@@ -4,10 +4,8 @@ use super::host::HostCommand;
 use super::hosting::{ReplyRef, RunCompletion};
 use super::scheduler::{GatewayConnectionId, ResumeStatus};
 use crate::Hub;
-use crate::facts::MEMBERS_IN_CONTEXT;
-use parlor_model::{
-    AgentId, EntityKind, Refusal, RoomId, RunId, RunOutcome, RunState, RunTrigger, StartedRun,
-};
+use crate::commands::runs::context::{MEMBERS_IN_CONTEXT, load_trigger};
+use parlor_model::{AgentId, EntityKind, Refusal, RoomId, RunId, RunOutcome, RunState, StartedRun};
 use std::sync::Arc;
 
 impl Hub {
@@ -66,15 +64,7 @@ impl Hub {
                 return Ok(None);
             };
             let Some(room) = store.room(&run.room)? else { return Ok(None) };
-            let prompt = if let Some(trigger) = &run.trigger {
-                store.message(trigger)?.map(RunTrigger::Message)
-            } else if let Some(task) = &run.task {
-                store.task(task)?.map(|task| RunTrigger::Task(Arc::new(task)))
-            } else if let Some(arrival) = &run.arrival {
-                store.user(arrival)?.map(|user| RunTrigger::Arrival { name: user.display_name })
-            } else {
-                None
-            };
+            let prompt = load_trigger(&run, store)?;
             let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
             Ok(prompt.map(|prompt| StartedRun { run: Arc::new(run), prompt, room: Arc::new(room), members }))
         })

@@ -142,31 +142,6 @@ table! { Command,
     Command::PromptIdle { .. } => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  prompt_idle(), READY;
     }
-    Command::CreateTask(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   create_task(None), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   create_task(None), NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   out  ", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?room ?bot  no    ?room ?room", HOSTING, create_task(Some("coder")), AGENT_OWNERS_AGENT_NO_ROOM;
-    }
-    Command::ChangeTask { .. } => {
-        "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_status(), A_TASK;
-        "who   who   ?task no    yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_task(), A_TASK;
-        "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_task(), TASK_OF_MEMBER;
-        "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   change_task(), TASK_FOR_MEMBER;
-        "who   who   ?task ?task ?task ?task ?task ?task ?task no    ?task who  ", WRITE,   change_status(), READY;
-    }
-    Command::RemoveTask { .. } => {
-        "who   who   ?task no    yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   remove_task(), A_TASK;
-        "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", WRITE,   remove_task(), TASK_OF_MEMBER;
-        "who   who   ?task ?task ?task ?task ?task ?task ?task no    ?task who  ", WRITE,   remove_task(), READY;
-    }
-    Command::ReportTask { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", HOSTING, report_task(), TASK_FOR_CODER;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), TASK_FOR_CODER_WHO_LEFT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), UNASSIGNED_TASK_CODER_IN_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?task ?bot  no    ?task ?task", HOSTING, report_task(), AGENT_OWNERS_AGENT_IN_ROOM;
-    }
     Command::Freeze { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    no    yes  ", PERSON,  freeze(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    no    ?room", PERSON,  freeze(), NO_ROOM;
@@ -286,55 +261,4 @@ table! { Command,
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  Command::ClearDeadLetters, KEYS_READ_ONLY;
     }
 
-    Command::StartRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_run(), READY;
-    }
-    Command::MergeRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  merge_run(), READY;
-    }
-    Command::FinishRun(_) => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  finish_run(), READY;
-    }
-    Command::ReportUsage { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  report_usage(), READY;
-    }
-    Command::AskApproval(_) => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  ask_approval(), READY;
-    }
-    Command::ExpireApproval { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  expire_approval(), APPROVAL;
-    }
-    Command::DecideApproval(_) => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(false), APPROVAL;
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_OF_OWN_AGENT;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_IN_NO_ROOM;
-    }
-    Command::UpdatePlan { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  update_plan(), A_RUN;
-    }
-    Command::AnswerQuestions { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), READY;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_IN_NO_ROOM;
-    }
-    Command::RevokeApprovalRule { .. } => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_RULE;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), OWN_RULE;
-        "who   who   out   ?rule ?rule ?rule out   out   out   no    ?rule who  ", WRITE,   revoke_rule(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_rule(), NO_ROOM;
-    }
-    Command::StartUnpromptedRun { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  open_run(), AN_AGENT;
-        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;
-        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
-    }
-    Command::PostLateReply { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  post_late_reply(), AN_AGENT;
-        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  post_late_reply(), READY;
-        "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  post_late_reply(), NO_ROOM;
-    }
 }

@@ -3,12 +3,11 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest,
-    ConversationId, Destination, File, Frozen, GatewayId, InputDigest, Invitation, InvitationId, Lineage,
-    MediaType, Member, MemberId, Message, MessageId, MessageKind, Mission, MissionId, MissionScope,
-    ModelAccess, ModelApi, Pairing, Payload, RoomId, RoomRole, Router, RouterId, Run, RunId, RunState, Scope,
-    Sender, Seq, Service, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose, Usage,
-    UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, BlobDigest, ConversationId, Destination, File, Frozen,
+    Invitation, InvitationId, Lineage, MediaType, Member, Message, MessageId, MessageKind, Mission,
+    MissionId, MissionScope, ModelAccess, ModelApi, Pairing, RoomId, RoomRole, Router, RouterId, Run, RunId,
+    RunState, Scope, Sender, Seq, Service, SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -18,21 +17,6 @@ pub type Given = fn(&mut Facts, CallerKind);
 pub const READY: Given = |_, _| {};
 pub const NO_ROOM: Given = |facts, _| (facts.room, facts.membership) = (None, None);
 
-pub const A_TASK: Given = |facts, _| facts.task = Some(task(other_member(), None));
-pub const TASK_OF_MEMBER: Given = |facts, _| facts.task = Some(task(person("member"), None));
-pub const TASK_FOR_MEMBER: Given = |facts, _| facts.task = Some(task(other_member(), Some(person("member"))));
-pub const TASK_FOR_CODER: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    facts.task = Some(task(other_member(), Some(coder_member())));
-};
-pub const TASK_FOR_CODER_WHO_LEFT: Given = |facts, who| {
-    TASK_FOR_CODER(facts, who);
-    facts.target = None;
-};
-pub const UNASSIGNED_TASK_CODER_IN_ROOM: Given = |facts, who| {
-    AGENT_OWNERS_AGENT_IN_ROOM(facts, who);
-    A_TASK(facts, who);
-};
 pub const FROZEN_BY_MEMBER: Given = |facts, _| frozen(facts, CallerKind::Member.user());
 pub const FROZEN_BY_OPERATOR: Given = |facts, _| frozen(facts, None);
 
@@ -163,10 +147,6 @@ pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
         Arc::make_mut(room).agent_command_role = RoomRole::Admin;
     }
 };
-pub const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Given = |facts, who| {
-    ANOTHERS_AGENT_IN_ROOM(facts, who);
-    FROZEN_BY_OPERATOR(facts, who);
-};
 /// An agent of the column `AgentOwner`, which is also the owner of the keys.
 pub const AGENT_OWNERS_AGENT: Given = |facts, _| facts.agent = CallerKind::AgentOwner.user().map(agent);
 pub const AGENT_OWNERS_AGENT_IN_ROOM: Given = |facts, who| {
@@ -221,12 +201,8 @@ pub const MESSAGE_CLEARED_AWAY: Given = |facts, who| {
     cleared(&mut facts.membership);
 };
 pub const A_RUN: Given = |facts, _| facts.run = Some(run());
-pub const A_RUN_IN_NO_ROOM: Given = |facts, who| {
-    A_RUN(facts, who);
-    NO_ROOM(facts, who);
-};
 
-fn run() -> Run {
+pub fn run() -> Run {
     let agent = AgentId::stored("coder");
     Run {
         id: RunId::stored("run"),
@@ -246,48 +222,6 @@ fn run() -> Run {
         started_at: Some(Time(5)),
         ended_at: None,
     }
-}
-
-pub const APPROVAL: Given = |facts, _| facts.approval = Some(approval());
-pub const APPROVAL_FOR_ADMINS: Given = |facts, who| {
-    APPROVAL(facts, who);
-    if let Some(room) = &mut facts.room {
-        Arc::make_mut(room).approve_role = RoomRole::Admin;
-    }
-};
-/// An approval requested by the caller's own agent, which grants no additional permission.
-pub const APPROVAL_OF_OWN_AGENT: Given = |facts, who| {
-    APPROVAL(facts, who);
-    OWN_AGENT(facts, who);
-};
-pub const APPROVAL_IN_NO_ROOM: Given = |facts, who| {
-    APPROVAL(facts, who);
-    NO_ROOM(facts, who);
-};
-pub const OWN_RULE: Given = |facts, who| facts.rule = Some(rule(who.user().unwrap_or_else(other_user)));
-pub const ANOTHERS_RULE: Given = |facts, _| facts.rule = Some(rule(other_user()));
-
-fn approval() -> Approval {
-    Approval {
-        id: ApprovalId::stored("approval"),
-        run: RunId::stored("run"),
-        room: lobby(),
-        agent: AgentId::stored("coder"),
-        agent_name: "Coder".into(),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        asked_at: Time(5),
-        expires_at: Time(6),
-        decision: None,
-        decided_at: None,
-    }
-}
-
-fn rule(by: UserId) -> ApprovalRule {
-    ApprovalRule { room: lobby(), agent: AgentId::stored("coder"), tool: "Bash".into(), by, at: Time(5) }
 }
 
 fn cleared(membership: &mut Option<Arc<Member>>) {
@@ -358,22 +292,6 @@ fn agent(owner: UserId) -> Agent {
         host: AgentHost { working_directory: Some("/work".into()), ..AgentHost::default() },
         visibility: Default::default(),
         created_at: Time(1),
-    }
-}
-
-fn task(created_by: MemberId, assignee: Option<MemberId>) -> Task {
-    Task {
-        id: TaskId::stored("task"),
-        room: lobby(),
-        title: "Tidy up".into(),
-        description: None,
-        status: TaskStatus::Pending,
-        result: None,
-        due_at: None,
-        assignee,
-        created_by,
-        created_at: Time(1),
-        updated_at: Time(1),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::callers::lobby;
 use crate::fixtures::*;
 use crate::requests::*;
 use crate::table::table;
-use parlor_model::{Inquiry, Query};
+use parlor_model::Query;
 
 table! { Query,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -87,21 +87,6 @@ table! { Query,
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    members(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    members(), NO_ROOM;
     }
-    Query::Run { .. } => {
-        "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    a_run(), A_RUN;
-        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    a_run(), READY;
-        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    a_run(), A_RUN_IN_NO_ROOM;
-    }
-    Query::Runs { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    runs(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    runs(Some(lobby())), NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    runs(None), READY;
-    }
-    Query::RunsOf { .. } => {
-        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    runs_of(), ANOTHERS_MESSAGE;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), MESSAGE_CLEARED_AWAY;
-        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    runs_of(), NO_ROOM;
-    }
     Query::Upload { .. } => {
         "who   who   ?file yes   yes   yes   ?file ?file ?file no    yes   who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE;
         "who   who   ?file ?file ?file ?file ?file ?file ?file no    ?file who  ", READ,    read_upload(), UPLOAD_ON_MESSAGE_CLEARED_AWAY;
@@ -114,19 +99,6 @@ table! { Query,
     Query::MayUpload => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayUpload, READY;
     }
-    Query::Tasks { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    tasks(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    tasks(), NO_ROOM;
-    }
-    Query::OwnTasks { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::OwnTasks { limit: 10, offset: 0 }, READY;
-    }
-    Query::RunsBy { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    runs_by(), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    runs_by(), VISIBLE_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), ANOTHERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    runs_by(), READY;
-    }
     Query::RoomsWith { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    rooms_with(), AGENT_OWNERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), VISIBLE_AGENT;
@@ -136,51 +108,6 @@ table! { Query,
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
-    }
-    Query::MayStop { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   may_stop(), NO_ROOM;
-    }
-    Query::Approvals { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approvals(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approvals(), NO_ROOM;
-    }
-    Query::Plans { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    plans(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    plans(Some(lobby())), NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    plans(None), READY;
-    }
-    Query::Question { .. } => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  question(), READY;
-    }
-    Query::Questions => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Questions, READY;
-    }
-    Query::ApprovalRules { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    approval_rules(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    approval_rules(), NO_ROOM;
-    }
-    Query::MayInquire { .. } => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ADMINS_COMMAND_AGENTS;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_A_FROZEN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), AGENT_OWNERS_AGENT;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(command()), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   inquire(command()), AGENT_OWNERS_AGENT_NO_ROOM;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(file("src/main.rs")), ADMINS_COMMAND_AGENTS;
-        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("../.ssh/id")), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   path  path  path  out   out   out   no    path  who  ", WRITE,   inquire(file("/etc/passwd")), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   inquire(file("/etc/passwd")), AGENT_OWNERS_AGENT;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    inquire(Inquiry::Info), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   yes   yes   yes   out   yes   out   no    yes   who  ", READ,    inquire(Inquiry::Info), AGENT_OWNERS_AGENT_IN_ROOM;
-        "who   who   ?room ?room ?room ?room ?room yes   ?room no    yes   who  ", READ,    inquire(Inquiry::Info), AGENT_OWNERS_AGENT_NO_ROOM;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    inquire_anywhere(Inquiry::Info), VISIBLE_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), AGENT_SHARED_WITH_ALL;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    inquire_anywhere(Inquiry::Info), OWN_AGENT_OF_ANOTHER_NAME;
     }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), AGENT_OWNERS_AGENT;

@@ -3,17 +3,15 @@
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
 use parlor_model::command::{
-    ApprovalDecision, NewApproval, NewInvitation, NewRouter, NewService, NewTask, NewUpload, NewUser,
-    ProfileChanges, RoomChanges, RouterChanges, ServiceChanges, TaskChanges, UserChanges,
+    NewInvitation, NewRouter, NewService, NewUpload, NewUser, ProfileChanges, RoomChanges, RouterChanges,
+    ServiceChanges, UserChanges,
 };
-use parlor_model::query::{MailPage, RunDetail};
-use parlor_model::run_event::{Plan, PlanState};
+use parlor_model::query::MailPage;
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Command, Edit, File, GatewayId, IdlePrompt,
-    InputDigest, Inquiry, InvitationId, Mailbox, MediaType, MemberId, MessageId, MissionId, ModelAccess,
-    ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange, RoomRole, Route,
-    RouterId, RunFinish, RunId, RunOutcome, Scope, SecretHash, SessionId, SettingChanges, SiteRole, TaskId,
-    TaskStatus, Time, UploadId, Usage, WorkspaceRequest,
+    AgentId, BlobDigest, Command, Edit, File, IdlePrompt, InvitationId, Mailbox, MediaType, MemberId,
+    MessageId, MissionId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
+    RoomPreferenceChange, RoomRole, Route, RouterId, Scope, SecretHash, SessionId, SettingChanges, SiteRole,
+    Time, UploadId,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -200,47 +198,6 @@ pub fn change_room() -> Command {
     Command::ChangeRoom { room: lobby(), changes: RoomChanges::default() }
 }
 
-pub fn create_task(by: Option<&str>) -> Command {
-    Command::CreateTask(NewTask {
-        room: lobby(),
-        by: by.map(AgentId::stored),
-        title: "Tidy up".into(),
-        description: None,
-        due_at: None,
-        assignee: None,
-    })
-}
-
-pub fn change_status() -> Command {
-    let changes = TaskChanges { status: Some(TaskStatus::Completed), ..TaskChanges::default() };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn change_task() -> Command {
-    let changes = TaskChanges {
-        status: Some(TaskStatus::Completed),
-        title: Some("New".into()),
-        ..TaskChanges::default()
-    };
-    Command::ChangeTask { task: task(), changes }
-}
-
-pub fn remove_task() -> Command {
-    Command::RemoveTask { task: task() }
-}
-
-pub fn report_task() -> Command {
-    Command::ReportTask { task: task(), agent: coder(), status: TaskStatus::Completed, result: None }
-}
-
-pub fn tasks() -> Query {
-    Query::Tasks { room: lobby() }
-}
-
-fn task() -> TaskId {
-    TaskId::stored("task")
-}
-
 pub fn freeze() -> Command {
     Command::Freeze { room: lobby() }
 }
@@ -272,14 +229,6 @@ pub fn change_preferences(how: RoomPreferenceChange) -> Command {
 
 pub fn remove(member: MemberId) -> Command {
     Command::RemoveMember { room: lobby(), member }
-}
-
-pub fn a_run() -> Query {
-    Query::Run { run: RunId::stored("run"), what: RunDetail::Itself }
-}
-
-pub fn runs(room: Option<RoomId>) -> Query {
-    Query::Runs { room, limit: 10 }
 }
 
 pub fn post() -> Post {
@@ -380,113 +329,8 @@ pub fn may_follow() -> Query {
     Query::MayFollow { room: lobby() }
 }
 
-pub fn may_stop() -> Query {
-    Query::MayStop { room: lobby() }
-}
-
-pub fn command() -> Inquiry {
-    Inquiry::Command { command: "clear".into(), args: "".into() }
-}
-
-pub fn file(path: &str) -> Inquiry {
-    Inquiry::Workspace(WorkspaceRequest::File { path: path.into() })
-}
-
-pub fn inquire(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: Some(lobby()), inquiry }
-}
-
-pub fn inquire_anywhere(inquiry: Inquiry) -> Query {
-    Query::MayInquire { agent: coder(), room: None, inquiry }
-}
-
-pub fn runs_of() -> Query {
-    Query::RunsOf { message: MessageId::stored("message") }
-}
-
-pub fn start_run() -> Command {
-    Command::StartRun { run: RunId::stored("run") }
-}
-
-pub fn merge_run() -> Command {
-    Command::MergeRun { run: RunId::stored("next"), into: RunId::stored("run") }
-}
-
-pub fn open_run() -> Command {
-    Command::StartUnpromptedRun { agent: AgentId::stored("coder"), room: lobby() }
-}
-
-pub fn finish_run() -> Command {
-    let run = RunId::stored("run");
-    Command::FinishRun(RunFinish { run, outcome: RunOutcome::Complete, said: None })
-}
-
-pub fn post_late_reply() -> Command {
-    let said =
-        AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 };
-    Command::PostLateReply { agent: AgentId::stored("coder"), room: lobby(), said, run: None }
-}
-
-pub fn report_usage() -> Command {
-    Command::ReportUsage { run: RunId::stored("run"), usage: Usage::default() }
-}
-
-pub fn ask_approval() -> Command {
-    Command::AskApproval(NewApproval {
-        run: RunId::stored("run"),
-        gateway: GatewayId::stored("gateway"),
-        request: "1".into(),
-        tool: "Bash".into(),
-        subject: ApprovalSubject::Tool(Payload("{}".into())),
-        digest: InputDigest([1; 32]),
-        timeout: std::time::Duration::from_secs(60),
-    })
-}
-
-pub fn decide_approval(allow: bool) -> Command {
-    let approval = ApprovalId::stored("approval");
-    Command::DecideApproval(ApprovalDecision { approval, allow, always: allow, reason: None, digest: None })
-}
-
-pub fn update_plan() -> Command {
-    let plan = Plan { summary: "".into(), state: PlanState::Planned, steps: Vec::new(), text: None };
-    Command::UpdatePlan { run: RunId::stored("run"), plan }
-}
-
-pub fn plans(room: Option<RoomId>) -> Query {
-    Query::Plans { room }
-}
-
-pub fn answer_questions() -> Command {
-    Command::AnswerQuestions { approval: ApprovalId::stored("approval"), answers: Vec::new() }
-}
-
-pub fn question() -> Query {
-    Query::Question { approval: ApprovalId::stored("approval") }
-}
-
-pub fn expire_approval() -> Command {
-    Command::ExpireApproval { approval: ApprovalId::stored("approval") }
-}
-
-pub fn revoke_rule() -> Command {
-    Command::RevokeApprovalRule { room: lobby(), agent: coder(), tool: "Bash".into() }
-}
-
-pub fn approvals() -> Query {
-    Query::Approvals { room: lobby() }
-}
-
-pub fn approval_rules() -> Query {
-    Query::ApprovalRules { room: lobby() }
-}
-
 pub fn may_listen() -> Query {
     Query::MayListen { agent: coder() }
-}
-
-pub fn runs_by() -> Query {
-    Query::RunsBy { agent: coder(), limit: 10 }
 }
 
 pub fn rooms_with() -> Query {

@@ -1,11 +1,12 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, lobby, member, other_user, room, user};
-use crate::fixtures::message;
+use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room, user};
+use crate::fixtures::{message, run};
 use parlor_engine::decide::Change;
 use parlor_model::{
-    Agent, AgentId, Destination, Forwarded, Member, MemberId, Message, MessageId, Path, Pin, Room, RoomId,
-    RoomRole, Sender, Seq, SiteRole, Time, UserId, Visibility,
+    Agent, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Destination, Forwarded, GatewayId,
+    InputDigest, Member, MemberId, Message, MessageId, Path, Payload, Pin, Room, RoomId, RoomRole, RunId,
+    Sender, Seq, SiteRole, Task, TaskId, TaskStatus, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -168,4 +169,98 @@ fn pinned_by(who: CallerKind, by: UserId) -> Vec<Change> {
     let mut changes = ANOTHERS_MESSAGE(who);
     changes.push(Change::PutPin(pin));
     changes
+}
+
+/// The agent `coder` of the column `AgentOwner`, outside the room.
+pub const TASK_AGENT: Stored = CHAT_WITH_AGENT_OWNERS_AGENT;
+pub const TASK_AGENT_IN_ROOM: Stored = |who| {
+    let mut changes = TASK_AGENT(who);
+    changes.push(Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member))));
+    changes
+};
+pub const TASK_AGENT_NO_ROOM: Stored = |who| {
+    let mut changes = TASK_AGENT(who);
+    changes.extend(NO_ROOM(who));
+    changes
+};
+pub const A_TASK: Stored = |_| put_task(other_member(), None);
+pub const TASK_OF_MEMBER: Stored = |_| put_task(person("member"), None);
+pub const TASK_FOR_MEMBER: Stored = |_| put_task(other_member(), Some(person("member")));
+pub const TASK_FOR_CODER: Stored = |who| {
+    let mut changes = TASK_AGENT_IN_ROOM(who);
+    changes.extend(put_task(other_member(), Some(coder_member())));
+    changes
+};
+pub const TASK_FOR_CODER_WHO_LEFT: Stored = |who| {
+    let mut changes = TASK_AGENT(who);
+    changes.extend(put_task(other_member(), Some(coder_member())));
+    changes
+};
+pub const UNASSIGNED_TASK_CODER_IN_ROOM: Stored = |who| {
+    let mut changes = TASK_AGENT_IN_ROOM(who);
+    changes.extend(A_TASK(who));
+    changes
+};
+
+fn put_task(created_by: MemberId, assignee: Option<MemberId>) -> Vec<Change> {
+    let task = Task {
+        id: TaskId::stored("task"),
+        room: lobby(),
+        title: "Tidy up".into(),
+        description: None,
+        status: TaskStatus::Pending,
+        result: None,
+        due_at: None,
+        assignee,
+        created_by,
+        created_at: Time(1),
+        updated_at: Time(1),
+    };
+    vec![Change::PutTask(Arc::new(task))]
+}
+
+pub const PLANNED_RUN: Stored = |_| vec![Change::PutRun(Arc::new(run()))];
+
+pub const APPROVAL: Stored = |_| {
+    let approval = Approval {
+        id: ApprovalId::stored("approval"),
+        run: RunId::stored("run"),
+        room: lobby(),
+        agent: AgentId::stored("coder"),
+        agent_name: "Coder".into(),
+        gateway: GatewayId::stored("gateway"),
+        request: "1".into(),
+        tool: "Bash".into(),
+        subject: ApprovalSubject::Tool(Payload("{}".into())),
+        digest: InputDigest([1; 32]),
+        asked_at: Time(5),
+        expires_at: Time(6),
+        decision: None,
+        decided_at: None,
+    };
+    vec![Change::PutApproval(Arc::new(approval))]
+};
+pub const APPROVAL_FOR_ADMINS: Stored = |who| {
+    let mut changes = APPROVAL(who);
+    changes.extend(ADMINS_APPROVE(who));
+    changes
+};
+/// An approval requested by the caller's own agent, which grants no additional permission.
+pub const APPROVAL_OF_OWN_AGENT: Stored = |who| {
+    let mut changes = APPROVAL(who);
+    changes.extend(CHAT_WITH_OWN_AGENT(who));
+    changes
+};
+pub const APPROVAL_IN_NO_ROOM: Stored = |who| {
+    // The store removes the approvals of a room with the room, so the approval is added afterwards.
+    let mut changes = NO_ROOM(who);
+    changes.extend(APPROVAL(who));
+    changes
+};
+pub const OWN_APPROVAL_RULE: Stored = |who| put_rule(who.user().unwrap_or_else(other_user));
+pub const ANOTHERS_APPROVAL_RULE: Stored = |_| put_rule(other_user());
+
+fn put_rule(by: UserId) -> Vec<Change> {
+    let (agent, tool, at) = (AgentId::stored("coder"), "Bash".into(), Time(5));
+    vec![Change::PutApprovalRule(ApprovalRule { room: lobby(), agent, tool, by, at })]
 }

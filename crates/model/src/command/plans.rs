@@ -1,8 +1,16 @@
 //! Commands on agents' plans.
 
 use super::Post;
-use crate::{AgentId, RoomId};
+use crate::run_event::Plan;
+use crate::{AgentId, RoomId, RunId};
 use serde::{Deserialize, Serialize};
+
+/// Replaces the plan of a run by the agent's latest version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdatePlan {
+    pub run: RunId,
+    pub plan: Plan,
+}
 
 /// Approves, rejects or edits a plan that is not decided yet. Returns the message to the agent, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,1 +1,98 @@
-//! Commands on runs, and their receipts.
+//! Commands on runs, and their receipts. Messages and tasks that address an agent create runs; the scheduler
+//! starts and ends them.
+
+use crate::{AgentId, Chunk, Member, Message, MessageId, Room, RoomId, Run, RunId, RunOutcome, Task, Usage};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Starts a queued run, or ends it as refused because its conditions have changed since it was queued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartRun {
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum RunStart {
+    Started(Box<StartedRun>),
+    /// The run has ended as refused.
+    Refused(Arc<Run>),
+}
+
+/// A started run with the context that its agent needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StartedRun {
+    pub run: Arc<Run>,
+    pub prompt: RunTrigger,
+    pub room: Arc<Room>,
+    pub members: Arc<[Member]>,
+}
+
+/// Cause of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum RunTrigger {
+    Message(Arc<Message>),
+    Task(Arc<Task>),
+    /// A user joined the room and is to be greeted.
+    Arrival {
+        name: Box<str>,
+    },
+}
+
+/// Merges a queued run into an active run of the same agent and room, after its message was injected there.
+/// Returns the merged run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRun {
+    pub run: RunId,
+    pub into: RunId,
+}
+
+/// Starts a run for an agent that sends a reply without a trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartUnpromptedRun {
+    pub agent: AgentId,
+    pub room: RoomId,
+}
+
+/// Ends a queued or active run, and posts its reply. Returns the ended run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FinishRun {
+    pub run: RunId,
+    pub outcome: RunOutcome,
+    pub said: Option<AgentReply>,
+}
+
+/// Posts the reply of an agent whose run ended before the reply arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostLateReply {
+    pub agent: AgentId,
+    pub room: RoomId,
+    pub said: AgentReply,
+    /// The ended run, if the gateway names runs.
+    pub run: Option<RunId>,
+}
+
+/// Stores the usage of a run, which replaces an earlier report. Returns the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportUsage {
+    pub run: RunId,
+    pub usage: Usage,
+}
+
+/// Reply of an agent in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReply {
+    /// Message id chosen by the gateway. Makes a retry idempotent.
+    pub message: Option<MessageId>,
+    pub text: Arc<str>,
+    pub chunks: Vec<Chunk>,
+    /// Name or id of a member to mention, in addition to the mentions in the text.
+    pub target: Option<Box<str>>,
+    /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
+    pub claimed_depth: u32,
+}
+
+impl AgentReply {
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.chunks.is_empty()
+    }
+}

@@ -1,1 +1,26 @@
-//! Queries about approvals, questions and approval rules, and their answers.
+//! Queries about approvals and approval rules.
+
+use crate::{ApprovalId, RoomId};
+use serde::{Deserialize, Serialize};
+
+/// Open approvals of a room, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListApprovals {
+    pub room: RoomId,
+}
+
+/// An approval that the caller may decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetApproval {
+    pub approval: ApprovalId,
+}
+
+/// Open question sets in all rooms of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListOpenQuestions;
+
+/// Approval rules of a room: tools that agents may use there without asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListApprovalRules {
+    pub room: RoomId,
+}

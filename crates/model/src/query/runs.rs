@@ -1,1 +1,59 @@
 //! Queries about runs, and their answers.
+
+use crate::{AgentId, Inquiry, MessageId, RoomId, Run, RunId};
+use serde::{Deserialize, Serialize};
+
+/// A run with the name of its agent.
+pub type NamedRun = (Run, Box<str>);
+
+/// A run, active or ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetRun {
+    pub run: RunId,
+}
+
+/// Runs that a run triggered, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListChildRuns {
+    pub run: RunId,
+}
+
+/// Message that triggered a run, and the reply of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetRunMessages {
+    pub run: RunId,
+}
+
+/// Newest runs of a room, or of all rooms of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRuns {
+    pub room: Option<RoomId>,
+    pub limit: usize,
+}
+
+/// Runs triggered by a message, including refused runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRunsOfMessage {
+    pub message: MessageId,
+}
+
+/// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRunsOfAgent {
+    pub agent: AgentId,
+    pub limit: usize,
+}
+
+/// Checks whether the caller may cancel runs in a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayStopRuns {
+    pub room: RoomId,
+}
+
+/// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayInquire {
+    pub agent: AgentId,
+    pub room: Option<RoomId>,
+    pub inquiry: Inquiry,
+}

@@ -1,1 +1,17 @@
-//! Queries about tasks, and their answers.
+//! Queries about tasks.
+
+use crate::RoomId;
+use serde::{Deserialize, Serialize};
+
+/// Tasks of a room, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListTasks {
+    pub room: RoomId,
+}
+
+/// Tasks created by or assigned to the caller, in rooms of the caller, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListOwnTasks {
+    pub limit: usize,
+    pub offset: usize,
+}

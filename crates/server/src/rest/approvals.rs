@@ -8,10 +8,9 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{Data, Done, List, data, list};
 use axum::extract::State;
-use parlor_model::command::ApprovalDecision;
-use parlor_model::{
-    AgentId, Answer, ApprovalId, ApprovalKind, Command, EntityKind, InputDigest, Query, Receipt, Refusal,
-};
+use parlor_model::command::{DecideApproval, RevokeApprovalRule};
+use parlor_model::query::{ListApprovalRules, ListApprovals};
+use parlor_model::{AgentId, ApprovalId, ApprovalKind, EntityKind, InputDigest, Refusal};
 use parlor_wire::agentim::rest::{self, NewDecision, RuleAsked};
 use std::sync::Arc;
 
@@ -20,10 +19,7 @@ pub async fn open(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::Approval<'static>>, Problem> {
-    let query = Query::Approvals { room: room_id(&id)? };
-    let Answer::Approvals(approvals) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let approvals = app.hub.read(&caller, ListApprovals { room: room_id(&id)? }).await?;
     let tools = approvals.iter().filter(|approval| approval.subject.kind() == ApprovalKind::Tool);
     Ok(list(tools.map(rest::Approval::from)))
 }
@@ -34,7 +30,7 @@ pub async fn decide(
     Path(id): Path<String>,
     Body(body): Body<NewDecision>,
 ) -> Result<Data<rest::Approval<'static>>, Problem> {
-    let approval_decision = ApprovalDecision {
+    let command = DecideApproval {
         approval: ApprovalId::parse(&id).map_err(|_| Problem::not_an_id())?,
         allow: match &*body.decision {
             "allow" => true,
@@ -48,9 +44,7 @@ pub async fn decide(
             given => given.flatten(),
         },
     };
-    let Receipt::Approval(approval) = app.hub.decide_approval(&caller, approval_decision).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let approval = app.hub.decide_approval(&caller, command).await?;
     Ok(data(rest::Approval::from(&*approval)))
 }
 
@@ -59,10 +53,7 @@ pub async fn rules(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::ApprovalRule<'static>>, Problem> {
-    let query = Query::ApprovalRules { room: room_id(&id)? };
-    let Answer::ApprovalRules(rules) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let rules = app.hub.read(&caller, ListApprovalRules { room: room_id(&id)? }).await?;
     Ok(list(rules.iter().map(rest::ApprovalRule::from)))
 }
 
@@ -74,7 +65,7 @@ pub async fn revoke(
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;
     let agent = AgentId::parse(&params.agent_id).map_err(|_| Refusal::NotFound(EntityKind::ApprovalRule))?;
-    let command = Command::RevokeApprovalRule { room, agent, tool: params.tool_name.into() };
+    let command = RevokeApprovalRule { room, agent, tool: params.tool_name.into() };
     app.hub.execute(&caller, command).await?;
     Ok(Done)
 }

@@ -15,8 +15,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::command::StartChat;
-use parlor_model::query::{GetAgentCard, ListAgents, RunDetail};
+use parlor_model::command::{AnswerQuestions, StartChat};
+use parlor_model::query::{
+    GetAgentCard, GetApproval, GetRun, GetRunMessages, ListAgents, ListChildRuns, ListOpenQuestions,
+    ListRuns, ListRunsOfMessage, NamedRun,
+};
 use parlor_model::{
     AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
     RoomId, Run, RunId, RunState,
@@ -93,10 +96,7 @@ pub async fn chat(
     let posted = posted.map_err(rename_text_field)?;
     let message = posted.message.ok_or(Refusal::Unavailable)?;
     let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
-    let Answer::Runs(runs) = app.hub.read(&caller, Query::RunsOf { message: message.id.clone() }).await?
-    else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let runs = app.hub.read(&caller, ListRunsOfMessage { message: message.id.clone() }).await?;
     let run = runs.into_iter().map(|(run, _)| run).find(|run| run.agent == agent);
     let (status, reason) = match &run {
         None => ("refused", Some("no gateway hosts this agent".to_owned())),
@@ -257,11 +257,11 @@ pub async fn runs(
         rooms_of_call(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
     let mut runs = Vec::new();
     match rooms {
-        None => runs = read_runs(&app, &caller, Query::Runs { room: None, limit: MAX_RUNS }).await?,
+        None => runs = app.hub.read(&caller, ListRuns { room: None, limit: MAX_RUNS }).await?,
         Some(rooms) => {
             for room in rooms {
-                let query = Query::Runs { room: Some(room), limit: MAX_RUNS };
-                runs.extend(read_runs(&app, &caller, query).await?);
+                let query = ListRuns { room: Some(room), limit: MAX_RUNS };
+                runs.extend(app.hub.read(&caller, query).await?);
             }
             runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.queued_at));
             runs.truncate(MAX_RUNS);
@@ -270,16 +270,9 @@ pub async fn runs(
     Ok(run_list(&app, &runs))
 }
 
-fn run_list(app: &App, runs: &[(Run, Box<str>)]) -> Items<AgentRun> {
+fn run_list(app: &App, runs: &[NamedRun]) -> Items<AgentRun> {
     let roots = app.hub.roots();
     items(runs.iter().map(|(run, name)| AgentRun::new(run, name, roots.of(&run.room).as_deref())))
-}
-
-async fn read_runs(app: &App, caller: &Caller, query: Query) -> Result<Vec<(Run, Box<str>)>, Refusal> {
-    match app.hub.read(caller, query).await? {
-        Answer::Runs(runs) => Ok(runs),
-        _ => Err(Refusal::Unavailable),
-    }
 }
 
 /// Query parameters of `GET /api/agent-children` and `GET /api/agent-context`; only the latter uses `view`.
@@ -295,8 +288,8 @@ pub async fn children(
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<RunQuery>,
 ) -> Result<Items<AgentRun>, Problem> {
-    let query = Query::Run { run: run_id(&params.run_id)?, what: RunDetail::Children };
-    Ok(run_list(&app, &read_runs(&app, &caller, query).await?))
+    let query = ListChildRuns { run: run_id(&params.run_id)? };
+    Ok(run_list(&app, &app.hub.read(&caller, query).await?))
 }
 
 pub async fn context(
@@ -310,14 +303,11 @@ pub async fn context(
         Some(_) => return Err(Problem::invalid("view", "must be summary or raw")),
     };
     let run = run_id(&params.run_id)?;
-    let query = |what| Query::Run { run: run.clone(), what };
-    let found = read_runs(&app, &caller, query(RunDetail::Itself)).await?;
-    let Answer::History { messages, .. } = app.hub.read(&caller, query(RunDetail::Messages)).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    let (run, name) = found.first().ok_or(Refusal::NotFound(EntityKind::Run))?;
+    let messages = GetRunMessages { run: run.clone() };
+    let (run, name) = app.hub.read(&caller, GetRun { run }).await?;
+    let messages = app.hub.read(&caller, messages).await?;
     let root = app.hub.roots().of(&run.room);
-    Ok(bare_json(RunContext::new(run, name, root.as_deref(), &messages, raw)))
+    Ok(bare_json(RunContext::new(&run, &name, root.as_deref(), &messages, raw)))
 }
 
 pub async fn cancel(
@@ -333,9 +323,7 @@ pub async fn questions(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Items<OpenQuestion>, Problem> {
-    let Answer::Approvals(open) = app.hub.read(&caller, Query::Questions).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let open = app.hub.read(&caller, ListOpenQuestions).await?;
     Ok(items(open.iter().map(OpenQuestion::from)))
 }
 
@@ -349,7 +337,7 @@ pub async fn respond(
     let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
     open_question(&app, &caller, &id).await?;
     let answers = body.answers.into_iter().map(Into::into).collect();
-    match app.hub.answer_questions(&caller, id.clone(), answers).await {
+    match app.hub.answer_questions(&caller, AnswerQuestions { approval: id.clone(), answers }).await {
         Ok(_) => Ok(bare_json(Responded { status: "ok" })),
         Err(refusal) => {
             // Answered or expired since the check above: return the status for that.
@@ -361,15 +349,11 @@ pub async fn respond(
 
 /// Checks that the question set is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
 async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<(), Problem> {
-    let query = Query::Question { approval: id.clone() };
-    let found = match app.hub.read(caller, query).await {
-        Ok(Answer::Approvals(found)) => found,
-        Ok(_) => return Err(Refusal::Unavailable.into()),
-        Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
+    let question = match app.hub.read(caller, GetApproval { approval: id.clone() }).await {
+        Ok(found) if found.subject.kind() == ApprovalKind::Questions => found,
+        Ok(_) | Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
         Err(refusal) => return Err(refusal.into()),
     };
-    let found = found.into_iter().find(|found| found.subject.kind() == ApprovalKind::Questions);
-    let question = found.ok_or(QUESTION_NOT_FOUND)?;
     match &question.decision {
         None => Ok(()),
         Some(Decision::Answered { .. }) => {

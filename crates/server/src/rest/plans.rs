@@ -10,8 +10,9 @@ use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Items, bare_json, items};
 use axum::extract::State;
 use parlor_model::command::{DecidePlan, PlanDecision};
+use parlor_model::query::ListPlans;
 use parlor_model::run_event::PlanState;
-use parlor_model::{Answer, Caller, CurrentPlan, EntityKind, Post, Query, Refusal};
+use parlor_model::{Caller, CurrentPlan, EntityKind, Post, Refusal};
 use parlor_wire::events::rest::{AgentPlan, OfPlan, Okay, PlanEdit, PlanJudged};
 use std::sync::Arc;
 
@@ -37,10 +38,7 @@ async fn plans(
     let rooms = rooms.map_or_else(|| vec![None], |rooms| rooms.into_iter().map(Some).collect());
     let mut found = Vec::new();
     for room in rooms {
-        match app.hub.read(caller, Query::Plans { room }).await? {
-            Answer::Plans(plans) => found.extend(plans),
-            _ => return Err(Refusal::Unavailable.into()),
-        }
+        found.extend(app.hub.read(caller, ListPlans { room }).await?);
     }
     Ok(found)
 }

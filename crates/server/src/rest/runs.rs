@@ -9,7 +9,7 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{List, list};
 use axum::extract::State;
-use parlor_model::{Answer, Caller, Query, Refusal};
+use parlor_model::query::{ListRunsOfAgent, ListRunsOfMessage, NamedRun};
 use parlor_wire::agentim::rest::TurnDelivery;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub async fn of_agent(
     Parameters(params): Parameters<LimitQuery>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
     let limit = params.limit.unwrap_or(50).clamp(1, 200);
-    read_deliveries(&app, &caller, Query::RunsBy { agent: agent_id(&id)?, limit }).await
+    let runs = app.hub.read(&caller, ListRunsOfAgent { agent: agent_id(&id)?, limit }).await?;
+    Ok(delivery_list(&app, &runs))
 }
 
 pub async fn deliveries(
@@ -36,16 +37,10 @@ pub async fn deliveries(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<TurnDelivery<'static>>, Problem> {
-    read_deliveries(&app, &caller, Query::RunsOf { message: message_id(&id)? }).await
+    let runs = app.hub.read(&caller, ListRunsOfMessage { message: message_id(&id)? }).await?;
+    Ok(delivery_list(&app, &runs))
 }
 
-async fn read_deliveries(
-    app: &App,
-    caller: &Caller,
-    query: Query,
-) -> Result<List<TurnDelivery<'static>>, Problem> {
-    let Answer::Runs(runs) = app.hub.read(caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(list(runs.iter().map(|(run, name)| TurnDelivery::new(run, name, app.hub.has_spoken(&run.id)))))
+fn delivery_list(app: &App, runs: &[NamedRun]) -> List<TurnDelivery<'static>> {
+    list(runs.iter().map(|(run, name)| TurnDelivery::new(run, name, app.hub.has_spoken(&run.id))))
 }

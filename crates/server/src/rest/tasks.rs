@@ -9,11 +9,9 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
-use parlor_model::command::{NewTask, TaskChanges};
-use parlor_model::{
-    AgentId, Answer, Caller, Command, MemberId, Query, Receipt, Refusal, Task, TaskId, TaskStatus, Time,
-    UserId,
-};
+use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, TaskChanges};
+use parlor_model::query::{ListOwnTasks, ListTasks};
+use parlor_model::{AgentId, MemberId, TaskId, TaskStatus, Time, UserId};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
@@ -24,27 +22,13 @@ fn task_id(id: &str) -> Result<TaskId, Problem> {
     TaskId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-async fn read_tasks(app: &App, caller: &Caller, query: Query) -> Result<Vec<Task>, Problem> {
-    match app.hub.read(caller, query).await? {
-        Answer::Tasks(tasks) => Ok(tasks),
-        _ => Err(Refusal::Unavailable.into()),
-    }
-}
-
-async fn execute_for_task(app: &App, caller: &Caller, command: Command) -> Result<Arc<Task>, Problem> {
-    match app.hub.execute(caller, command).await? {
-        Receipt::Task(task) => Ok(task),
-        _ => Err(Refusal::Unavailable.into()),
-    }
-}
-
 pub async fn own(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
 ) -> TaskList {
-    let query = Query::OwnTasks { limit: pages.limit(), offset: pages.offset() };
-    let tasks = read_tasks(&app, &caller, query).await?;
+    let query = ListOwnTasks { limit: pages.limit(), offset: pages.offset() };
+    let tasks = app.hub.read(&caller, query).await?;
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
@@ -53,7 +37,7 @@ pub async fn list(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> TaskList {
-    let tasks = read_tasks(&app, &caller, Query::Tasks { room: room_id(&id)? }).await?;
+    let tasks = app.hub.read(&caller, ListTasks { room: room_id(&id)? }).await?;
     Ok(all(tasks.iter().map(rest::Task::from)))
 }
 
@@ -67,15 +51,15 @@ pub async fn create(
         Some(id) => Some(parse_assignee(id, body.assignee_type.as_deref())?),
         None => None,
     };
-    let command = Command::CreateTask(NewTask {
+    let command = CreateTask {
         room: room_id(&id)?,
         by: None,
         title: body.title,
         description: body.description,
         due_at: body.due_date.as_deref().map(parse_due_date).transpose()?,
         assignee,
-    });
-    Ok(created(rest::Task::from(&*execute_for_task(&app, &caller, command).await?)))
+    };
+    Ok(created(rest::Task::from(&*app.hub.execute(&caller, command).await?)))
 }
 
 pub async fn change(
@@ -101,8 +85,8 @@ pub async fn change(
             .transpose()?
             .into(),
     };
-    let command = Command::ChangeTask { task: task_id(&id)?, changes };
-    Ok(data(rest::Task::from(&*execute_for_task(&app, &caller, command).await?)))
+    let command = ChangeTask { task: task_id(&id)?, changes };
+    Ok(data(rest::Task::from(&*app.hub.execute(&caller, command).await?)))
 }
 
 pub async fn remove(
@@ -110,7 +94,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::RemoveTask { task: task_id(&id)? }).await?;
+    app.hub.execute(&caller, RemoveTask { task: task_id(&id)? }).await?;
     Ok(Done)
 }
 

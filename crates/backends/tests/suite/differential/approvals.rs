@@ -5,17 +5,19 @@ use super::asks::room;
 use super::dice::Dice;
 use super::world::World;
 use crate::fixtures::{answer as answer_to, questions};
-use parlor_model::command::{ApprovalDecision, NewApproval};
-use parlor_model::{ApprovalId, ApprovalSubject, Command, GatewayId, InputDigest, Payload, RunId};
+use parlor_model::command::{
+    AnswerQuestions, AskApproval, DecideApproval, ExpireApproval, RevokeApprovalRule,
+};
+use parlor_model::{ApprovalId, ApprovalSubject, GatewayId, InputDigest, Payload, RunId};
 use std::time::Duration;
 
 pub const REQUESTS: [&str; 3] = ["1", "2", "a \"b\""];
 pub const TOOLS: [&str; 3] = ["Bash", "mcp__x", " "];
 
-pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
+pub fn ask(dice: &mut Dice, world: &mut World) -> AskApproval {
     let run = dice.known(&world.runs, RunId::stored("never"));
     let input = dice.roll(2) as u8;
-    Command::AskApproval(NewApproval {
+    AskApproval {
         // Mostly for the newest run, which may be running.
         run: if dice.once_in(3) { run } else { world.runs.last().cloned().unwrap_or(run) },
         gateway: GatewayId::stored(dice.one_of(&GATEWAYS[..2])),
@@ -27,7 +29,7 @@ pub fn ask(dice: &mut Dice, world: &mut World) -> Command {
         },
         digest: InputDigest([input; 32]),
         timeout: Duration::from_secs(dice.roll(256) as u64 * 2),
-    })
+    }
 }
 
 fn approval(dice: &mut Dice, world: &World) -> ApprovalId {
@@ -35,17 +37,17 @@ fn approval(dice: &mut Dice, world: &World) -> ApprovalId {
     if dice.once_in(3) { any } else { world.approvals.last().cloned().unwrap_or(any) }
 }
 
-pub fn decide(dice: &mut Dice, world: &mut World) -> Command {
-    Command::DecideApproval(ApprovalDecision {
+pub fn decide(dice: &mut Dice, world: &mut World) -> DecideApproval {
+    DecideApproval {
         approval: approval(dice, world),
         allow: dice.once_in(2),
         always: dice.once_in(2),
         reason: dice.maybe(|_| "no 'thanks'".into()),
         digest: dice.once_in(4).then(|| InputDigest([dice.roll(2) as u8; 32])),
-    })
+    }
 }
 
-pub fn answer(dice: &mut Dice, world: &mut World) -> Command {
+pub fn answer(dice: &mut Dice, world: &mut World) -> AnswerQuestions {
     let text = dice.maybe(|_| "free \0 text");
     let answers = match dice.roll(6) {
         0 => Vec::new(),
@@ -54,15 +56,15 @@ pub fn answer(dice: &mut Dice, world: &mut World) -> Command {
         3 => vec![answer_to(1, &["a \"b\""], text), answer_to(0, &["Tea"], None)],
         _ => vec![answer_to(0, &["Tea"], None)],
     };
-    Command::AnswerQuestions { approval: approval(dice, world), answers }
+    AnswerQuestions { approval: approval(dice, world), answers }
 }
 
-pub fn expire(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ExpireApproval { approval: approval(dice, world) }
+pub fn expire(dice: &mut Dice, world: &mut World) -> ExpireApproval {
+    ExpireApproval { approval: approval(dice, world) }
 }
 
-pub fn revoke_rule(dice: &mut Dice, world: &mut World) -> Command {
+pub fn revoke_rule(dice: &mut Dice, world: &mut World) -> RevokeApprovalRule {
     let any = (room(dice, world), agent(dice, world), dice.one_of(&TOOLS).into());
     let (room, agent, tool) = if dice.once_in(4) { any } else { dice.known(&world.rules, any) };
-    Command::RevokeApprovalRule { room, agent, tool }
+    RevokeApprovalRule { room, agent, tool }
 }

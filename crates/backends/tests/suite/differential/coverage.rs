@@ -3,7 +3,7 @@
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::commands::AnyReceipt::{self, Legacy};
-use parlor_model::command::{Posted, Refreshed, SignedIn};
+use parlor_model::command::{Posted, Refreshed, RunStart, SignedIn};
 use parlor_model::{
     Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
 };
@@ -50,8 +50,8 @@ pub const DEAD_MAIL: &str = "dead mail";
 type Notable = (&'static str, fn(&AnyResult) -> bool);
 
 const NOTABLE: [Notable; 29] = [
-    ("run started", |outcome| matches!(outcome, Ok(Legacy(Receipt::Started(_))))),
-    ("run with a reply", |outcome| matches!(outcome, Ok(Legacy(Receipt::Run(run))) if run.reply.is_some())),
+    ("run started", |outcome| matches!(outcome, Ok(AnyReceipt::StartRun(RunStart::Started(_))))),
+    ("run with a reply", |outcome| matches!(outcome, Ok(AnyReceipt::FinishRun(run)) if run.reply.is_some())),
     ("approval open", |outcome| approval(outcome, |approval| approval.decision.is_none())),
     ("approval allowed by a rule", |outcome| {
         approval(outcome, |approval| approval.decision == Some(Decision::AllowedByRule))
@@ -139,7 +139,15 @@ fn posted_message(outcome: &AnyResult, is: impl Fn(&Message) -> bool) -> bool {
 }
 
 fn approval(outcome: &AnyResult, is: impl Fn(&Approval) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Approval(found))) if is(found))
+    match outcome {
+        Ok(
+            AnyReceipt::AskApproval(found)
+            | AnyReceipt::DecideApproval(found)
+            | AnyReceipt::AnswerQuestions(found)
+            | AnyReceipt::ExpireApproval(found),
+        ) => is(found),
+        _ => false,
+    }
 }
 
 fn received(outcome: &AnyResult, is: impl Fn(&Delivery) -> bool) -> bool {
@@ -185,10 +193,6 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::EndMission { .. } => "EndMission",
         Command::SetIdlePrompt { .. } => "SetIdlePrompt",
         Command::PromptIdle { .. } => "PromptIdle",
-        Command::CreateTask(_) => "CreateTask",
-        Command::ChangeTask { .. } => "ChangeTask",
-        Command::RemoveTask { .. } => "RemoveTask",
-        Command::ReportTask { .. } => "ReportTask",
         Command::Freeze { .. } => "Freeze",
         Command::Thaw { .. } => "Thaw",
         Command::AddMember { .. } => "AddMember",
@@ -206,17 +210,5 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::Receive { .. } => "Receive",
         Command::Acknowledge { .. } => "Acknowledge",
         Command::ClearDeadLetters => "ClearDeadLetters",
-        Command::StartRun { .. } => "StartRun",
-        Command::MergeRun { .. } => "MergeRun",
-        Command::StartUnpromptedRun { .. } => "StartUnpromptedRun",
-        Command::FinishRun(_) => "FinishRun",
-        Command::PostLateReply { .. } => "PostLateReply",
-        Command::ReportUsage { .. } => "ReportUsage",
-        Command::AskApproval(_) => "AskApproval",
-        Command::DecideApproval(_) => "DecideApproval",
-        Command::UpdatePlan { .. } => "UpdatePlan",
-        Command::AnswerQuestions { .. } => "AnswerQuestions",
-        Command::ExpireApproval { .. } => "ExpireApproval",
-        Command::RevokeApprovalRule { .. } => "RevokeApprovalRule",
     }
 }

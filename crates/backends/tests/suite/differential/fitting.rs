@@ -6,10 +6,10 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, ApprovalDecision, ChangeAgent, CreateKey, DecidePlan, DeleteMessage, DeleteMessages,
-    DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, MarkRoomRead, PinMessage, RegisterAgent,
-    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RewindRoom, StartChat, ToggleReaction,
-    UnpinMessage,
+    AddBookmark, AnswerQuestions, ChangeAgent, ChangeTask, CreateKey, DecideApproval, DecidePlan,
+    DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, MarkRoomRead,
+    PinMessage, RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RemoveTask,
+    RewindRoom, StartChat, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -28,6 +28,12 @@ pub fn caller(
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
         },
+        AnyCommand::StartRun(_)
+        | AnyCommand::MergeRun(_)
+        | AnyCommand::StartUnpromptedRun(_)
+        | AnyCommand::FinishRun(_)
+        | AnyCommand::PostLateReply(_)
+        | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DecidePlan(DecidePlan { room, .. })
         | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
         | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
@@ -82,6 +88,26 @@ pub fn caller(
         | AnyCommand::RefreshSignIn(_)
         | AnyCommand::OfferSecondFactor(_)
         | AnyCommand::ConfirmSecondFactor(_) => None,
+        AnyCommand::CreateTask(new) => match &new.by {
+            Some(agent) => owner_of_agent(agent, store)?,
+            None => member_of(&new.room, dice, store)?,
+        },
+        AnyCommand::ChangeTask(ChangeTask { task, .. }) | AnyCommand::RemoveTask(RemoveTask { task }) => {
+            match store.task(task)? {
+                Some(task) => owner_of(&task.room, store)?,
+                None => None,
+            }
+        }
+        AnyCommand::ReportTask(report) => owner_of_agent(&report.agent, store)?,
+        AnyCommand::UpdatePlan(_) | AnyCommand::AskApproval(_) | AnyCommand::ExpireApproval(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::DecideApproval(DecideApproval { approval, .. })
+        | AnyCommand::AnswerQuestions(AnswerQuestions { approval, .. }) => match store.approval(approval)? {
+            Some(approval) => member_of(&approval.room, dice, store)?,
+            None => None,
+        },
+        AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }
@@ -93,16 +119,7 @@ fn legacy_caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        Command::StartRun { .. }
-        | Command::MergeRun { .. }
-        | Command::StartUnpromptedRun { .. }
-        | Command::FinishRun(_)
-        | Command::PostLateReply { .. }
-        | Command::ReportUsage { .. }
-        | Command::UpdatePlan { .. }
-        | Command::AskApproval(_)
-        | Command::ExpireApproval { .. }
-        | Command::OfferSetup { .. }
+        Command::OfferSetup { .. }
         | Command::NoteBackup { .. }
         | Command::AppendNoop
         | Command::CreateUser(_)
@@ -119,21 +136,11 @@ fn legacy_caller(
         | Command::DeleteRoom { room }
         | Command::AddMember { room, .. }
         | Command::ChangeMember { room, .. }
-        | Command::RevokeApprovalRule { room, .. }
         | Command::SetMission { room, .. }
         | Command::EndMission { room }
         | Command::SetIdlePrompt { room: Some(room), .. }
         | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::CreateTask(new) => match &new.by {
-            Some(agent) => owner_of_agent(agent, store)?,
-            None => member_of(&new.room, dice, store)?,
-        },
-        Command::ChangeTask { task, .. } | Command::RemoveTask { task } => match store.task(task)? {
-            Some(task) => owner_of(&task.room, store)?,
-            None => None,
-        },
         Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
-        Command::ReportTask { agent, .. } => owner_of_agent(agent, store)?,
         // The first user is the site admin.
         Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
         Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
@@ -145,11 +152,6 @@ fn legacy_caller(
         Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
             member_of(room, dice, store)?
         }
-        Command::DecideApproval(ApprovalDecision { approval, .. })
-        | Command::AnswerQuestions { approval, .. } => match store.approval(approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
-            None => None,
-        },
         Command::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             // The first user is the site admin, who may send as an external source.

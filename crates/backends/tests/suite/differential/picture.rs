@@ -12,9 +12,11 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListBookmarks, ListGateways,
-    ListHistory, ListKeys, ListPins, ListRecent, ListReplies, ListRevisions, ListSharedAgentCards,
-    ListSignIns, MailPage, Page, Recent, SearchMessages,
+    CountReplies, GetAgent, GetAgentCard, GetRun, GetRunMessages, ListAgentCards, ListAgents,
+    ListApprovalRules, ListApprovals, ListBookmarks, ListChildRuns, ListGateways, ListHistory, ListKeys,
+    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListRecent, ListReplies, ListRevisions, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, ListSharedAgentCards, ListSignIns, ListTasks, MailPage, Page, Recent,
+    SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -436,7 +438,17 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     for id in &world.agents {
         queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
     }
-    queries.extend(world.rooms.iter().map(|room| AnyQuery::from(ListPins { room: room.clone() })));
+    queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
+    queries.push(ListOpenQuestions.into());
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(ListPins { room: room.clone() }),
+            ListTasks { room: room.clone() }.into(),
+            ListApprovals { room: room.clone() }.into(),
+            ListApprovalRules { room: room.clone() }.into(),
+            ListPlans { room: Some(room.clone()) }.into(),
+        ]);
+    }
     queries.extend(message_queries(world));
     queries
 }
@@ -457,6 +469,17 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
             ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
             CountReplies { message: message.clone() }.into(),
         ]);
+    }
+    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    queries.extend(world.rooms.iter().map(runs_of_room));
+    let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
+    queries.extend(world.messages.iter().take(5).map(runs_of_message));
+    let runs_of_agent = |agent: &AgentId| ListRunsOfAgent { agent: agent.clone(), limit: 3 }.into();
+    queries.extend(world.agents.iter().map(runs_of_agent));
+    for run in world.runs.iter().take(3) {
+        queries.push(GetRun { run: run.clone() }.into());
+        queries.push(ListChildRuns { run: run.clone() }.into());
+        queries.push(GetRunMessages { run: run.clone() }.into());
     }
     queries
 }
@@ -483,7 +506,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
         Query::MayUpload,
-        Query::OwnTasks { limit: 3, offset: 1 },
     ];
     for room in &world.rooms {
         queries.extend([
@@ -491,17 +513,8 @@ fn legacy_queries(world: &World) -> Vec<Query> {
             Query::Members { room: room.clone(), limit: 2, offset: 1 },
             Query::Workspace { room: room.clone() },
             Query::Missions { room: room.clone(), limit: 3 },
-            Query::Tasks { room: room.clone() },
-            Query::Runs { room: Some(room.clone()), limit: 3 },
-            Query::Approvals { room: room.clone() },
-            Query::ApprovalRules { room: room.clone() },
-            Query::Questions,
-            Query::Plans { room: Some(room.clone()) },
             Query::MayFollow { room: room.clone() },
         ]);
-    }
-    for message in world.messages.iter().take(5) {
-        queries.push(Query::RunsOf { message: message.clone() });
     }
     queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
     queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
@@ -512,7 +525,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
     ];
     for id in &world.agents {
         queries.push(Query::MayListen { agent: id.clone() });
-        queries.push(Query::RunsBy { agent: id.clone(), limit: 3 });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);

@@ -7,10 +7,10 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, ApprovalDecision, ConfirmSecondFactor, ConnectGateway,
-    CreateAgent, CreateKey, CreateSignIn, NewApproval, NewInvitation, NewRouter, NewService, NewTask,
-    NewUpload, NewUser, OfferSecondFactor, PinMessage, RegisterAgent, RoomChanges, ToggleReaction,
-    UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, AskApproval, ConfirmSecondFactor, ConnectGateway,
+    CreateAgent, CreateKey, CreateSignIn, CreateTask, DecideApproval, NewInvitation, NewRouter, NewService,
+    NewUpload, NewUser, OfferSecondFactor, PinMessage, RegisterAgent, RoomChanges, StartUnpromptedRun,
+    ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -72,13 +72,13 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
             .await?;
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
-        run.must(Caller::OPERATOR, Command::StartUnpromptedRun { agent: id, room: room.clone() }).await?;
+        run.must(Caller::OPERATOR, StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
         let tool = || ApprovalSubject::Tool(Payload("{}".into()));
         for (request, subject) in
             REQUESTS.into_iter().zip([tool(), tool(), ApprovalSubject::Questions(questions())])
         {
-            let request_approval = Command::AskApproval(NewApproval {
+            let request_approval = AskApproval {
                 run: running.clone(),
                 gateway: GatewayId::stored(gateway),
                 request: request.into(),
@@ -86,15 +86,14 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
                 subject,
                 digest: InputDigest([0; 32]),
                 timeout: Duration::from_secs(300),
-            });
+            };
             run.must(Caller::OPERATOR, request_approval).await?;
         }
         let plan = plan("0", PlanState::Planned);
-        run.must(Caller::OPERATOR, Command::UpdatePlan { run: running, plan }).await?;
+        run.must(Caller::OPERATOR, UpdatePlan { run: running, plan }).await?;
         let approval = run.world.approvals[run.world.approvals.len() - REQUESTS.len()].clone();
-        let approval_decision =
-            ApprovalDecision { approval, allow: true, always: true, reason: None, digest: None };
-        run.must(owner.clone(), Command::DecideApproval(approval_decision)).await?;
+        let allow = DecideApproval { approval, allow: true, always: true, reason: None, digest: None };
+        run.must(owner.clone(), allow).await?;
         let post = Post {
             room: room.clone(),
             text: "hello".into(),
@@ -109,7 +108,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let reply_to = Some(message.clone());
         let answer = Post { reply_to, mentions: Vec::new(), client_message_id: None, ..post };
         run.must(invited.clone(), answer).await?;
-        run.must(owner.clone(), Command::CreateTask(task(room.clone(), AgentId::stored(agent)))).await?;
+        run.must(owner.clone(), task(room.clone(), AgentId::stored(agent))).await?;
         let agents = Vec::new();
         run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
@@ -162,8 +161,8 @@ pub fn model() -> ModelAccess {
     }
 }
 
-pub fn task(room: RoomId, agent: AgentId) -> NewTask {
-    NewTask {
+pub fn task(room: RoomId, agent: AgentId) -> CreateTask {
+    CreateTask {
         room,
         by: None,
         title: "Tidy up".into(),

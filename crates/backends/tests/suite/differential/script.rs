@@ -7,18 +7,19 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, ApprovalDecision, ChangeAgent, ConnectGateway, CreateSignIn, DecidePlan,
-    DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, HostAgent,
-    MarkAllRead, MarkRoomRead, NewApproval, NewRouter, NewUpload, PlanDecision, ProfileChanges,
-    RecordFailedSignIn, RefreshSignIn, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor,
-    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, StartChat, TaskChanges,
-    ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeAgent, ChangeTask, ConnectGateway,
+    CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage,
+    EndSignIn, ExpireApproval, FinishRun, ForwardMessage, HostAgent, MarkAllRead, MarkRoomRead, MergeRun,
+    NewRouter, NewUpload, PlanDecision, PostLateReply, ProfileChanges, RecordFailedSignIn, RefreshSignIn,
+    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RemoveTask, ReportTask, ReportUsage,
+    RevokeApprovalRule, RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, StartChat,
+    StartRun, TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
     GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
-    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunFinish, RunId, RunOutcome,
-    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
+    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -148,26 +149,26 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn approvals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
     let [tool, questions] = [1, 2].map(|number| run.world.approvals[number].clone());
-    let deny = Command::DecideApproval(ApprovalDecision {
+    let deny = DecideApproval {
         approval: tool,
         allow: false,
         always: false,
         reason: Some("no 'thanks'".into()),
         digest: None,
-    });
+    };
     run.must(bob.clone(), deny.clone()).await?;
     run.refused(ann.clone(), deny).await?;
-    let answer = Command::AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
+    let answer = AnswerQuestions { approval: questions, answers: vec![answer(0, &["Tea"], None)] };
     run.must(bob.clone(), answer).await?;
     ask(run, "by rule").await?;
     let (room, agent) = (first_room(run), coder());
-    run.must(ann.clone(), Command::RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
+    run.must(ann.clone(), RevokeApprovalRule { room, agent, tool: "Bash".into() }).await?;
     let approval = ask(run, "expires").await?;
-    run.must(Caller::OPERATOR, Command::ExpireApproval { approval }).await
+    run.must(Caller::OPERATOR, ExpireApproval { approval }).await
 }
 
 async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> {
-    let request_approval = Command::AskApproval(NewApproval {
+    let request_approval = AskApproval {
         run: run.world.runs[0].clone(),
         gateway: GatewayId::stored(GATEWAYS[0]),
         request: request.into(),
@@ -175,7 +176,7 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
         subject: ApprovalSubject::Tool(Payload("{}".into())),
         digest: InputDigest([0; 32]),
         timeout: Duration::from_secs(300),
-    });
+    };
     run.must(Caller::OPERATOR, request_approval).await?;
     Ok(run.world.approvals.last().expect("an approval was just requested").clone())
 }
@@ -186,7 +187,7 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let verdict = PlanDecision::Approve(carry_out);
     run.must(users.ann.clone(), DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict }).await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
-    run.must(Caller::OPERATOR, Command::ReportUsage { run: running.clone(), usage }).await?;
+    run.must(Caller::OPERATOR, ReportUsage { run: running.clone(), usage }).await?;
     let reply = |text: &str| AgentReply {
         message: None,
         text: text.into(),
@@ -194,16 +195,16 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         target: None,
         claimed_depth: 0,
     };
-    let finished = RunFinish { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
+    let finished = FinishRun { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
+    run.must(Caller::OPERATOR, finished).await?;
     // Two runs of `coder` were queued in the meantime: start the first and merge the second into it.
     let [next, another] = [0, 1].map(|number| queued(run, &first)[number].clone());
-    run.must(Caller::OPERATOR, Command::StartRun { run: next.clone() }).await?;
-    run.must(Caller::OPERATOR, Command::MergeRun { run: another, into: next.clone() }).await?;
+    run.must(Caller::OPERATOR, StartRun { run: next.clone() }).await?;
+    run.must(Caller::OPERATOR, MergeRun { run: another, into: next.clone() }).await?;
     // The run is interrupted, and its reply arrives late.
-    let finished = RunFinish { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
-    run.must(Caller::OPERATOR, Command::FinishRun(finished)).await?;
-    let late = Command::PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
+    let finished = FinishRun { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
+    run.must(Caller::OPERATOR, finished).await?;
+    let late = PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
     run.must(Caller::OPERATOR, late).await
 }
 
@@ -294,11 +295,11 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     let (bob, second) = (&users.bob, second_room(run));
     let task = run.world.tasks[1].clone();
     let changes = TaskChanges { title: Some("Tidy up twice".into()), ..TaskChanges::default() };
-    run.must(bob.clone(), Command::ChangeTask { task: task.clone(), changes }).await?;
+    run.must(bob.clone(), ChangeTask { task: task.clone(), changes }).await?;
     let (status, result) = (TaskStatus::Completed, Some("tidy".into()));
-    let report = Command::ReportTask { task: task.clone(), agent: writer(), status, result };
+    let report = ReportTask { task: task.clone(), agent: writer(), status, result };
     run.must(bob.clone(), report).await?;
-    run.must(bob.clone(), Command::RemoveTask { task }).await?;
+    run.must(bob.clone(), RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
     run.must(bob.clone(), Command::SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle })
         .await?;

@@ -4,8 +4,8 @@ use super::agents::agent;
 use super::asks::{NAMES, TEXTS, member, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{NewTask, TaskChanges};
-use parlor_model::{Command, MemberId, TaskId, TaskStatus, Time};
+use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, ReportTask, TaskChanges};
+use parlor_model::{MemberId, TaskId, TaskStatus, Time};
 
 fn task(dice: &mut Dice, world: &World) -> TaskId {
     dice.known(&world.tasks, TaskId::stored("never"))
@@ -23,8 +23,8 @@ fn assignee(dice: &mut Dice, world: &World) -> Option<MemberId> {
     dice.maybe(|dice| member(dice, world))
 }
 
-pub fn create(dice: &mut Dice, world: &mut World) -> Command {
-    Command::CreateTask(NewTask {
+pub fn create(dice: &mut Dice, world: &mut World) -> CreateTask {
+    CreateTask {
         room: room(dice, world),
         by: if dice.once_in(4) { Some(agent(dice, world)) } else { None },
         title: dice.one_of(&NAMES).into(),
@@ -35,10 +35,10 @@ pub fn create(dice: &mut Dice, world: &mut World) -> Command {
         } else {
             assignee(dice, world)
         },
-    })
+    }
 }
 
-pub fn change(dice: &mut Dice, world: &mut World) -> Command {
+pub fn change(dice: &mut Dice, world: &mut World) -> ChangeTask {
     let status = dice.maybe(|dice| dice.one_of(&TaskStatus::ALL));
     let changes = if dice.once_in(2) {
         TaskChanges { status, ..TaskChanges::default() }
@@ -52,14 +52,14 @@ pub fn change(dice: &mut Dice, world: &mut World) -> Command {
             assignee: dice.maybe(|dice| assignee(dice, world)).into(),
         }
     };
-    Command::ChangeTask { task: task(dice, world), changes }
+    ChangeTask { task: task(dice, world), changes }
 }
 
-pub fn remove(dice: &mut Dice, world: &mut World) -> Command {
-    Command::RemoveTask { task: task(dice, world) }
+pub fn remove(dice: &mut Dice, world: &mut World) -> RemoveTask {
+    RemoveTask { task: task(dice, world) }
 }
 
-pub fn report(dice: &mut Dice, world: &mut World) -> Command {
+pub fn report(dice: &mut Dice, world: &mut World) -> ReportTask {
     let status = dice.one_of(&TaskStatus::ALL);
-    Command::ReportTask { task: task(dice, world), agent: agent(dice, world), status, result: text(dice) }
+    ReportTask { task: task(dice, world), agent: agent(dice, world), status, result: text(dice) }
 }

@@ -5,10 +5,13 @@ use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
 use crate::fixtures::plan;
-use parlor_model::command::{DecidePlan, PlanDecision};
+use parlor_model::command::{
+    DecidePlan, FinishRun, MergeRun, PlanDecision, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun,
+    UpdatePlan,
+};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentReply, Chunk, ChunkKind, Command, MessageId, Payload, Post, RunFinish, RunId, RunOutcome, Usage,
+    AgentReply, Chunk, ChunkKind, Command, MessageId, Payload, Post, RunId, RunOutcome, Usage,
 };
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
@@ -32,20 +35,20 @@ fn reply(dice: &mut Dice) -> AgentReply {
     }
 }
 
-pub fn start(dice: &mut Dice, world: &mut World) -> Command {
-    Command::StartRun { run: run(dice, world) }
+pub fn start(dice: &mut Dice, world: &mut World) -> StartRun {
+    StartRun { run: run(dice, world) }
 }
 
-pub fn join(dice: &mut Dice, world: &mut World) -> Command {
+pub fn join(dice: &mut Dice, world: &mut World) -> MergeRun {
     let into = run(dice, world);
-    Command::MergeRun { run: run(dice, world), into }
+    MergeRun { run: run(dice, world), into }
 }
 
-pub fn open(dice: &mut Dice, world: &mut World) -> Command {
-    Command::StartUnpromptedRun { agent: agent(dice, world), room: room(dice, world) }
+pub fn open(dice: &mut Dice, world: &mut World) -> StartUnpromptedRun {
+    StartUnpromptedRun { agent: agent(dice, world), room: room(dice, world) }
 }
 
-pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
+pub fn finish(dice: &mut Dice, world: &mut World) -> FinishRun {
     let failed = RunOutcome::Failed("it broke".into());
     let outcome = dice.one_of(&[
         RunOutcome::Complete,
@@ -54,26 +57,26 @@ pub fn finish(dice: &mut Dice, world: &mut World) -> Command {
         RunOutcome::Cancelled,
         RunOutcome::Interrupted,
     ]);
-    Command::FinishRun(RunFinish { run: run(dice, world), outcome, said: dice.maybe(reply) })
+    FinishRun { run: run(dice, world), outcome, said: dice.maybe(reply) }
 }
 
-pub fn post_late_reply(dice: &mut Dice, world: &mut World) -> Command {
+pub fn post_late_reply(dice: &mut Dice, world: &mut World) -> PostLateReply {
     let run = dice.maybe(|dice| run(dice, world));
-    Command::PostLateReply { agent: agent(dice, world), room: room(dice, world), said: reply(dice), run }
+    PostLateReply { agent: agent(dice, world), room: room(dice, world), said: reply(dice), run }
 }
 
-pub fn report_usage(dice: &mut Dice, world: &mut World) -> Command {
+pub fn report_usage(dice: &mut Dice, world: &mut World) -> ReportUsage {
     let cost = dice.maybe(|dice| dice.roll(9) as u64);
     let usage = Usage { input_tokens: dice.roll(100) as u64, output_tokens: dice.roll(100) as u64, cost };
-    Command::ReportUsage { run: run(dice, world), usage }
+    ReportUsage { run: run(dice, world), usage }
 }
 
-pub fn update_plan(dice: &mut Dice, world: &mut World) -> Command {
+pub fn update_plan(dice: &mut Dice, world: &mut World) -> UpdatePlan {
     let any = run(dice, world);
     // Mostly for the newest run, which may be running.
     let run = if dice.once_in(3) { any } else { world.runs.last().cloned().unwrap_or(any) };
     let state = dice.one_of(&[PlanState::Planned, PlanState::Planned, PlanState::Executing]);
-    Command::UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
+    UpdatePlan { run, plan: plan(&dice.roll(9).to_string(), state) }
 }
 
 pub fn decide_plan(dice: &mut Dice, world: &mut World) -> DecidePlan {

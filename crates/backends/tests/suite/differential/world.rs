@@ -1,11 +1,11 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, SignedIn, StartChat};
+use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, StartChat};
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
-    MissionId, Pattern, Receipt, RoomId, RouterId, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User,
-    UserId,
+    MissionId, Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId,
+    User, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -118,6 +118,23 @@ impl World {
             (_, AnyReceipt::ConfirmSecondFactor(user) | AnyReceipt::RemoveSecondFactor(user)) => {
                 self.learn_user(user);
             }
+            (
+                _,
+                AnyReceipt::MergeRun(run)
+                | AnyReceipt::StartUnpromptedRun(run)
+                | AnyReceipt::FinishRun(run)
+                | AnyReceipt::ReportUsage(run)
+                | AnyReceipt::StartRun(RunStart::Refused(run)),
+            ) => self.learn_run(run),
+            (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
+            (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
+            (_, AnyReceipt::AskApproval(approval)) => learn(&mut self.approvals, &approval.id),
+            (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
+                if decision.allow && decision.always =>
+            {
+                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
+                learn(&mut self.rules, &rule);
+            }
             _ => {}
         }
     }
@@ -138,6 +155,14 @@ impl World {
         learn(&mut self.keys, &key.id);
         learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
         self.secrets.push(secret);
+    }
+
+    fn learn_run(&mut self, run: &Run) {
+        learn(&mut self.runs, &run.id);
+        if let Some(reply) = &run.reply {
+            learn(&mut self.messages, reply);
+            learn(&mut self.said, &(run.room.clone(), reply.clone()));
+        }
     }
 
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
@@ -193,7 +218,6 @@ impl World {
                 let named = mission.agents.iter().map(|entry| entry.agent.clone());
                 self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
             }
-            Receipt::Task(task) => learn(&mut self.tasks, &task.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
                     learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
@@ -204,22 +228,6 @@ impl World {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
                 }
             }
-            Receipt::Approval(approval) => {
-                learn(&mut self.approvals, &approval.id);
-                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
-                if matches!(command, Command::DecideApproval(approval_decision) if approval_decision.allow && approval_decision.always)
-                {
-                    learn(&mut self.rules, &rule);
-                }
-            }
-            Receipt::Run(run) => {
-                learn(&mut self.runs, &run.id);
-                if let Some(reply) = &run.reply {
-                    learn(&mut self.messages, reply);
-                    learn(&mut self.said, &(run.room.clone(), reply.clone()));
-                }
-            }
-            Receipt::Started(started) => learn(&mut self.runs, &started.run.id),
             Receipt::Done | Receipt::Settings(_) | Receipt::Released(_) | Receipt::Acknowledged(_) => {}
         }
     }

@@ -14,16 +14,20 @@ use crate::routing_index::Recipient;
 use parlor_model::command::Posted;
 use parlor_model::{
     AddressedBy, Agent, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Mailbox,
-    MemberId, Mention, Message, Path, Room, Sender, SessionRef, mention,
+    MemberId, Mention, Message, Path, Room, RoomRole, Sender, SessionRef, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+#[derive(Default)]
 pub struct Recipients {
     pub mentions: Vec<Mention>,
     /// Mailboxes of agents in the room that subscribe to its path.
     mailboxes: Vec<Recipient>,
     candidates: Vec<Candidate>,
+    /// Number of replies of the sending agent in the last minute.
+    replies_last_minute: u64,
 }
 
 impl Recipients {
@@ -53,7 +57,50 @@ impl Recipients {
         for id in named {
             candidates.extend(Candidate::load(id, addressed, room, view)?);
         }
-        Ok(Self { mentions, mailboxes, candidates })
+        Ok(Self { mentions, mailboxes, candidates, replies_last_minute: 0 })
+    }
+
+    /// Recipients of an agent's message. It addresses only the other agents that it mentions.
+    pub fn of_agent_message(
+        text: &str,
+        given: &[Box<str>],
+        sender: &AgentId,
+        room: &Room,
+        view: &mut WriterView<'_>,
+    ) -> Result<Self, Fault> {
+        let mentions = match !given.is_empty() || text.contains('@') {
+            true => mention::resolve(text, given, &view.mentionable(room)?),
+            false => Vec::new(),
+        };
+        let mut mailboxes = Vec::new();
+        if !view.routes.is_empty() {
+            let (agents, path) = (view.agents_in(room)?, Path::of_room(&room.id));
+            let others = agents.iter().filter(|agent| *agent != sender);
+            mailboxes.extend(others.flat_map(|agent| view.routes.of_agent(agent, &path)));
+        }
+        let named: BTreeSet<&AgentId> =
+            mentions.iter().filter_map(|mention| mention.member.agent()).collect();
+        let mut candidates = Vec::new();
+        for id in named.into_iter().filter(|id| *id != sender) {
+            candidates.extend(Candidate::load_asked_by(sender, id, room, view)?);
+        }
+        let mut replies_last_minute = 0;
+        if !candidates.is_empty() {
+            let since = view.now.minus(Duration::from_secs(60));
+            replies_last_minute = view.store.spoken(sender, since)?;
+        }
+        Ok(Self { mentions, mailboxes, candidates, replies_last_minute })
+    }
+
+    /// The mailboxes that a message reaches.
+    pub fn deliveries(&self, message: &Message) -> Arc<[Delivery]> {
+        deliveries(message, &self.mailboxes, &[])
+    }
+
+    /// The agents that may get a run. `sender_role` is the role of the user who sends the message.
+    pub fn addressed<'a>(&'a self, room: &'a Room, sender_role: Option<RoomRole>) -> Addressed<'a> {
+        let Self { candidates, replies_last_minute, .. } = self;
+        Addressed { room, sender_role, candidates, replies_last_minute: *replies_last_minute }
     }
 
     /// Recipients of a forwarded message. It is a quotation: users and agents that its text mentions are not
@@ -61,7 +108,7 @@ impl Recipients {
     pub fn of_quotation(room: &Room, view: &mut WriterView<'_>) -> Result<Self, Fault> {
         let agents = view.agents_in(room)?;
         let mailboxes = mailboxes(&agents, room, view);
-        Ok(Self { mentions: Vec::new(), mailboxes, candidates: Vec::new() })
+        Ok(Self { mentions: Vec::new(), mailboxes, candidates: Vec::new(), replies_last_minute: 0 })
     }
 
     /// Addresses one agent, in a new room: it has spent no budget there, and no mailbox subscribes to the room.
@@ -73,7 +120,12 @@ impl Recipients {
             spent: BudgetUsage::default(),
             asked: 0,
         };
-        Self { mentions: vec![mention], mailboxes: Vec::new(), candidates: vec![candidate] }
+        Self {
+            mentions: vec![mention],
+            mailboxes: Vec::new(),
+            candidates: vec![candidate],
+            replies_last_minute: 0,
+        }
     }
 
     /// Posts a user's message, with its deliveries, and creates runs for the agents that it addresses.
@@ -84,14 +136,9 @@ impl Recipients {
         idempotency: Option<&IdempotencyCheck>,
         effects: &mut EffectsBuilder<'_>,
     ) -> Posted {
-        let deliveries = deliveries(&message, &self.mailboxes, &[]);
+        let deliveries = self.deliveries(&message);
         let message = Arc::new(message);
-        let addressed = Addressed {
-            room: &sender.room,
-            sender_role: Some(sender.member.role),
-            candidates: &self.candidates,
-            replies_last_minute: 0,
-        };
+        let addressed = self.addressed(&sender.room, Some(sender.member.role));
         let posted = put_message(message.clone(), deliveries, idempotency, effects);
         create_runs(&message, None, None, addressed, effects);
         posted

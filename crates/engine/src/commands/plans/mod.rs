@@ -1,3 +1,4 @@
 //! Commands on agents' plans.
 
 mod decide_plan;
+mod update_plan;

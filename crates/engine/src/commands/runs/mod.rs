@@ -1,7 +1,19 @@
-//! Runs that a message or a task creates for agents.
+//! Commands on runs, and the creation of runs for the agents that a message or a task addresses.
 //!
 //! Owns: every agent that a message addresses gets a run or a reason for its refusal, in the transaction of
 //! the message.
+
+pub mod context;
+mod finish_run;
+mod merge_run;
+mod post_late_reply;
+mod posting_agent;
+mod reply;
+mod report_usage;
+mod start_run;
+mod start_unprompted_run;
+#[cfg(test)]
+mod test_fixtures;
 
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
@@ -9,8 +21,8 @@ use crate::ports::BudgetUsage;
 use crate::read_view::WriterView;
 use crate::{Fault, Limits};
 use parlor_model::{
-    AddressedBy, Agent, AgentId, ConversationId, Event, Lineage, LineageLimit, Message, Room, RoomRole, Run,
-    RunId, RunOutcome, RunState, Sender, Usage,
+    AddressedBy, Agent, AgentId, ConversationId, Event, Lineage, LineageLimit, Message, Room, RoomId,
+    RoomRole, Run, RunId, RunOutcome, RunState, Sender, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +151,47 @@ impl Candidate {
         let day = view.now.minus(Duration::from_secs(24 * 60 * 60));
         let spent = view.store.spent(&room.id, id, day)?;
         Ok(Some(Self { agent: Agent::clone(&agent), addressed, spent, asked: 0 }))
+    }
+
+    /// Loads an agent that another agent mentions, if it is hosted.
+    pub fn load_asked_by(
+        sender: &AgentId,
+        id: &AgentId,
+        room: &Room,
+        view: &mut WriterView<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(candidate) = Self::load(id, AddressedBy::Directly, room, view)? else { return Ok(None) };
+        let since = view.now.minus(view.limits.pair_window);
+        let asked = view.store.asked(&room.id, sender, id, since)?;
+        Ok(Some(Self { asked, ..candidate }))
+    }
+}
+
+/// A run without a trigger, which is running from the start.
+pub fn unprompted_run(agent: &AgentId, room: &RoomId, effects: &EffectsBuilder<'_>) -> Run {
+    let conversation = ConversationId::stored(effects.new_id());
+    new_run(agent, room, Lineage::start(conversation, agent.clone()), effects)
+}
+
+/// As [`unprompted_run`], in an existing lineage.
+pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &EffectsBuilder<'_>) -> Run {
+    Run {
+        id: RunId::stored(effects.new_id()),
+        agent: agent.clone(),
+        room: room.clone(),
+        trigger: None,
+        task: None,
+        asked_by: None,
+        arrival: None,
+        addressed: AddressedBy::Unasked,
+        lineage,
+        parent: None,
+        state: RunState::Running,
+        reply: None,
+        usage: Usage::default(),
+        queued_at: effects.now,
+        started_at: Some(effects.now),
+        ended_at: None,
     }
 }
 

@@ -1,1 +1,9 @@
-//! Commands on tasks.
+//! Commands on the tasks of a room.
+
+mod assignment;
+mod change_task;
+mod create_task;
+mod put;
+mod remove_task;
+mod report_task;
+mod texts;

@@ -1,1 +1,6 @@
-//! Queries about approvals, questions and approval rules.
+//! Queries about approvals and approval rules.
+
+mod get_approval;
+mod list_approval_rules;
+mod list_approvals;
+mod list_open_questions;

@@ -1,1 +1,3 @@
 //! Queries about agents' plans.
+
+mod list_plans;

@@ -1,0 +1,26 @@
+//! Records decisions on approvals. An approval is decided once.
+
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::permission::InRoom;
+use parlor_model::{Approval, Decider, Decision, EntityKind, Event, Refusal};
+use std::sync::Arc;
+
+/// Stores and publishes a decision.
+pub fn record_decision(
+    approval: &Approval,
+    decision: Decision,
+    effects: &mut EffectsBuilder<'_>,
+) -> Result<Arc<Approval>, Refusal> {
+    let decided = approval.decided(decision, effects.now);
+    let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(EntityKind::Approval))?);
+    effects.change(Change::PutApproval(decided.clone()));
+    effects.publish(Event::ApprovalDecided(decided.clone()));
+    Ok(decided)
+}
+
+/// The user who decides, as the approval names them.
+pub fn decider(user: &InRoom) -> Decider {
+    let user = &user.caller.user;
+    Decider { user: user.id.clone(), name: user.display_name.clone() }
+}

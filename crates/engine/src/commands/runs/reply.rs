@@ -1,0 +1,99 @@
+//! Posts the reply of an agent as a message, and ends its run.
+
+use super::posting_agent::PostingAgent;
+use super::{create_runs, put};
+use crate::commands::messages::idempotency::IdempotencyCheck;
+use crate::commands::messages::recipients::{Recipients, put_message};
+use crate::effects::EffectsBuilder;
+use crate::read_view::WriterView;
+use crate::validate::FieldErrors;
+use crate::{Fault, Limits};
+use parlor_model::{
+    AgentReply, Chunk, Destination, EntityKind, Message, MessageKind, Refusal, Run, RunOutcome, RunOutput,
+    Sender,
+};
+use std::sync::Arc;
+
+/// Stateless check of a reply's size.
+pub fn validate(said: &AgentReply, limits: &Limits) -> Result<(), Refusal> {
+    let (limit, got) = (limits.reply_bytes, said.text.len());
+    if got > limit {
+        return Err(Refusal::TooLarge { limit, got });
+    }
+    let got = said.chunks.iter().map(Chunk::length).sum();
+    if got > 2 * limit {
+        return Err(Refusal::TooLarge { limit: 2 * limit, got });
+    }
+    let mut field_errors = FieldErrors::default();
+    field_errors.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
+    field_errors.into_result()
+}
+
+/// Facts of a reply that is posted.
+pub struct ReplyFacts {
+    pub sender: PostingAgent,
+    pub recipients: Recipients,
+}
+
+impl ReplyFacts {
+    pub fn load(said: &AgentReply, sender: PostingAgent, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+        let PostingAgent { agent, room } = &sender;
+        let recipients =
+            Recipients::of_agent_message(&said.text, said.target.as_slice(), &agent.id, room, view)?;
+        Ok(Self { sender, recipients })
+    }
+}
+
+/// A reply, the facts about it, and its idempotency key, if it has one.
+pub type Reply<'a> = (AgentReply, &'a ReplyFacts, Option<&'a IdempotencyCheck>);
+
+/// Posts the reply, ends the run, and creates runs for the agents that the reply mentions.
+pub fn end_run(
+    run: &Run,
+    outcome: RunOutcome,
+    reply: Option<Reply<'_>>,
+    effects: &mut EffectsBuilder<'_>,
+) -> Result<Arc<Run>, Refusal> {
+    let illegal = |_| Refusal::AlreadyExists(EntityKind::Run);
+    let Some((said, facts, idempotency)) = reply else {
+        return Ok(put(run.ended(outcome, None, effects.now).map_err(illegal)?, effects));
+    };
+    let claimed_depth = said.claimed_depth;
+    let message = Arc::new(message(run, &outcome, said, facts, effects));
+    let ended = run.ended(outcome, Some(message.id.clone()), effects.now).map_err(illegal)?;
+    let deliveries = facts.recipients.deliveries(&message);
+    put_message(message.clone(), deliveries, idempotency, effects);
+    let ended = put(ended, effects);
+    let lineage = ended.lineage.clone().at_least(claimed_depth);
+    let addressed = facts.recipients.addressed(&facts.sender.room, None);
+    create_runs(&message, Some(&lineage), Some(&ended.id), addressed, effects);
+    Ok(ended)
+}
+
+fn message(
+    run: &Run,
+    outcome: &RunOutcome,
+    said: AgentReply,
+    facts: &ReplyFacts,
+    effects: &EffectsBuilder<'_>,
+) -> Message {
+    let agent = &facts.sender.agent;
+    let run_output = RunOutput {
+        run: run.id.clone(),
+        outcome: match outcome {
+            // The reason of a failure is stored with the run only.
+            RunOutcome::Failed(_) => RunOutcome::Failed(Box::default()),
+            outcome => outcome.clone(),
+        },
+        chunks: said.chunks,
+    };
+    let (destination, sender) = (Destination::Room(run.room.clone()), Sender::Agent(agent.id.clone()));
+    let new = effects.message(destination, sender, agent.name.clone(), said.text);
+    Message {
+        id: said.message.unwrap_or(new.id),
+        kind: MessageKind::AgentResponse,
+        mentions: facts.recipients.mentions.clone(),
+        run_output: Some(Arc::new(run_output)),
+        ..new
+    }
+}
