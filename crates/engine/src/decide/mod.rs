@@ -7,7 +7,6 @@
 mod accounts;
 mod agents;
 mod approvals;
-mod gateways;
 mod invitations;
 mod mail;
 mod messages;
@@ -18,7 +17,6 @@ mod rooms;
 mod routers;
 mod routing;
 mod runs;
-mod second_factor;
 mod services;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
@@ -232,14 +230,8 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveUser { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. }
-        | Command::EndSignIn { .. }
-        | Command::CreateKey { .. }
         | Command::OfferPairing { .. }
-        | Command::Pair { .. }
-        | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
+        | Command::Pair { .. } => accounts::decide(command, effects_builder),
         Command::ChangeSettings(changes) => {
             let settings = Arc::new(facts.settings.with(changes));
             let mut effects_builder = effects_builder;
@@ -249,9 +241,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
             }
             effects_builder.done(Receipt::Settings(settings))
         }
-        Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. }
-        | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::decide(command, effects_builder)
         }
@@ -280,16 +269,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         }
         Command::Route(route) => routing::decide(route, effects_builder),
         Command::Relay(relay) => relays::decide(relay, effects_builder),
-        Command::CreateAgent { .. }
-        | Command::ChangeAgent { .. }
-        | Command::RemoveAgent { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::ConnectGateway(_)
-        | Command::DisconnectGateway { .. }
-        | Command::RemoveGateway { .. }
-        | Command::HostAgent { .. }
-        | Command::RegisterAgent(_) => gateways::decide(command, effects_builder),
+        Command::Subscribe { .. } | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::decide(command, effects_builder)
         }

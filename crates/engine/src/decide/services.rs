@@ -1,6 +1,9 @@
 //! Decides commands on services: agents that the hub itself hosts, backed by a model.
 
-use super::{Change, Effects, EffectsBuilder, HUB, agents};
+use super::{Change, Effects, EffectsBuilder, HUB, rooms};
+use crate::commands::agents::existing_agent::publish_agent;
+use crate::commands::agents::new_agent::{check_agent_count, new_agent, put_new_agent};
+use crate::commands::agents::removal::remove_agent;
 use parlor_model::command::{NewService, ServiceChanges};
 use parlor_model::{
     Agent, AgentHost, AgentId, Command, EntityKind, GatewayId, Receipt, Refusal, Service, Visibility,
@@ -14,7 +17,13 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
     match command {
         Command::CreateService(new) => create(new, effects_builder),
         Command::ChangeService { changes, .. } => change(changes, effects_builder),
-        Command::RemoveService { .. } => agents::remove(effects_builder),
+        Command::RemoveService { .. } => {
+            let mut effects_builder = effects_builder;
+            let agents = &effects_builder.facts.agents;
+            rooms::leave_all(&mut effects_builder);
+            agents.iter().for_each(|agent| remove_agent(agent, &mut effects_builder));
+            effects_builder.done(Receipt::Done)
+        }
         _ => unreachable!("the dispatcher sends only service commands here"),
     }
 }
@@ -22,14 +31,15 @@ pub fn decide(command: &Command, effects_builder: EffectsBuilder) -> Result<Effe
 fn create(new: &NewService, mut effects_builder: EffectsBuilder) -> Result<Effects, Refusal> {
     let now = effects_builder.facts.now;
     let id = AgentId::stored(effects_builder.decide_context.ids.next());
+    check_agent_count(effects_builder.facts.agents.len())?;
     let agent = Agent {
         description: new.description.clone(),
         host: hosted(&new.model.model, &effects_builder),
         // Visible to all users, so that every user can add it to a room.
         visibility: Visibility::All,
-        ..agents::new(&id, new.name.trim(), &effects_builder)?
+        ..new_agent(id.clone(), effects_builder.actor()?.id.clone(), new.name.trim(), now)
     };
-    let (agent, _) = agents::apply_profile(agent, &[], &mut effects_builder)?;
+    let agent = put_new_agent(agent, &[], 0, &mut effects_builder)?.agent;
     let service = Service {
         agent: id,
         active: new.active,
@@ -64,7 +74,8 @@ fn change(changes: &ServiceChanges, mut effects_builder: EffectsBuilder) -> Resu
     agent.host = hosted(&service.model.model, &effects_builder);
     let agent = Arc::new(agent);
     effects_builder.change(Change::PutAgent(agent.clone()));
-    agents::publish_agent(&agent, &mut effects_builder);
+    let facts = effects_builder.facts;
+    publish_agent(&agent, facts.agent.as_ref(), &facts.rooms, &mut effects_builder);
     put(agent, service, effects_builder)
 }
 

@@ -1,1 +1,3 @@
 //! Commands on mailboxes, routes and subscriptions.
+
+pub mod subscriptions;

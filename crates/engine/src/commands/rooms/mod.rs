@@ -1,1 +1,4 @@
 //! Commands on rooms, members and room preferences.
+
+pub mod leave_all;
+mod members;
