@@ -9,7 +9,7 @@ use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{CreateSignIn, NewUser, RoomChanges, SignedIn};
 use parlor_model::{
     Caller, Command, Delivery, Epoch, LoggedEvent, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
     Signal, SignalStamp, SiteRole, Time,
@@ -140,7 +140,7 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     };
     let created = hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
     let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
-    let sign_in = Command::SignIn(NewSignIn {
+    let sign_in = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
         second: None,
@@ -148,9 +148,8 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         device: "test".into(),
         address: "here".into(),
         expires_at: Time(i64::MAX),
-    });
-    let signed_in = hub.execute(&Caller::ANONYMOUS, sign_in).await;
-    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
+    };
+    let SignedIn { sign_in, .. } = hub.execute(&Caller::ANONYMOUS, sign_in).await.unwrap();
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
     let created = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;

@@ -1,7 +1,7 @@
 //! Derives the audit records of a decided command, which are written in its transaction.
 //!
-//! Owns: which actions are recorded, the text of their details, and the grouping of repeated failures into
-//! one row. Messages and the activity of users and agents in rooms are not recorded, nor are secrets.
+//! Owns: which actions are recorded, and the text of their details. Messages and the activity of users and
+//! agents in rooms are not recorded, nor are secrets.
 
 use crate::commands::approvals::audit::decision_entry;
 use crate::decide::{Change, Effects};
@@ -9,38 +9,20 @@ use crate::facts::Facts;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::command::UserChanges;
 use parlor_model::{
-    AgentId, ApiKey, Caller, Command, Edit, Invitation, Member, MemberId, MissionScope, Principal, Receipt,
-    RoomId, RoomRole, Scope, SecondProof, Seq, SettingChanges, User,
+    ApiKey, Caller, Command, Edit, Invitation, Member, MemberId, MissionScope, Principal, Receipt, RoomId,
+    RoomRole, Scope, Seq, SettingChanges, User,
 };
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Failures of one kind within this time are counted in one row.
-const FAILURE_GROUPING_WINDOW: Duration = Duration::from_secs(60 * 60);
 
 pub fn changes(caller: &Caller, command: &Command, facts: &Facts, plan: &Effects) -> Vec<Change> {
     let mut notes = notes(command, facts, plan);
     notes
         .extend(plan.changes.iter().filter_map(|change| approval(change).or_else(|| mission(change, facts))));
     let note = |(action, subject, detail): EntryParts| {
-        let actor = match (action, &subject) {
-            // The caller of a sign-in was anonymous; the record names the user who signed in.
-            (Action::SignedIn, Some(subject)) => person(subject),
-            _ => actor(caller, facts),
-        };
+        let actor = actor(caller, facts);
         let detail: Option<Box<str>> = (!detail.is_empty()).then(|| detail.into());
-        let before = facts.failed_before.as_ref().filter(|before| {
-            let recent =
-                facts.now < before.note.at.plus(FAILURE_GROUPING_WINDOW) && facts.now >= before.note.at;
-            action == Action::SignInFailed && before.note.detail == detail && recent
-        });
-        match before {
-            Some(before) => Change::RepeatAudit { id: before.id, at: facts.now, address: caller.address },
-            None => {
-                let (at, address) = (facts.now, caller.address);
-                Change::AppendAudit(Arc::new(NewAuditEntry { at, actor, action, subject, detail, address }))
-            }
-        }
+        let (at, address) = (facts.now, caller.address);
+        Change::AppendAudit(Arc::new(NewAuditEntry { at, actor, action, subject, detail, address }))
     };
     notes.into_iter().map(note).collect()
 }
@@ -66,33 +48,8 @@ fn notes(command: &Command, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
         (Command::ChangeUser { changes, .. }, Receipt::User(new)) => changed(changes, facts, new),
         (Command::RemoveUser { .. }, _) => vec![(Action::UserRemoved, about(), String::new())],
         (Command::ChangePassword { .. }, _) => vec![(Action::PasswordChanged, own(), String::new())],
-        (Command::ConfirmSecondFactor { .. }, _) => vec![(Action::SecondFactorOn, own(), String::new())],
-        (Command::DropSecondFactor { .. }, _) => vec![(Action::SecondFactorOff, about(), String::new())],
-        (Command::SignIn(new), Receipt::SignedIn { user: signed_in, .. }) => {
-            let how = match (&new.second, signed_in.second_factor) {
-                (Some(SecondProof::Backup(_)), true) => "with a backup code",
-                (Some(SecondProof::Code { .. }), true) => "with a second factor",
-                _ => "",
-            };
-            entry(Action::SignedIn, user(signed_in), how.into())
-        }
-        (Command::SignInFailed { second_factor, .. }, _) => failed(*second_factor, facts, plan),
-        (Command::Refresh { .. }, Receipt::FamilyRevoked) => {
-            vec![(Action::TokenReused, about(), "the sign-in was ended".into())]
-        }
-        (Command::EndSignIn { sign_in }, _) => {
-            vec![(Action::SignedOut, own(), format!("session {sign_in}"))]
-        }
-        (Command::CreateKey { .. }, Receipt::Key(new)) => {
-            entry(Action::KeyCreated, key(new), format!("for {}: {}", new.owner, scopes(&new.scopes)))
-        }
         (Command::Pair { .. }, Receipt::Key(new)) => {
             entry(Action::KeyCreated, key(new), format!("for {}, by a pairing code: agents", new.owner))
-        }
-        (Command::RevokeKey { .. }, _) => {
-            let revoked = facts.key.as_ref();
-            let detail = revoked.map(|key| format!("of {}", key.owner)).unwrap_or_default();
-            vec![(Action::KeyRevoked, revoked.map(key), detail)]
         }
         (Command::CreateInvitation(_), Receipt::Invitation(new)) => {
             let detail = format!("as {}, {} times", new.role.as_str(), new.uses);
@@ -158,10 +115,6 @@ fn mission(change: &Change, facts: &Facts) -> Option<EntryParts> {
     }
 }
 
-pub(crate) fn agent(agent: &AgentId, name: Option<&str>) -> Subject {
-    subject(SubjectKind::Agent, agent.as_str(), name)
-}
-
 /// Records for a changed account: a change of role or password gets its own record, so that it can be
 /// searched for.
 fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> {
@@ -177,25 +130,6 @@ fn changed(changes: &UserChanges, facts: &Facts, new: &User) -> Vec<EntryParts> 
     let rest = UserChanges { role: None, password_hash: None, ..changes.clone() };
     if rest != UserChanges::default() {
         notes.push((Action::UserChanged, Some(user(new)), String::new()));
-    }
-    notes
-}
-
-/// Records for a failed sign-in. An unknown username is never stored: it may be a password typed into the
-/// wrong field.
-fn failed(second_factor: bool, facts: &Facts, plan: &Effects) -> Vec<EntryParts> {
-    let Some(account) = &facts.user else {
-        return vec![(Action::SignInFailed, None, "no such name".into())];
-    };
-    let why = match (account.is_locked(facts.now), second_factor) {
-        (true, _) => "while locked",
-        (false, true) => "wrong code",
-        (false, false) => "wrong password",
-    };
-    let mut notes = vec![(Action::SignInFailed, Some(user(account)), why.into())];
-    let locks = |change: &Change| matches!(change, Change::PutUser(user) if user.is_locked(facts.now));
-    if plan.changes.iter().any(locks) {
-        notes.push((Action::AccountLocked, Some(user(account)), String::new()));
     }
     notes
 }
@@ -228,20 +162,15 @@ fn actor(caller: &Caller, facts: &Facts) -> Actor {
     }
 }
 
-fn person(subject: &Subject) -> Actor {
-    let id = parlor_model::UserId::stored(&*subject.id);
-    Actor::Person { id, name: subject.name.clone().unwrap_or_default() }
-}
-
 fn subject(kind: SubjectKind, id: &str, name: Option<&str>) -> Subject {
     Subject { kind, id: id.into(), name: name.map(Into::into) }
 }
 
-fn user(user: &User) -> Subject {
+pub(crate) fn user(user: &User) -> Subject {
     subject(SubjectKind::User, user.id.as_str(), Some(&user.username))
 }
 
-fn key(key: &ApiKey) -> Subject {
+pub(crate) fn key(key: &ApiKey) -> Subject {
     subject(SubjectKind::Key, key.id.as_str(), Some(&key.name))
 }
 
@@ -273,6 +202,6 @@ pub fn up_to(through: Seq) -> String {
     format!("everything up to event {}", through.0)
 }
 
-fn scopes(scopes: &[Scope]) -> String {
+pub(crate) fn scopes(scopes: &[Scope]) -> String {
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -5,25 +5,20 @@
 //! existence of a thing is secret, a thing that is hidden from the caller and a missing one yield the same
 //! refusal.
 
-use crate::decide::HUB;
 use crate::facts::{AuthContext, Facts};
+use crate::permission::room_named_by;
 use parlor_model::command::{RoomChanges, UserChanges};
-use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, AgentId, Caller, Command, Edit, EntityKind, Gateway, GatewayId, Mailbox, Member, MemberId, Path,
-    Pattern, Principal, Query, Refusal, RoomId, RoomRole, Scope, SiteRole, UploadPurpose, User, UserId,
+    AgentId, Caller, Command, Edit, EntityKind, Mailbox, Member, MemberId, Path, Pattern, Principal, Query,
+    Refusal, RoomRole, Scope, SiteRole, UploadPurpose, User, UserId,
 };
 
 pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<(), Refusal> {
     let ask = Authoriser { caller, facts };
     match command {
         Command::OfferSetup { .. } | Command::NoteBackup { .. } | Command::AppendNoop => ask.operator(),
-        // These commands carry their own evidence (setup secret, credentials, refresh token), which `decide`
-        // checks.
-        Command::SetUp { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. } => Ok(()),
+        // Carries its own evidence, the setup secret, which `decide` checks.
+        Command::SetUp { .. } => Ok(()),
 
         Command::CreateUser(_) | Command::RemoveUser { .. } => ask.site_admin(),
         Command::ChangeUser { changes, .. } => ask.change_user(changes),
@@ -41,13 +36,7 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::OfferPairing { .. } => ask.person().map(|_| ()),
         Command::Pair { .. } => ask.paired(),
         Command::ChangeProfile(_) => ask.signed_in(Scope::Write).map(|_| ()),
-        Command::ChangePassword { .. }
-        | Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. } => ask.person().map(|_| ()),
-        Command::DropSecondFactor { user, .. } => ask.drop_second_factor(user),
-        Command::EndSignIn { .. } => ask.own_sign_in(),
-        Command::CreateKey { owner, scopes, .. } => ask.create_key(owner.as_ref(), scopes),
-        Command::RevokeKey { .. } => ask.revoke_key(),
+        Command::ChangePassword { .. } => ask.person().map(|_| ()),
 
         Command::CreateRoom { members, changes } => {
             ask.signed_in(Scope::Write)?;
@@ -72,30 +61,6 @@ pub fn authorise(caller: &Caller, command: &Command, facts: &Facts) -> Result<()
         Command::Upload(_) => ask.signed_in(Scope::Write).map(|_| ()),
         Command::TakeUnreferencedBlobs { .. } => ask.operator(),
 
-        Command::CreateAgent { subscriptions, .. } => ask.create_agent(subscriptions),
-        Command::ChangeAgent { id, .. } => ask.own_agent(id),
-        Command::RemoveAgent { id } => {
-            // The operator removes agents that the hub itself hosts.
-            match ask.is_operator() && facts.agent.as_ref().is_some_and(is_hosted_by_hub) {
-                true => Ok(()),
-                false => ask.own_agent(id),
-            }
-        }
-        Command::ConnectGateway(new) => ask.connect_gateway(&new.id),
-        Command::DisconnectGateway { .. } => {
-            // The hub marks a gateway as disconnected even when its owner's account or key has been revoked.
-            if ask.is_operator() { ask.gateway().map(|_| ()) } else { ask.own_gateway(Scope::Hosting) }
-        }
-        Command::RemoveGateway { .. } => ask.own_gateway(Scope::Agents),
-        Command::RegisterAgent(_) => ask.register_agent(),
-        Command::HostAgent { owner, .. } => {
-            ask.operator()?;
-            facts.user.as_ref().ok_or(Refusal::NotFound(EntityKind::User))?;
-            match &facts.agent {
-                Some(_) => Ok(()),
-                None => ask.family_of(owner),
-            }
-        }
         Command::Subscribe { mailbox, pattern } => ask.subscribe(mailbox, pattern),
         Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
@@ -110,33 +75,17 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
     let ask = Authoriser { caller, facts };
     match query {
         Query::Me | Query::Rooms | Query::SearchUsers { .. } => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Agents => ask.signed_in(Scope::Read).map(|_| ()),
-        Query::Gateways => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
         Query::Users { .. } | Query::Invitations | Query::Audit(_) | Query::MaySeeLimits => ask.site_admin(),
         Query::MayRegister { .. } => ask.invited(),
         Query::Settings => ask.operator().or_else(|_| ask.signed_in(Scope::Read).map(|_| ())),
-        Query::SignIns => ask.person().map(|_| ()),
-        Query::Keys => ask.operator().or_else(|_| ask.person().map(|_| ())),
         Query::Room { .. } | Query::Members { .. } | Query::MayFollow { .. } => {
             ask.role_in_room(RoomRole::Member, Scope::Read).map(|_| ())
         }
         Query::ProjectRoots => ask.site_admin(),
         Query::RoomsAt { room, .. } => ask.rooms_at(room.is_some()),
         Query::Workspace { .. } => ask.workspace(),
-        Query::MaySpawn { .. } => ask.own_gateway(Scope::Agents),
-        Query::MayManageCredentials { .. } => {
-            // API keys may not manage credentials on the owner's machine.
-            ask.person()?;
-            ask.own_gateway(Scope::Agents)
-        }
         Query::MayListen { agent } => ask.own_agent(agent),
-        Query::Agent { id } => ask.known_agent(id, Scope::Agents),
-        Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
-            ask.known_agent(id, Scope::Read)
-        }
-        Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. }) => {
-            ask.signed_in(Scope::Read).map(|_| ())
-        }
+        Query::RoomsWith { agent: id } => ask.known_agent(id, Scope::Read),
         Query::Upload { .. } => ask.read_upload(),
         Query::MayUpload => ask.signed_in(Scope::Write).map(|_| ()),
         Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => ask.own_agent(&mailbox.agent),
@@ -151,11 +100,6 @@ pub fn authorise_query(caller: &Caller, query: &Query, facts: &Facts) -> Result<
 pub fn may_receive_from_source(owner: &User, behind: Option<&UserId>, path: &Path) -> bool {
     let is_granted = || owner.source_patterns.iter().any(|pattern| pattern.matches(path));
     behind == Some(&owner.id) || owner.role == SiteRole::Admin || is_granted()
-}
-
-/// The room that a pattern names literally, if any.
-fn room_of(pattern: &Pattern) -> Option<RoomId> {
-    Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
 
 struct Authoriser<'a> {
@@ -229,49 +173,6 @@ impl<'a> Authoriser<'a> {
             Some(router) if router.shared || router.created_by == standing.user.id => Ok(()),
             _ => Err(Refusal::NotFound(EntityKind::Router)),
         }
-    }
-
-    fn own_sign_in(&self) -> Result<(), Refusal> {
-        let standing = self.person()?;
-        match &self.facts.sign_in {
-            Some(sign_in) if sign_in.user == standing.user.id => Ok(()),
-            _ => Err(Refusal::NotFound(EntityKind::SignIn)),
-        }
-    }
-
-    fn drop_second_factor(&self, user: &UserId) -> Result<(), Refusal> {
-        if self.is_operator() {
-            return self.facts.user.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::User));
-        }
-        let own = self.person()?.user.id == *user;
-        if own { Ok(()) } else { Err(Refusal::Forbidden) }
-    }
-
-    fn create_key(&self, owner: Option<&UserId>, scopes: &[Scope]) -> Result<(), Refusal> {
-        // A key may not do more than its owner: source, dead-letter and metrics scopes are for admins only.
-        let admins_only = scopes.iter().any(|scope| scope.is_for_admins() && *scope != Scope::Admin);
-        if self.is_operator() {
-            return match &self.facts.user {
-                Some(user) if admins_only && user.role != SiteRole::Admin => {
-                    Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins"))
-                }
-                Some(_) => Ok(()),
-                None => Err(Refusal::NotFound(EntityKind::User)),
-            };
-        }
-        let standing = self.person()?;
-        let for_another = owner.is_some_and(|owner| *owner != standing.user.id);
-        let beyond = admins_only && !standing.is_site_admin();
-        if for_another || beyond { Err(Refusal::Forbidden) } else { Ok(()) }
-    }
-
-    fn revoke_key(&self) -> Result<(), Refusal> {
-        if !self.is_operator() {
-            let standing = self.person()?;
-            let own = self.facts.key.as_ref().is_some_and(|key| key.owner == standing.user.id);
-            return if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Key)) };
-        }
-        self.facts.key.as_ref().map(|_| ()).ok_or(Refusal::NotFound(EntityKind::Key))
     }
 
     /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any
@@ -407,69 +308,11 @@ impl<'a> Authoriser<'a> {
         }
     }
 
-    /// The ids above and below an agent's id are reserved for its owner. A new agent is not in a room yet, so
-    /// it cannot subscribe to one.
-    fn create_agent(&self, subscriptions: &[Pattern]) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Agents)?;
-        self.family_of(&standing.user.id)?;
-        match subscriptions.iter().find_map(room_of) {
-            Some(room) => Err(Refusal::NotAMember { room }),
-            None => Ok(()),
-        }
-    }
-
-    /// Requires that all agents above and below the new agent's id belong to this user.
-    fn family_of(&self, owner: &UserId) -> Result<(), Refusal> {
-        match self.facts.relatives.iter().all(|agent| agent.owner == *owner) {
-            true => Ok(()),
-            false => Err(Refusal::Forbidden),
-        }
-    }
-
-    fn gateway(&self) -> Result<&'a Gateway, Refusal> {
-        self.facts.gateway.as_ref().ok_or(Refusal::NotFound(EntityKind::Gateway))
-    }
-
-    fn connect_gateway(&self, id: &GatewayId) -> Result<(), Refusal> {
-        let standing = self.signed_in(Scope::Hosting)?;
-        match &self.facts.gateway {
-            // A caller with the hub's own gateway id could make the hub start agents and request credentials
-            // from it.
-            _ if id.as_str() == HUB => Err(Refusal::BelongsToAnother(EntityKind::Gateway)),
-            Some(gateway) if gateway.owner != standing.user.id => {
-                Err(Refusal::BelongsToAnother(EntityKind::Gateway))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Requires a gateway that the caller owns. Another user's gateway and a missing one yield the same
-    /// refusal.
-    fn own_gateway(&self, scope: Scope) -> Result<(), Refusal> {
-        let standing = self.signed_in(scope)?;
-        let gateway = self.gateway()?;
-        let own = gateway.owner == standing.user.id && gateway.id.as_str() != HUB;
-        if own { Ok(()) } else { Err(Refusal::NotFound(EntityKind::Gateway)) }
-    }
-
-    /// Requires the caller's own gateway, and an agent that the caller owns or that does not exist yet.
-    fn register_agent(&self) -> Result<(), Refusal> {
-        self.own_gateway(Scope::Hosting)?;
-        let standing = self.signed_in(Scope::Hosting)?;
-        match &self.facts.agent {
-            // An agent that the hub itself hosts cannot be registered through a gateway, not even by its
-            // owner.
-            Some(agent) if agent.owner == standing.user.id && !is_hosted_by_hub(agent) => Ok(()),
-            Some(_) => Err(Refusal::BelongsToAnother(EntityKind::Agent)),
-            None => self.family_of(&standing.user.id),
-        }
-    }
-
     /// A pattern that names a room requires membership. Patterns with wildcards are checked for each message
     /// instead.
     fn subscribe(&self, mailbox: &Mailbox, pattern: &Pattern) -> Result<(), Refusal> {
         self.own_agent(&mailbox.agent)?;
-        match room_of(pattern) {
+        match room_named_by(pattern) {
             Some(room) if self.facts.target.is_none() => Err(Refusal::NotAMember { room }),
             _ => Ok(()),
         }
@@ -552,8 +395,4 @@ impl<'a> Authoriser<'a> {
             }
         }
     }
-}
-
-fn is_hosted_by_hub(agent: &Agent) -> bool {
-    agent.host.gateway.as_ref().is_some_and(|gateway| gateway.as_str() == HUB)
 }

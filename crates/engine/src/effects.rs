@@ -8,7 +8,7 @@ use crate::decide::Change;
 use crate::permission::CallerContext;
 use crate::ports::IdGenerator;
 use crate::routing_index::RouteChange;
-use parlor_model::audit::{Action, NewAuditEntry, Subject};
+use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject};
 use parlor_model::{
     Destination, Epoch, Event, LoggedEvent, Message, MessageId, MessageKind, Position, Sender, Seq, Time,
 };
@@ -106,7 +106,18 @@ impl<'a> EffectsBuilder<'a> {
 
     /// Records an action of the caller in the audit log.
     pub fn audit(&mut self, action: Action, subject: Option<Subject>, detail: Option<Box<str>>) {
-        let (at, actor, address) = (self.now, self.caller.actor(), self.caller.caller.address);
+        self.audit_by(self.caller.actor(), action, subject, detail);
+    }
+
+    /// Records an action of another actor than the caller in the audit log.
+    pub fn audit_by(
+        &mut self,
+        actor: Actor,
+        action: Action,
+        subject: Option<Subject>,
+        detail: Option<Box<str>>,
+    ) {
+        let (at, address) = (self.now, self.caller.caller.address);
         let entry = NewAuditEntry { at, actor, action, subject, detail, address };
         self.change(Change::AppendAudit(Arc::new(entry)));
     }

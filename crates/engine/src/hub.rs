@@ -6,7 +6,7 @@
 
 use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::{cards, rooms_with};
+use crate::cards::rooms_with;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
@@ -23,7 +23,7 @@ use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::{Fault, Limits};
 use bytes::Bytes;
 use parlor_model::audit::AuditFilter;
-use parlor_model::command::ExpireApproval;
+use parlor_model::command::{DisconnectGateway, ExpireApproval};
 use parlor_model::query::Answer;
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event, Gateway,
@@ -693,7 +693,7 @@ fn mark_gateways_disconnected(writer: &mut Writer, reader: &dyn Reader) -> Resul
         Ok(())
     })?;
     connected.retain(|gateway| gateway.disconnected_at.is_none());
-    let disconnect = |gateway: Gateway| Command::DisconnectGateway { gateway: gateway.id };
+    let disconnect = |gateway: Gateway| DisconnectGateway { gateway: gateway.id };
     run_startup_commands(writer, connected.into_iter().map(disconnect).collect());
     Ok(())
 }
@@ -755,7 +755,6 @@ pub(crate) fn answer(
             let users = snapshot.search_users(text, &own(), 10)?;
             Answer::Users { total: users.len(), users }
         }
-        Query::SignIns => Answer::SignIns(snapshot.sign_ins(&own(), facts.now)?),
         Query::Audit(page) => {
             let mut notes = snapshot.audit(&AuditFilter { limit: page.limit + 1, ..page.clone() })?;
             let more = notes.len() > page.limit;
@@ -764,7 +763,6 @@ pub(crate) fn answer(
         }
         Query::Settings => Answer::Settings(snapshot.settings()?),
         Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
-        Query::Keys => Answer::Keys(snapshot.keys(me.map(|user| &user.id))?),
         Query::Rooms => {
             let mut rooms = Vec::new();
             for member in snapshot.memberships(&MemberId::User(own()))? {
@@ -792,24 +790,6 @@ pub(crate) fn answer(
             members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
             total: snapshot.member_count(room)?,
         },
-        Query::Agents => {
-            let mut agents = snapshot.agents_of(&own())?;
-            agents.extend(snapshot.agents_near(&own())?);
-            Answer::Agents(agents)
-        }
-        Query::Agent { id } => {
-            let agent = facts.agent.clone().expect("authorised: the agent exists");
-            if agent.owner != own() {
-                return Ok(Answer::VisibleAgent(agent));
-            }
-            Answer::Agent {
-                agent: Arc::new(agent),
-                subscriptions: snapshot.subscriptions_of(&Mailbox::of(id.clone()))?,
-                sessions: snapshot.sessions(id)?,
-            }
-        }
-        Query::AgentCards(which) => Answer::AgentCards(cards(which, &own(), facts.agent.as_ref(), snapshot)?),
-        Query::Gateways => Answer::Gateways(snapshot.gateways(me.map(|user| &user.id))?),
         Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
         Query::Mail { mailbox, page } => {
             let mut mail = snapshot.mail(mailbox, *page)?;
@@ -827,8 +807,6 @@ pub(crate) fn answer(
         }
         Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
         Query::MayFollow { .. }
-        | Query::MaySpawn { .. }
-        | Query::MayManageCredentials { .. }
         | Query::MayListen { .. }
         | Query::MayUpload
         | Query::MayReadMetrics
@@ -843,9 +821,4 @@ fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Ve
         *member = member.seen_by_others();
     }
     members
-}
-
-/// `Seq` up to which the caller has cleared the queried room.
-fn cleared_through(facts: &Facts) -> Seq {
-    facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
 }

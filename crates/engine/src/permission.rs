@@ -5,12 +5,14 @@
 //! the existence of a thing is secret, a hidden thing and a missing one yield the same refusal.
 
 use crate::Fault;
+use crate::decide::HUB;
 use crate::facts::AuthContext;
 use crate::read_view::ReadView;
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Member, MemberId, Message, MessageId,
-    Principal, Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, Service, Task, TaskId,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Member, MemberId, Message,
+    MessageId, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId,
+    Scope, Service, Task, TaskId,
 };
 use std::sync::Arc;
 
@@ -157,6 +159,13 @@ pub struct OwnAgent {
     pub agent: Arc<Agent>,
 }
 
+/// Evidence that the caller owns a gateway.
+#[derive(Debug, Clone)]
+pub struct OwnGateway {
+    pub caller: Arc<AuthContext>,
+    pub gateway: Gateway,
+}
+
 /// Evidence that the caller may know of an agent.
 #[derive(Debug, Clone)]
 pub struct VisibleAgent {
@@ -206,6 +215,11 @@ pub struct DecidableApproval {
 /// `approve_role`.
 pub fn may_approve(room: &Room, member: &Member) -> bool {
     member.member.user().is_some() && member.role >= room.approve_role
+}
+
+/// The room that a pattern names literally, if any.
+pub fn room_named_by(pattern: &Pattern) -> Option<RoomId> {
+    Path::stored(pattern.as_str()).strip_domain("room").and_then(|room| RoomId::parse(room).ok())
 }
 
 impl ReadView<'_> {
@@ -291,6 +305,23 @@ impl ReadView<'_> {
         match self.agent(id)? {
             Some(agent) if agent.owner == caller.user.id => Ok(OwnAgent { caller, agent }),
             _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
+        }
+    }
+
+    /// Requires a gateway that the caller owns, not that of the hub itself. Another user's gateway and a missing
+    /// one yield the same refusal.
+    pub fn own_gateway(
+        &mut self,
+        caller: &CallerContext,
+        id: &GatewayId,
+        scope: Scope,
+    ) -> Result<OwnGateway, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        match self.store.gateway(id)? {
+            Some(gateway) if gateway.owner == caller.user.id && gateway.id.as_str() != HUB => {
+                Ok(OwnGateway { caller, gateway })
+            }
+            _ => Err(Refusal::NotFound(EntityKind::Gateway).into()),
         }
     }
 

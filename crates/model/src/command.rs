@@ -45,10 +45,9 @@ pub use tasks::*;
 pub use uploads::*;
 
 use crate::{
-    Agent, AgentId, AnswerPolicy, ApiKey, BlobDigest, Delivery, Device, Edit, File, Gateway, GatewayId,
-    HubSettings, Invitation, InvitationId, KeyId, Mailbox, MemberId, Message, MessageId, Notifications, Path,
-    Pattern, Payload, Room, RoomId, RoomKind, RoomRole, RouterId, Scope, SecondProof, SecretHash, Seq,
-    SettingChanges, SignIn, SignInId, SiteRole, Subscription, Time, Upload, User, UserId, Visibility,
+    AnswerPolicy, ApiKey, BlobDigest, Delivery, Edit, File, HubSettings, Invitation, InvitationId, Mailbox,
+    MemberId, Message, MessageId, Notifications, Path, Pattern, Payload, Room, RoomId, RoomKind, RoomRole,
+    RouterId, SecretHash, Seq, SettingChanges, SiteRole, Subscription, Time, Upload, User, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -106,53 +105,6 @@ pub enum Command {
     },
 
     ChangeSettings(SettingChanges),
-
-    // Sign-in. The server verifies passwords and codes before it submits the command. The command names the
-    // stored value that they were verified against, so that a change of that value in between voids the
-    // proof.
-    SignIn(NewSignIn),
-    SignInFailed {
-        /// `None` if no account has the given name.
-        user: Option<UserId>,
-        /// Whether the password was correct and the second-factor code was not.
-        second_factor: bool,
-        lock_after: u32,
-        lock_until: Time,
-    },
-    Refresh {
-        token: SecretHash,
-        next: SecretHash,
-        expires_at: Time,
-        /// Time after an exchange during which the previous refresh token is still accepted.
-        grace: Duration,
-    },
-    OfferSecondFactor {
-        sealed: Box<[u8]>,
-    },
-    /// Confirms the second factor with a code of time step `step`, generated from the secret in `sealed`.
-    ConfirmSecondFactor {
-        sealed: Box<[u8]>,
-        step: u64,
-        backup_codes: Vec<SecretHash>,
-    },
-    DropSecondFactor {
-        user: UserId,
-        /// Hash that the user's password was verified against. `None` for the operator, who needs no
-        /// password.
-        verified_password_hash: Option<Box<str>>,
-    },
-    EndSignIn {
-        sign_in: SignInId,
-    },
-    CreateKey {
-        owner: Option<UserId>,
-        name: Box<str>,
-        scopes: Vec<Scope>,
-        secret: SecretHash,
-    },
-    RevokeKey {
-        key: KeyId,
-    },
 
     // Rooms.
     CreateRoom {
@@ -218,39 +170,6 @@ pub enum Command {
     /// Appends an event without content. Later signals get higher ordinals than all earlier ones.
     AppendNoop,
 
-    // Agents.
-    CreateAgent {
-        id: AgentId,
-        profile: AgentProfile,
-        subscriptions: Vec<Pattern>,
-    },
-    ChangeAgent {
-        id: AgentId,
-        profile: AgentProfile,
-    },
-    /// Removes an agent and every agent whose id lies below its id.
-    RemoveAgent {
-        id: AgentId,
-    },
-
-    // Gateways.
-    /// Creates a gateway, or marks a known gateway as online.
-    ConnectGateway(NewGateway),
-    DisconnectGateway {
-        gateway: GatewayId,
-    },
-    /// Removes a gateway together with the agents that it hosts.
-    RemoveGateway {
-        gateway: GatewayId,
-    },
-    /// Creates an agent, or updates the gateway and the properties of an existing agent.
-    RegisterAgent(AgentRegistration),
-    /// Creates or updates an agent that is hosted by the hub itself.
-    HostAgent {
-        owner: UserId,
-        new: AgentRegistration,
-    },
-
     // Mailboxes.
     Subscribe {
         mailbox: Mailbox,
@@ -274,38 +193,6 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
     ClearDeadLetters,
-}
-
-/// Changes to an agent. `None` leaves a field unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct AgentProfile {
-    pub name: Option<Box<str>>,
-    pub description: Option<Box<str>>,
-    pub settings: Vec<(Box<str>, Payload)>,
-    pub visibility: Option<Visibility>,
-    /// Kind of the agent; overwritten when a gateway registers it.
-    pub kind: Option<Box<str>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewGateway {
-    pub id: GatewayId,
-    pub device: Device,
-    pub ephemeral: bool,
-}
-
-/// Properties of an agent as sent by its gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRegistration {
-    pub gateway: GatewayId,
-    pub id: AgentId,
-    pub name: Box<str>,
-    pub kind: Box<str>,
-    pub working_directory: Option<Box<str>>,
-    pub capabilities: Vec<Box<str>>,
-    pub model: Option<Box<str>>,
-    pub slash_commands: Option<Payload>,
-    pub mcp_servers: Option<Payload>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -342,18 +229,6 @@ pub struct ProfileChanges {
     pub display_name: Option<Box<str>>,
     /// `Clear` removes the avatar.
     pub avatar_url: Edit<Box<str>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewSignIn {
-    pub user: UserId,
-    /// Hash that the password was verified against. The sign-in fails if the stored hash has changed since.
-    pub verified_password_hash: Box<str>,
-    pub second: Option<SecondProof>,
-    pub refresh: SecretHash,
-    pub device: Box<str>,
-    pub address: Box<str>,
-    pub expires_at: Time,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -424,25 +299,12 @@ pub struct Relay {
 pub enum Receipt {
     Done,
     User(Arc<User>),
-    SignedIn {
-        user: Arc<User>,
-        sign_in: Arc<SignIn>,
-    },
-    /// A spent refresh token was reused. The sign-in and all its tokens were revoked.
-    FamilyRevoked,
     Key(Arc<ApiKey>),
     Invitation(Arc<Invitation>),
     Settings(Arc<HubSettings>),
     Room(Arc<Room>),
     Member(Arc<crate::Member>),
     Posted(Posted),
-    Agent {
-        agent: Arc<Agent>,
-        subscriptions: Vec<Subscription>,
-    },
-    Gateway(Arc<Gateway>),
-    /// The agent was removed while its gateway was offline, and the gateway must not register it again.
-    Dismissed(AgentId),
     Subscriptions(Vec<Subscription>),
     Upload(Arc<Upload>),
     /// Unreferenced file contents that the caller must delete.

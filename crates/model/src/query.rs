@@ -44,8 +44,8 @@ pub use uploads::*;
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::{
-    Agent, AgentId, ApiKey, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, Invitation, Mailbox,
-    Member, Message, Room, RoomId, SecretHash, Session, SignIn, Subscription, Time, Upload, UploadId, User,
+    AgentId, DeadLetter, Delivery, HubSettings, Invitation, Mailbox, Member, Message, Room, RoomId,
+    SecretHash, Subscription, Time, Upload, UploadId, User,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,8 +61,6 @@ pub enum Query {
     SearchUsers {
         text: Box<str>,
     },
-    SignIns,
-    Keys,
     Invitations,
     Settings,
     Audit(AuditFilter),
@@ -96,16 +94,6 @@ pub enum Query {
     },
     /// Checks whether the caller may upload files.
     MayUpload,
-    /// Agents of the caller, agents shared with the caller, and agents in rooms of the caller.
-    Agents,
-    /// An agent that the caller may see, as in [`Query::Agents`].
-    Agent {
-        id: AgentId,
-    },
-    /// Agents with owner name and gateway, for display to users.
-    AgentCards(AgentCards),
-    /// Gateways of the caller, sorted by id; all gateways for the operator.
-    Gateways,
     Subscriptions {
         mailbox: Mailbox,
     },
@@ -124,14 +112,6 @@ pub enum Query {
     MayListen {
         agent: AgentId,
     },
-    /// Checks whether the caller may start agents on a gateway.
-    MaySpawn {
-        gateway: GatewayId,
-    },
-    /// Checks whether the caller may manage the credentials stored by a gateway.
-    MayManageCredentials {
-        gateway: GatewayId,
-    },
     /// Rooms of which both the caller and the agent are members.
     RoomsWith {
         agent: AgentId,
@@ -140,18 +120,6 @@ pub enum Query {
     MayReadMetrics,
     /// Checks whether the caller may read the hub's limits.
     MaySeeLimits,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AgentCards {
-    Own,
-    /// Agents of other users that are shared with the caller, sorted by id.
-    Shared {
-        limit: usize,
-        offset: usize,
-    },
-    /// One agent that the caller owns, that is shared with the caller, or that is in a room of the caller.
-    One(AgentId),
 }
 
 /// Page of mail between two times (inclusive), newest first.
@@ -166,54 +134,17 @@ pub struct MailPage {
 pub enum Answer {
     Allowed,
     User(Arc<User>),
-    Users {
-        users: Vec<User>,
-        total: usize,
-    },
-    SignIns(Vec<SignIn>),
-    Keys(Vec<ApiKey>),
+    Users { users: Vec<User>, total: usize },
     Invitations(Vec<Invitation>),
     Settings(HubSettings),
-    Audit {
-        notes: Vec<AuditRecord>,
-        more: bool,
-    },
+    Audit { notes: Vec<AuditRecord>, more: bool },
     Rooms(Vec<(Room, Member)>),
     ProjectRoots(Vec<Box<str>>),
-    Room {
-        room: Room,
-        members: Vec<Member>,
-        total: usize,
-    },
-    Members {
-        members: Vec<Member>,
-        total: usize,
-    },
-    History {
-        messages: Vec<Arc<Message>>,
-        more: bool,
-    },
+    Room { room: Room, members: Vec<Member>, total: usize },
+    Members { members: Vec<Member>, total: usize },
+    History { messages: Vec<Arc<Message>>, more: bool },
     Upload(Arc<Upload>),
-    Agents(Vec<Agent>),
-    /// An agent of another user, with the properties that are visible to others.
-    VisibleAgent(Agent),
-    Agent {
-        agent: Arc<Agent>,
-        subscriptions: Vec<Subscription>,
-        sessions: Vec<Session>,
-    },
-    AgentCards(Vec<AgentCard>),
-    Gateways(Vec<Gateway>),
     Subscriptions(Vec<Subscription>),
     Mail(Vec<(Arc<Message>, Delivery)>),
     DeadLetters(Vec<DeadLetter>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentCard {
-    /// For an agent of another user, only the properties that are visible to others.
-    pub agent: Agent,
-    pub owner_name: Box<str>,
-    /// Gateway of the latest registration; set only for agents of the caller.
-    pub gateway: Option<Gateway>,
 }

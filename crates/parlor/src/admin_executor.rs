@@ -8,7 +8,8 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{NewUser, UserChanges};
+use parlor_model::command::{CreateKey, NewUser, RemoveAgent, RemoveSecondFactor, RevokeKey, UserChanges};
+use parlor_model::query::ListKeys;
 use parlor_model::{
     AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
     Seq, SiteRole, User,
@@ -68,8 +69,8 @@ impl AdminExecutor {
                 let id = self.local_agents.id(&name);
                 self.local_agents.remove(&name)?;
                 if let Some(id) = id {
-                    let removed = self.hub.execute(&OPERATOR, Command::RemoveAgent { id }).await;
-                    if let Err(refusal) = removed.map(drop)
+                    let removed = self.hub.execute(&OPERATOR, RemoveAgent { id }).await;
+                    if let Err(refusal) = removed
                         && refusal != Refusal::NotFound(EntityKind::Agent)
                         && refusal != Refusal::NotSignedIn
                     {
@@ -134,7 +135,7 @@ impl AdminExecutor {
             }
             AdminRequest::DisableSecondFactor { username } => {
                 let user = self.user_by_name(&username).await?;
-                let command = Command::DropSecondFactor { user: user.id, verified_password_hash: None };
+                let command = RemoveSecondFactor { user: user.id, verified_password_hash: None };
                 self.hub.execute(&OPERATOR, command).await?;
                 AdminReply::SecondFactorDisabled { username: user.username.into() }
             }
@@ -172,9 +173,7 @@ impl AdminExecutor {
                 AdminReply::Noted
             }
             AdminRequest::ListTokens => {
-                let Answer::Keys(keys) = self.hub.read(&OPERATOR, Query::Keys).await? else {
-                    return Err(Refusal::Unavailable);
-                };
+                let keys = self.hub.read(&OPERATOR, ListKeys).await?;
                 let users = self.users().await?;
                 AdminReply::Tokens { tokens: keys.iter().map(|key| token_row(key, &users)).collect() }
             }
@@ -186,7 +185,7 @@ impl AdminExecutor {
             },
             AdminRequest::RevokeToken { id } => {
                 let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Key))?;
-                self.hub.execute(&OPERATOR, Command::RevokeKey { key }).await?;
+                self.hub.execute(&OPERATOR, RevokeKey { key }).await?;
                 AdminReply::TokenRevoked { id }
             }
         })
@@ -220,13 +219,9 @@ impl AdminExecutor {
         let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::ALLOWED_VALUES))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
-        let command = Command::CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
-        match self.hub.execute(&OPERATOR, command).await? {
-            Receipt::Key(created) => {
-                Ok(AdminReply::TokenAdded { token: token_row(&created, &[user]), key: Secret::new(key) })
-            }
-            _ => Err(Refusal::Unavailable),
-        }
+        let command = CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
+        let created = self.hub.execute(&OPERATOR, command).await?;
+        Ok(AdminReply::TokenAdded { token: token_row(&created, &[user]), key: Secret::new(key) })
     }
 
     async fn hash(&self, password: &Secret) -> Result<Box<str>, Refusal> {

@@ -3,6 +3,7 @@
 //! Decodes frames to commands and queries, replies in order, and limits the pending commands of a connection.
 
 mod local;
+mod pending_receipt;
 mod rooms;
 
 pub use local::connect_broker_locally;
@@ -22,12 +23,15 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, LoggedEvent, Mailbox, Message, Query, Receipt, Refusal, RoomId, Signal,
-    SignalStamp,
+    Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Receipt, Refusal, RoomId, Signal, SignalStamp,
 };
-use parlor_wire::broker::ingress::{self, BrokerRequest, EchoedFields, RequestFrame as Frame};
+use parlor_wire::broker::egress::{BrokerAnswer, BrokerReceipt};
+use parlor_wire::broker::ingress::{
+    self, BrokerCommand, BrokerQuery, BrokerRequest, EchoedFields, RequestFrame as Frame,
+};
 use parlor_wire::broker::{codes, egress};
 use parlor_wire::json::JsonLimits;
+use pending_receipt::PendingBrokerReceipt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -167,7 +171,7 @@ struct AuthenticatedBroker {
 
 /// A command that waits for its commit, with the fields that its reply echoes.
 struct PendingCommand {
-    receipt: parlor_engine::PendingReceipt,
+    receipt: PendingBrokerReceipt,
     kind: Box<str>,
     req_id: Option<Box<str>>,
     about: EchoedFields,
@@ -175,7 +179,7 @@ struct PendingCommand {
     bytes: usize,
 }
 
-type CompletedCommand = (Result<Receipt, Refusal>, PendingCommand);
+type CompletedCommand = (Result<BrokerReceipt, Refusal>, PendingCommand);
 
 impl BrokerSession {
     /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
@@ -188,7 +192,7 @@ impl BrokerSession {
     /// Waits for the oldest pending command. Cancel-safe.
     async fn next_outcome(&mut self) -> CompletedCommand {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
-        let outcome = (&mut front.receipt).await;
+        let outcome = front.receipt.wait().await;
         let pending =
             self.pending.pop_front().expect("`pending` has a front element, which was awaited above");
         self.pending_bytes -= pending.bytes;
@@ -204,7 +208,7 @@ impl BrokerSession {
             let id = req_id.as_deref();
             let reply = match decided {
                 Ok(receipt) => {
-                    if let Receipt::Posted(posted) = &receipt {
+                    if let BrokerReceipt::Legacy(Receipt::Posted(posted)) = &receipt {
                         newest = newest.max(Some(posted.position.seq));
                     }
                     egress::receipt(&kind, id, &about, &receipt)
@@ -303,14 +307,20 @@ impl BrokerSession {
         self.pending.len() < MAX_PENDING_COMMANDS && self.pending_bytes < MAX_PENDING_BYTES
     }
 
-    async fn submit(&self, command: Command) -> Option<parlor_engine::PendingReceipt> {
+    async fn submit(&self, command: BrokerCommand) -> Option<PendingBrokerReceipt> {
         let authenticated = self.authenticated.as_ref()?;
-        Some(self.app.hub.submit(&authenticated.caller, command).await)
+        Some(PendingBrokerReceipt::submit(&self.app.hub, &authenticated.caller, command).await)
     }
 
-    async fn read(&self, query: Query, kind: &str, req_id: Option<&str>, about: &EchoedFields) {
+    async fn read(&self, query: BrokerQuery, kind: &str, req_id: Option<&str>, about: &EchoedFields) {
         let Some(authenticated) = &self.authenticated else { return };
-        let reply = match self.app.hub.read(&authenticated.caller, query).await {
+        let (hub, caller) = (&self.app.hub, &authenticated.caller);
+        let answer = match query {
+            BrokerQuery::ListAgents(query) => hub.read(caller, query).await.map(BrokerAnswer::Agents),
+            BrokerQuery::GetAgent(query) => hub.read(caller, query).await.map(BrokerAnswer::Agent),
+            BrokerQuery::Legacy(query) => hub.read(caller, query).await.map(BrokerAnswer::Legacy),
+        };
+        let reply = match answer {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         };

@@ -18,11 +18,12 @@ use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, Subscriber};
 use parlor_engine::runs::{
     ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, HostCommand, ReplyRef, RunCompletion,
 };
-use parlor_model::command::{AgentRegistration, NewGateway};
+use parlor_model::command::{
+    AgentRegistration, ConnectGateway, DisconnectGateway, HostAgent, RegisterAgent, Registered,
+};
 use parlor_model::{
-    ApprovalKind, ApprovalSubject, Caller, Command, ConversationId, Delivery, Device, EntityKind, Epoch,
-    GatewayId, LoggedEvent, Message, Receipt, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus,
-    UserId,
+    ApprovalKind, ApprovalSubject, Caller, ConversationId, Delivery, Device, EntityKind, Epoch, GatewayId,
+    LoggedEvent, Message, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
@@ -345,17 +346,17 @@ impl GatewayAgents {
     async fn begin(app: &App, caller: Caller, auth: Auth, host: Arc<dyn Host>) -> Result<Self, Refusal> {
         let gateway = auth.gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
         let ingress::Device { hostname, platform, arch, node_version } = auth.device;
-        let new = NewGateway {
+        let connect = ConnectGateway {
             id: gateway.clone(),
             device: Device { hostname, platform, arch, runtime: node_version },
             ephemeral: auth.ephemeral,
         };
-        app.hub.execute(&caller, Command::ConnectGateway(new)).await?;
+        app.hub.execute(&caller, connect).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         match app.hub.gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
             Ok(connection) => Ok(Self { caller, gateway, connection }),
             Err(refusal) => {
-                let disconnect = Command::DisconnectGateway { gateway };
+                let disconnect = DisconnectGateway { gateway };
                 // A gateway stored as connected is never cleaned up, so a client could create them without
                 // limit.
                 let _ = app.hub.execute(&caller, disconnect).await;
@@ -368,7 +369,7 @@ impl GatewayAgents {
     async fn end(self, app: &App) {
         app.hub.gateway_disconnected(self.connection).await;
         if !app.hub.is_connected(&self.gateway) {
-            let disconnect = Command::DisconnectGateway { gateway: self.gateway };
+            let disconnect = DisconnectGateway { gateway: self.gateway };
             // May fail if the store is unavailable: the scheduler tracks live connections without the store.
             let _ = app.hub.execute(&self.caller, disconnect).await;
         }
@@ -484,17 +485,19 @@ impl GatewayAgents {
             slash_commands: form.slash_commands,
             mcp_servers: form.mcp_servers,
         };
-        let command = match owner {
-            Some(owner) => Command::HostAgent { owner, new: registration },
-            None => Command::RegisterAgent(registration),
+        let registered = match owner {
+            Some(owner) => {
+                let hosted = app.hub.execute(&self.caller, HostAgent { owner, registration }).await?;
+                Registered::Agent(hosted)
+            }
+            None => app.hub.execute(&self.caller, RegisterAgent { registration }).await?,
         };
-        match app.hub.execute(&self.caller, command).await? {
-            Receipt::Agent { agent, .. } => app.hub.agent_online(self.connection, &agent).await,
-            Receipt::Dismissed(agent) => {
+        match registered {
+            Registered::Agent(agent) => app.hub.agent_online(self.connection, &agent).await,
+            Registered::Dismissed(agent) => {
                 app.hub.dismiss(self.connection, &agent);
                 Ok(())
             }
-            _ => Ok(()),
         }
     }
 }

@@ -7,7 +7,10 @@ use parlor_engine::local::{LocalBus, RandomIds};
 use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{AgentRegistration, DecideApproval, NewGateway, NewSignIn, NewUser, RoomChanges};
+use parlor_model::command::{
+    AgentRegistration, ConnectGateway, CreateKey, CreateSignIn, DecideApproval, NewUser, RegisterAgent,
+    Registered, RoomChanges, SignedIn,
+};
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
     MemberId, Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
@@ -53,14 +56,13 @@ impl Scene {
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
         let created = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
         let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
-        let key = Command::CreateKey {
+        let key = CreateKey {
             owner: None,
             name: "script".into(),
             scopes: vec![Scope::Read, Scope::Write, Scope::Agents, Scope::Admin],
             secret: SecretHash([99; 32]),
         };
-        let created = hub.execute(&ann, key).await;
-        let Ok(Receipt::Key(key)) = created else { panic!("{created:?}") };
+        let key = hub.execute(&ann, key).await.unwrap();
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
@@ -182,7 +184,7 @@ impl Users<'_> {
         };
         let created = self.hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
         let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
-        let sign_in = Command::SignIn(NewSignIn {
+        let sign_in = CreateSignIn {
             user: user.id.clone(),
             verified_password_hash: "hash".into(),
             second: None,
@@ -190,9 +192,8 @@ impl Users<'_> {
             device: "test".into(),
             address: "here".into(),
             expires_at: Time(i64::MAX),
-        });
-        let signed_in = self.hub.execute(&Caller::ANONYMOUS, sign_in).await;
-        let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("{signed_in:?}") };
+        };
+        let SignedIn { sign_in, .. } = self.hub.execute(&Caller::ANONYMOUS, sign_in).await.unwrap();
         Caller::person(user.id.clone(), sign_in.id.clone())
     }
 }
@@ -291,8 +292,8 @@ async fn register(
     records: &Arc<Records>,
 ) -> (GatewayConnectionId, Arc<Agent>) {
     let id = GatewayId::stored(gateway);
-    let new = NewGateway { id: id.clone(), device: Device::default(), ephemeral: false };
-    hub.execute(owner, Command::ConnectGateway(new)).await.unwrap();
+    let connect = ConnectGateway { id: id.clone(), device: Device::default(), ephemeral: false };
+    hub.execute(owner, connect).await.unwrap();
     let connection = hub.gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
     let registration = AgentRegistration {
         gateway: id,
@@ -305,7 +306,7 @@ async fn register(
         slash_commands: None,
         mcp_servers: None,
     };
-    let registered = hub.execute(owner, Command::RegisterAgent(registration)).await;
-    let Ok(Receipt::Agent { agent, .. }) = registered else { panic!("{registered:?}") };
+    let registered = hub.execute(owner, RegisterAgent { registration }).await;
+    let Ok(Registered::Agent(agent)) = registered else { panic!("{registered:?}") };
     (connection, agent)
 }

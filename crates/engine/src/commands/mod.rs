@@ -5,22 +5,22 @@
 //! is not listed does not compile.
 
 mod accounts;
-mod agents;
+pub(crate) mod agents;
 mod annotations;
 pub(crate) mod approvals;
 mod batch;
-mod gateways;
+pub(crate) mod gateways;
 mod invitations;
 mod job;
-mod keys;
+pub(crate) mod keys;
 mod legacy;
-mod mail;
+pub(crate) mod mail;
 mod maintenance;
 pub(crate) mod messages;
 mod missions;
 mod model_access;
 mod plans;
-mod rooms;
+pub(crate) mod rooms;
 mod routers;
 pub(crate) mod runs;
 mod services;
@@ -153,35 +153,52 @@ commands! {
     AddBookmark = parlor_model::command::AddBookmark,
     AnswerQuestions = parlor_model::command::AnswerQuestions,
     AskApproval = parlor_model::command::AskApproval,
+    ChangeAgent = parlor_model::command::ChangeAgent,
     ChangeRouter = parlor_model::command::ChangeRouter,
     ChangeService = parlor_model::command::ChangeService,
     ChangeTask = parlor_model::command::ChangeTask,
+    ConfirmSecondFactor = parlor_model::command::ConfirmSecondFactor,
+    ConnectGateway = parlor_model::command::ConnectGateway,
+    CreateAgent = parlor_model::command::CreateAgent,
+    CreateKey = parlor_model::command::CreateKey,
     CreateRouter = parlor_model::command::CreateRouter,
     CreateService = parlor_model::command::CreateService,
+    CreateSignIn = parlor_model::command::CreateSignIn,
     CreateTask = parlor_model::command::CreateTask,
     DecideApproval = parlor_model::command::DecideApproval,
     DecidePlan = parlor_model::command::DecidePlan,
     DeleteMessage = parlor_model::command::DeleteMessage,
     DeleteMessages = parlor_model::command::DeleteMessages,
+    DisconnectGateway = parlor_model::command::DisconnectGateway,
     EditMessage = parlor_model::command::EditMessage,
     EndMission = parlor_model::command::EndMission,
+    EndSignIn = parlor_model::command::EndSignIn,
     ExpireApproval = parlor_model::command::ExpireApproval,
     FinishRun = parlor_model::command::FinishRun,
     ForwardMessage = parlor_model::command::ForwardMessage,
+    HostAgent = parlor_model::command::HostAgent,
     MarkAllRead = parlor_model::command::MarkAllRead,
     MarkRoomRead = parlor_model::command::MarkRoomRead,
     MergeRun = parlor_model::command::MergeRun,
+    OfferSecondFactor = parlor_model::command::OfferSecondFactor,
     PinMessage = parlor_model::command::PinMessage,
     Post = parlor_model::command::Post,
     PostLateReply = parlor_model::command::PostLateReply,
     PromptIdle = parlor_model::command::PromptIdle,
+    RecordFailedSignIn = parlor_model::command::RecordFailedSignIn,
+    RefreshSignIn = parlor_model::command::RefreshSignIn,
+    RegisterAgent = parlor_model::command::RegisterAgent,
+    RemoveAgent = parlor_model::command::RemoveAgent,
     RemoveBookmark = parlor_model::command::RemoveBookmark,
+    RemoveGateway = parlor_model::command::RemoveGateway,
     RemoveRouter = parlor_model::command::RemoveRouter,
+    RemoveSecondFactor = parlor_model::command::RemoveSecondFactor,
     RemoveService = parlor_model::command::RemoveService,
     RemoveTask = parlor_model::command::RemoveTask,
     ReportTask = parlor_model::command::ReportTask,
     ReportUsage = parlor_model::command::ReportUsage,
     RevokeApprovalRule = parlor_model::command::RevokeApprovalRule,
+    RevokeKey = parlor_model::command::RevokeKey,
     RewindRoom = parlor_model::command::RewindRoom,
     SetIdlePrompt = parlor_model::command::SetIdlePrompt,
     SetMission = parlor_model::command::SetMission,

@@ -6,9 +6,10 @@ use crate::decide::test_fixtures::{FixedId, NOW, mail, user};
 use crate::effects::{Effects, EffectsBuilder};
 use crate::facts::AuthContext;
 use crate::permission::CallerContext;
+use parlor_model::command::AgentRegistration;
 use parlor_model::{
-    AnswerPolicy, Caller, DeliveryState, Destination, Epoch, Member, MemberId, Message, Position, Refusal,
-    Room, RoomId, RoomKind, RoomRole, Seq, Time, UserId,
+    AgentId, AnswerPolicy, Caller, DeliveryState, Destination, Device, Epoch, Gateway, GatewayId, Member,
+    MemberId, Message, Position, Refusal, Room, RoomId, RoomKind, RoomRole, Seq, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -45,6 +46,34 @@ pub fn member_of(room: &RoomId, name: &str) -> Arc<Member> {
 pub fn room_message(room: &RoomId) -> Arc<Message> {
     let (message, _) = mail("m", "coder", DeliveryState::Pending, 0);
     Arc::new(Message { destination: Destination::Room(room.clone()), ..Message::clone(&message) })
+}
+
+/// A gateway of the user `ann`.
+pub fn gateway(id: &str, disconnected_at: Option<Time>) -> Gateway {
+    Gateway {
+        id: GatewayId::stored(id),
+        owner: UserId::stored("ann"),
+        device: Device::default(),
+        ephemeral: false,
+        connected_at: Time(1),
+        disconnected_at,
+        pending_removals: Vec::new(),
+    }
+}
+
+/// A registration of the agent `coder` by the gateway `laptop`.
+pub fn registration() -> AgentRegistration {
+    AgentRegistration {
+        gateway: GatewayId::stored("laptop"),
+        id: AgentId::stored("coder"),
+        name: "Coder".into(),
+        kind: "my-own-adapter".into(),
+        working_directory: Some("/srv/ann".into()),
+        capabilities: vec!["rewind".into()],
+        model: None,
+        slash_commands: None,
+        mcp_servers: None,
+    }
 }
 
 /// A room in which every member may approve tools and command agents.

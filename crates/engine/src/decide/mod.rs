@@ -7,7 +7,6 @@
 mod accounts;
 mod agents;
 mod approvals;
-mod gateways;
 mod invitations;
 mod mail;
 mod messages;
@@ -17,7 +16,6 @@ mod room_preferences;
 mod rooms;
 mod routing;
 mod runs;
-mod second_factor;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 mod uploads;
@@ -230,14 +228,8 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         | Command::RemoveUser { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. }
-        | Command::EndSignIn { .. }
-        | Command::CreateKey { .. }
         | Command::OfferPairing { .. }
-        | Command::Pair { .. }
-        | Command::RevokeKey { .. } => accounts::decide(command, effects_builder),
+        | Command::Pair { .. } => accounts::decide(command, effects_builder),
         Command::ChangeSettings(changes) => {
             let settings = Arc::new(facts.settings.with(changes));
             let mut effects_builder = effects_builder;
@@ -247,9 +239,6 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
             }
             effects_builder.done(Receipt::Settings(settings))
         }
-        Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. }
-        | Command::DropSecondFactor { .. } => second_factor::decide(command, effects_builder),
         Command::CreateInvitation(_) | Command::RevokeInvitation { .. } | Command::Register { .. } => {
             invitations::decide(command, effects_builder)
         }
@@ -268,16 +257,7 @@ pub fn decide(command: &Command, facts: &Facts, decide_context: &DecideContext) 
         }
         Command::Route(route) => routing::decide(route, effects_builder),
         Command::Relay(relay) => relays::decide(relay, effects_builder),
-        Command::CreateAgent { .. }
-        | Command::ChangeAgent { .. }
-        | Command::RemoveAgent { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
-        Command::ConnectGateway(_)
-        | Command::DisconnectGateway { .. }
-        | Command::RemoveGateway { .. }
-        | Command::HostAgent { .. }
-        | Command::RegisterAgent(_) => gateways::decide(command, effects_builder),
+        Command::Subscribe { .. } | Command::Unsubscribe { .. } => agents::decide(command, effects_builder),
         Command::Receive { .. } | Command::Acknowledge { .. } | Command::ClearDeadLetters => {
             mail::decide(command, effects_builder)
         }

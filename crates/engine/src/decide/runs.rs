@@ -1,10 +1,10 @@
 //! Creates runs of agents for the commands that have no file of their own yet.
 
 use super::EffectsBuilder;
-use crate::commands::runs::{self, Addressed, Candidate};
+use crate::commands::runs::{self, Addressed};
 use crate::facts::Facts;
 use parlor_model::{
-    AddressedBy, AgentId, ConversationId, Lineage, Message, Room, Run, RunId, RunOutcome, RunState, UserId,
+    AddressedBy, AgentId, ConversationId, Lineage, Message, Room, Run, RunId, RunState, UserId,
 };
 use std::sync::Arc;
 
@@ -42,16 +42,6 @@ pub fn greet(agent: &AgentId, room: &Room, arrival: &UserId, effects_builder: &m
         ..runs::new_run(agent, &room.id, lineage, effects_builder)
     };
     put(run, effects_builder);
-}
-
-/// The reason why an agent gets no run, if any.
-pub fn refusal_reason(
-    room: &Room,
-    candidate: &Candidate,
-    by_agent: Option<&AgentId>,
-    effects_builder: &EffectsBuilder,
-) -> Option<&'static str> {
-    addressed(room, effects_builder.facts).refusal_reason(candidate, by_agent, effects_builder.limits)
 }
 
 pub fn put(run: Run, effects_builder: &mut EffectsBuilder) -> Arc<Run> {

@@ -1,6 +1,7 @@
 //! The welcome room and its guide: created for the first admin, and joined by every new user.
 
-use super::{Change, EffectsBuilder, agents, rooms, runs};
+use super::{Change, EffectsBuilder, rooms, runs};
+use crate::commands::agents::new_agent::put_new_agent;
 use crate::facts::NameAndHandle;
 use parlor_model::{
     Agent, AgentHost, AgentId, Event, GatewayId, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
@@ -74,7 +75,7 @@ fn create_room(owner: &User, effects_builder: &mut EffectsBuilder) -> Result<Arc
         created_at: now,
         updated_at: now,
     });
-    let (guide, _) = agents::apply_profile(guide, &[], effects_builder)?;
+    let guide = put_new_agent(guide, &[], 0, effects_builder)?.agent;
     effects_builder.change(Change::PutRoom(room.clone()));
     let names = NameAndHandle { name: guide.name.clone(), handle: guide.name.clone() };
     let member = MemberId::Agent(guide.id.clone());

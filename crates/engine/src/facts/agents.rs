@@ -1,45 +1,11 @@
-//! Facts for commands and queries about agents and gateways.
+//! Facts for commands and queries about agents.
 
 use super::Facts;
 use crate::Fault;
 use crate::ports::{Lookup, OpenApprovalsOf};
-use crate::routing_index::RoutingIndex;
-use parlor_model::{AgentId, Caller, GatewayId, MemberId, UserId};
+use parlor_model::{AgentId, Caller, MemberId};
 
 impl Facts {
-    /// Loads the agent with the id of a new agent, if it exists, its ancestors and descendants, and the
-    /// caller's agents.
-    pub(super) fn about_new_agent(
-        &mut self,
-        caller: &Caller,
-        id: &AgentId,
-        store: &mut (impl Lookup + ?Sized),
-        routing_index: &RoutingIndex,
-    ) -> Result<(), Fault> {
-        self.agent = store.agent(id)?;
-        self.rooms_of_agent(store)?;
-        if let Some(user) = caller.user() {
-            self.agents = store.agents_of(user)?;
-            self.globstar_patterns = routing_index.globstar_patterns_of(user);
-        }
-        if let Ok(id) = UserId::parse(id.as_str()) {
-            self.user = store.user(&id)?;
-        }
-        self.relatives = store.agents_below(id)?;
-        for ancestor in id.ancestors() {
-            self.relatives.extend(store.agent(&ancestor)?);
-        }
-        Ok(())
-    }
-
-    /// Loads the rooms of the agent in `agent`.
-    pub(super) fn rooms_of_agent(&mut self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
-        match &self.agent {
-            Some(agent) => self.rooms_of(&MemberId::Agent(agent.id.clone()), store),
-            None => Ok(()),
-        }
-    }
-
     /// Loads the rooms of a member. A change of the member is published in them.
     pub(super) fn rooms_of(
         &mut self,
@@ -48,17 +14,6 @@ impl Facts {
     ) -> Result<(), Fault> {
         self.rooms = store.memberships(member)?.into_iter().map(|member| member.room).collect();
         Ok(())
-    }
-
-    /// Loads the agent in `agent` with its descendants, and their memberships.
-    pub(super) fn agents_from(
-        &mut self,
-        id: &AgentId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.agents = store.agents_below(id)?;
-        self.agents.extend(self.agent.clone());
-        self.memberships_of_agents(store)
     }
 
     pub(super) fn about_known_agent(
@@ -71,20 +26,6 @@ impl Facts {
         if let (Some(user), Some(agent)) = (caller.user(), &self.agent) {
             let (person, member) = (MemberId::User(user.clone()), MemberId::Agent(id.clone()));
             self.agent_visible = agent.is_shared_with(user) || store.share_a_room(&person, &member)?;
-        }
-        Ok(())
-    }
-
-    /// Loads a gateway and the agents that it hosts.
-    pub(super) fn about_gateway(
-        &mut self,
-        id: &GatewayId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.gateway = store.gateway(id)?;
-        if let Some(gateway) = &self.gateway {
-            self.agents = store.agents_of(&gateway.owner)?;
-            self.agents.retain(|agent| agent.host.gateway.as_ref() == Some(id));
         }
         Ok(())
     }

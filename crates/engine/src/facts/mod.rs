@@ -21,14 +21,11 @@ use crate::commands::runs::Candidate;
 use crate::ports::{Lookup, OpenApprovalsOf};
 use crate::routing_index::{Recipient, RoutingIndex};
 use crate::{Fault, Limits};
-use parlor_model::audit::AuditRecord;
 use parlor_model::command::RoomChanges;
-use parlor_model::query::AgentCards;
 use parlor_model::{
-    Agent, ApiKey, Approval, BlobDigest, Caller, Command, Delivery, Edit, Epoch, Gateway, HubSettings,
-    Invitation, Mailbox, Member, MemberId, Message, Mission, Pairing, Path, Query, RefreshToken, Room,
-    RoomId, Router, Run, Scope, SecondFactor, SecondProof, SecretHash, Seq, Session, SignIn, SiteRole,
-    Subscription, Task, Time, Upload, User, UserId,
+    Agent, Approval, BlobDigest, Caller, Command, Delivery, Edit, Epoch, HubSettings, Invitation, Member,
+    MemberId, Message, Mission, Pairing, Path, Query, Room, RoomId, Router, Run, Scope, SecretHash, Seq,
+    Session, SiteRole, Subscription, Task, Time, Upload, User, UserId,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,9 +54,6 @@ pub struct Facts {
     pub users: Vec<(MemberId, Option<NameAndHandle>)>,
     pub name_taken: bool,
     pub admins: u64,
-    pub sign_in: Option<SignIn>,
-    pub refresh: Option<RefreshToken>,
-    pub key: Option<ApiKey>,
     pub setup: Option<(SecretHash, Time)>,
     pub invitation: Option<Invitation>,
     pub pairing: Option<Pairing>,
@@ -68,11 +62,6 @@ pub struct Facts {
     /// Router that the command assigns to a room.
     pub router: Option<Router>,
     pub settings: HubSettings,
-    /// Newest audit record of a failed sign-in for the same user, or for an unknown user name.
-    pub failed_before: Option<AuditRecord>,
-    pub second_factor: Option<SecondFactor>,
-    /// Whether the given backup code of the second factor is valid.
-    pub backup_code: bool,
     pub message: Option<Arc<Message>>,
     pub agent: Option<Agent>,
     /// Rooms of the user or agent that the command changes.
@@ -81,14 +70,9 @@ pub struct Facts {
     /// it with the caller.
     pub agent_visible: bool,
     pub task: Option<Task>,
-    pub gateway: Option<Gateway>,
-    /// Gateways of the caller.
-    pub gateways: Vec<Gateway>,
     /// Agents that the command affects or counts: those of a user, of a gateway or of a room, or an agent
     /// with its descendants.
     pub agents: Vec<Agent>,
-    /// Existing agents whose ids are ancestors or descendants of the id of a new agent.
-    pub relatives: Vec<Agent>,
     pub subscriptions: Vec<Subscription>,
     pub sessions: Vec<Session>,
     pub deliveries: Vec<Delivery>,
@@ -168,27 +152,18 @@ impl Facts {
             users: Vec::new(),
             name_taken: false,
             admins: 0,
-            sign_in: None,
-            refresh: None,
-            key: None,
             setup: None,
             invitation: None,
             pairing: None,
             root_allowed: false,
             router: None,
             settings: HubSettings::default(),
-            failed_before: None,
-            second_factor: None,
-            backup_code: false,
             message: None,
             agent: None,
             rooms: Vec::new(),
             agent_visible: false,
             task: None,
-            gateway: None,
-            gateways: Vec::new(),
             agents: Vec::new(),
-            relatives: Vec::new(),
             subscriptions: Vec::new(),
             sessions: Vec::new(),
             deliveries: Vec::new(),
@@ -255,44 +230,6 @@ impl Facts {
                 }
             }
             Command::ChangePassword { .. } => {}
-            Command::SignIn(new) => {
-                self.user = store.user(&new.user)?;
-                self.second_factor = store.second_factor(&new.user)?;
-                if let Some(SecondProof::Backup(code)) = &new.second {
-                    self.backup_code = store.has_backup_code(&new.user, code)?;
-                }
-            }
-            Command::OfferSecondFactor { .. } | Command::ConfirmSecondFactor { .. } => {
-                if let Some(user) = caller.user() {
-                    self.second_factor = store.second_factor(user)?;
-                }
-            }
-            Command::DropSecondFactor { user, .. } => {
-                self.user = store.user(user)?;
-                self.second_factor = store.second_factor(user)?;
-            }
-            Command::SignInFailed { user, .. } => {
-                if let Some(user) = user {
-                    self.user = store.user(user)?;
-                }
-                self.failed_before = store.last_failed_sign_in(user.as_ref())?;
-            }
-            Command::Refresh { token, .. } => {
-                self.refresh = store.refresh_token(token)?;
-                if let Some(refresh) = &self.refresh {
-                    self.sign_in = store.sign_in(&refresh.sign_in)?;
-                }
-                if let Some(sign_in) = &self.sign_in {
-                    self.user = store.user(&sign_in.user)?;
-                }
-            }
-            Command::EndSignIn { sign_in } => self.sign_in = store.sign_in(sign_in)?,
-            Command::CreateKey { owner, .. } => {
-                if let Some(owner) = owner {
-                    self.user = store.user(owner)?;
-                }
-            }
-            Command::RevokeKey { key } => self.key = store.key(key)?,
             Command::CreateInvitation(_) | Command::ChangeSettings(_) => self.settings = store.settings()?,
             Command::OfferPairing { .. } => {}
             Command::Pair { code, .. } => {
@@ -355,43 +292,11 @@ impl Facts {
             }
             Command::Upload(new) => self.about_upload(caller, new, store)?,
             Command::TakeUnreferencedBlobs { limit } => self.released = store.released(*limit)?,
-            Command::CreateAgent { id, .. } => self.about_new_agent(caller, id, store, routing_index)?,
             Command::Route(route) => {
                 self.about_route(caller, route, store, routing_index, lookup_cache, limits)?
             }
             Command::Relay(relay) => {
                 self.about_relay(caller, relay, store, routing_index, lookup_cache, limits)?
-            }
-            Command::ChangeAgent { id, .. } => {
-                self.agent = store.agent(id)?;
-                self.rooms_of_agent(store)?;
-                self.subscriptions = store.subscriptions_of(&Mailbox::of(id.clone()))?;
-            }
-            Command::RemoveAgent { id } => {
-                self.agent = store.agent(id)?;
-                self.agents_from(id, store)?;
-                if let Some(user) = caller.user() {
-                    self.gateways = store.gateways(Some(user))?;
-                }
-            }
-            Command::ConnectGateway(new) => {
-                self.gateway = store.gateway(&new.id)?;
-                if let Some(user) = caller.user() {
-                    self.gateways = store.gateways(Some(user))?;
-                }
-            }
-            Command::DisconnectGateway { gateway } => self.about_gateway(gateway, store)?,
-            Command::RemoveGateway { gateway } => {
-                self.about_gateway(gateway, store)?;
-                self.memberships_of_agents(store)?;
-            }
-            Command::HostAgent { owner, new } => {
-                self.about_new_agent(caller, &new.id, store, routing_index)?;
-                self.user = store.user(owner)?;
-            }
-            Command::RegisterAgent(new) => {
-                self.gateway = store.gateway(&new.gateway)?;
-                self.about_new_agent(caller, &new.id, store, routing_index)?;
             }
             Command::Subscribe { mailbox, pattern } | Command::Unsubscribe { mailbox, pattern } => {
                 self.agent = store.agent(&mailbox.agent)?;
@@ -440,12 +345,7 @@ impl Facts {
                 self.about_root(caller, root, room.as_ref(), store)?;
             }
             Query::MayListen { agent } => self.agent = store.agent(agent)?,
-            Query::MaySpawn { gateway } | Query::MayManageCredentials { gateway } => {
-                self.gateway = store.gateway(gateway)?;
-            }
-            Query::Agent { id } | Query::AgentCards(AgentCards::One(id)) | Query::RoomsWith { agent: id } => {
-                self.about_known_agent(caller, id, store)?
-            }
+            Query::RoomsWith { agent: id } => self.about_known_agent(caller, id, store)?,
             Query::Upload { id } => self.about_reading_upload(caller, id, store, lookup_cache)?,
             Query::MayRegister { token } => self.about_invitation(token, store)?,
             Query::Subscriptions { mailbox } | Query::Mail { mailbox, .. } => {
@@ -454,8 +354,6 @@ impl Facts {
             Query::Me
             | Query::Users { .. }
             | Query::SearchUsers { .. }
-            | Query::SignIns
-            | Query::Keys
             | Query::Invitations
             | Query::Settings
             | Query::Audit(_)
@@ -464,10 +362,7 @@ impl Facts {
             | Query::DeadLetters { .. }
             | Query::MayReadMetrics
             | Query::MaySeeLimits
-            | Query::MayUpload
-            | Query::Agents
-            | Query::AgentCards(AgentCards::Own | AgentCards::Shared { .. })
-            | Query::Gateways => {}
+            | Query::MayUpload => {}
         }
         Ok(())
     }

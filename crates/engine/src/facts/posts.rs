@@ -7,7 +7,7 @@ use crate::digest::{digest, digest_of_route, hex};
 use crate::ports::{IdempotencyKey, IdempotencyKind, Lookup};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{Agent, AgentId, Caller, MemberId, MessageId, Path, RoomId, Route};
+use parlor_model::{Agent, AgentId, Caller, MemberId, Path, RoomId, Route};
 use std::sync::Arc;
 
 impl Facts {
@@ -29,22 +29,6 @@ impl Facts {
         // messages.
         let key = IdempotencyKey { kind: IdempotencyKind::External, owner: user.as_str().into(), key };
         self.check_idempotency(key, body, store)
-    }
-
-    /// Loads a message and returns its room.
-    pub(super) fn about_message(
-        &mut self,
-        caller: &Caller,
-        message: &MessageId,
-        store: &mut (impl Lookup + ?Sized),
-        lookup_cache: &mut LookupCache,
-    ) -> Result<Option<RoomId>, Fault> {
-        self.message = store.message(message)?;
-        let room = self.message.as_ref().and_then(|message| message.destination.room().cloned());
-        if let Some(room) = &room {
-            self.in_room(caller, room, store, lookup_cache)?;
-        }
-        Ok(room)
     }
 
     pub(super) fn about_route(

@@ -81,17 +81,4 @@ impl Facts {
         self.members = store.members(&room, MAX_MEMBERS_IN_EVENT + 1, 0)?.into();
         Ok(())
     }
-
-    /// Loads an agent, a room, and the agent's membership in it.
-    pub(super) fn about_speaker(
-        &mut self,
-        agent: &AgentId,
-        room: &RoomId,
-        store: &mut (impl Lookup + ?Sized),
-    ) -> Result<(), Fault> {
-        self.agent = store.agent(agent)?;
-        self.room = store.room(room)?.map(Into::into);
-        self.target = store.member(room, &MemberId::Agent(agent.clone()))?;
-        Ok(())
-    }
 }

@@ -7,10 +7,10 @@ use crate::Hub;
 use crate::fanout::SubscriberId;
 use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
-use parlor_model::query::MayInquire;
+use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};
 use parlor_model::{
     AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Query, Refusal, RoomId, Signal,
+    MessageId, Payload, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -76,11 +76,14 @@ impl Hub {
         gateway_request: &GatewayRequest,
     ) -> Result<Box<str>, Refusal> {
         validate_gateway_request(gateway_request)?;
-        let query = match gateway_request {
-            GatewayRequest::Spawn(_) => Query::MaySpawn { gateway: gateway.clone() },
-            GatewayRequest::Credential { .. } => Query::MayManageCredentials { gateway: gateway.clone() },
-        };
-        self.may(caller, query).await?;
+        match gateway_request {
+            GatewayRequest::Spawn(_) => {
+                self.may(caller, MaySpawnAgents { gateway: gateway.clone() }).await?;
+            }
+            GatewayRequest::Credential { .. } => {
+                self.may(caller, MayManageCredentials { gateway: gateway.clone() }).await?;
+            }
+        }
         let host = self.scheduler().lock().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
         let request = self.new_id();
         host.send(&HostCommand::GatewayRequest { request: &request, gateway_request });

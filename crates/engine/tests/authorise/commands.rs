@@ -8,7 +8,7 @@ use crate::fixtures::*;
 use crate::requests::*;
 use crate::table::table;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
-use parlor_model::{Command, RoomPreferenceChange, RoomRole, Scope};
+use parlor_model::{Command, RoomPreferenceChange, RoomRole};
 
 table! { Command,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -18,15 +18,6 @@ table! { Command,
     }
     Command::SetUp { .. } => {
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  set_up(), READY;
-    }
-    Command::SignIn(_) => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  sign_in(), READY;
-    }
-    Command::SignInFailed { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  sign_in_failed(), READY;
-    }
-    Command::Refresh { .. } => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  refresh(), READY;
     }
 
     Command::CreateUser(_) => {
@@ -74,38 +65,6 @@ table! { Command,
     }
     Command::ChangePassword { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  change_password(), READY;
-    }
-    Command::OfferSecondFactor { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_second_factor(), READY;
-    }
-    Command::ConfirmSecondFactor { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  confirm_second_factor(), READY;
-    }
-    Command::DropSecondFactor { .. } => {
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("other_user"), OTHER_USER;
-        "who   who   no    yes   no    no    no    no    no    no    no    yes  ", PERSON,  drop_second_factor("member"), OTHER_USER;
-        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  drop_second_factor("other_user"), READY;
-    }
-    Command::EndSignIn { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  end_sign_in(), OWN_DEVICE;
-        "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), ANOTHERS_DEVICE;
-        "who   who   ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  ?dev  no    no    who  ", PERSON,  end_sign_in(), READY;
-    }
-    Command::CreateKey { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?user", PERSON,  create_key(&COMMON), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_other_user(&[Scope::Read]), OTHER_USER;
-        "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  create_key_for_other_user(&[Scope::Read]), READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Sources]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_other_user(&[Scope::Sources]), OTHER_USER;
-        "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  create_key_for_other_user(&[Scope::Sources]), OTHER_ADMIN;
-        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Read, Scope::DeadLetters]), READY;
-        "who   who   no    no    no    no    no    no    no    no    no    admin", PERSON,  create_key_for_other_user(&[Scope::DeadLetters]), OTHER_USER;
-        "who   who   no    no    no    no    yes   no    no    no    no    ?user", PERSON,  create_key(&[Scope::Metrics]), READY;
-    }
-    Command::RevokeKey { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    ?key ", PERSON,  revoke_key(), OWN_KEY;
-        "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    yes  ", PERSON,  revoke_key(), ANOTHERS_KEY;
-        "who   who   ?key  ?key  ?key  ?key  ?key  ?key  ?key  no    no    ?key ", PERSON,  revoke_key(), READY;
     }
 
     Command::CreateRoom { .. } => {
@@ -197,50 +156,6 @@ table! { Command,
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  Command::AppendNoop, READY;
     }
 
-    Command::CreateAgent { .. } => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&[]), OWN_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", AGENTS,  create_agent(&[]), AGENT_OWNERS_AGENTS_AROUND;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", AGENTS,  create_agent(&[]), ANOTHERS_AGENT_AMONG_OWN_AROUND;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  create_agent(&["slack/**", "room/*", "**"]), READY;
-        "who   who   out   out   out   out   out   out   out   no    out   who  ", AGENTS,  create_agent(&["slack/**", "room/lobby"]), READY;
-    }
-    Command::ChangeAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::RemoveAgent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   yes  ", AGENTS,  remove_agent(), HUBS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  remove_agent(), OWN_AGENT_OF_ANOTHER_NAME;
-    }
-    Command::ConnectGateway(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, connect_gateway("laptop"), READY;
-        "who   who   !gate !gate !gate !gate !gate yes   !gate no    yes   who  ", HOSTING, connect_gateway("laptop"), AGENT_OWNERS_GATEWAY;
-        "who   who   !gate !gate !gate !gate !gate !gate !gate no    !gate who  ", HOSTING, connect_gateway("hub"), READY;
-    }
-    Command::DisconnectGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   yes  ", HOSTING, disconnect_gateway(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate ?gate", HOSTING, disconnect_gateway(), READY;
-    }
-    Command::RemoveGateway { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  remove_gateway(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), READY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  remove_gateway(), OWN_GATEWAY_NAMED_HUB;
-    }
-    Command::HostAgent { .. } => {
-        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), OTHER_USER;
-        "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), READY;
-    }
-    Command::RegisterAgent(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY;
-        "who   who   !bot  !bot  !bot  !bot  !bot  yes   !bot  no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENT;
-        "who   who   no    no    no    no    no    yes   no    no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND;
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", HOSTING, register_agent(), AGENT_OWNERS_GATEWAY_OWN_AGENT;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", HOSTING, register_agent(), READY;
-    }
     Command::Subscribe { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(None, "slack/**"), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscribe(Some("main"), "slack/**"), AGENT_OWNERS_AGENT;

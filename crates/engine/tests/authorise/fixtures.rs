@@ -3,11 +3,10 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, user};
 use parlor_engine::facts::{AuthContext, Facts, Membership};
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ApiKey, BlobDigest, ConversationId, Destination, Device, File,
-    Frozen, Gateway, GatewayId, Invitation, InvitationId, KeyId, Lineage, MediaType, Member, Message,
-    MessageId, MessageKind, ModelAccess, ModelApi, Pairing, RoomRole, Router, RouterId, Run, RunId, RunState,
-    Scope, Sender, Seq, SignIn, SignInId, SiteRole, Time, Upload, UploadId, UploadPurpose, Usage, UserId,
-    Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, BlobDigest, ConversationId, Destination, File, Frozen,
+    Invitation, InvitationId, Lineage, MediaType, Member, Message, MessageId, MessageKind, ModelAccess,
+    ModelApi, Pairing, RoomRole, Router, RouterId, Run, RunId, RunState, Scope, Sender, Seq, SiteRole, Time,
+    Upload, UploadId, UploadPurpose, Usage, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -41,11 +40,6 @@ pub const MEMBER_AT_DISALLOWED_ROOT: Given = |facts, _| {
 };
 
 pub const OTHER_USER: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::User));
-pub const OTHER_ADMIN: Given = |facts, _| facts.user = Some(user(&other_user(), SiteRole::Admin));
-pub const OWN_DEVICE: Given = |facts, who| facts.sign_in = who.user().map(device);
-pub const ANOTHERS_DEVICE: Given = |facts, _| facts.sign_in = Some(device(other_user()));
-pub const OWN_KEY: Given = |facts, who| facts.key = who.user().map(key);
-pub const ANOTHERS_KEY: Given = |facts, _| facts.key = Some(key(other_user()));
 
 pub const OWN_ROUTER: Given = |facts, who| facts.router = who.user().map(|user| router(user, false));
 pub const ANOTHERS_ROUTER: Given = |facts, _| facts.router = Some(router(other_user(), false));
@@ -112,12 +106,6 @@ pub const ADMINS_COMMAND_AGENTS: Given = |facts, who| {
 };
 /// An agent of the column `AgentOwner`, which is also the owner of the keys.
 pub const AGENT_OWNERS_AGENT: Given = |facts, _| facts.agent = CallerKind::AgentOwner.user().map(agent);
-pub const HUBS_AGENT: Given = |facts, who| {
-    AGENT_OWNERS_AGENT(facts, who);
-    if let Some(agent) = &mut facts.agent {
-        agent.host.gateway = Some(GatewayId::stored("hub"));
-    }
-};
 pub const AGENT_OWNERS_AGENT_IN_ROOM: Given = |facts, who| {
     AGENT_OWNERS_AGENT(facts, who);
     AN_AGENT(facts, who);
@@ -137,34 +125,6 @@ pub const AGENT_SHARED_WITH_ALL: Given =
 pub const AGENT_SHARED_WITH_ADMIN: Given = |facts, _| {
     let visibility = Visibility::List(vec![UserId::stored("admin")]);
     facts.agent = Some(Agent { visibility, ..agent(other_user()) });
-};
-
-pub const AGENT_OWNERS_GATEWAY: Given = |facts, _| facts.gateway = CallerKind::AgentOwner.user().map(gateway);
-pub const OWN_GATEWAY: Given = |facts, who| facts.gateway = who.user().map(gateway);
-/// A gateway with the hub's own id, as a user could have created before the id was reserved.
-pub const OWN_GATEWAY_NAMED_HUB: Given = |facts, who| {
-    facts.gateway = who.user().map(|owner| Gateway { id: GatewayId::stored("hub"), ..gateway(owner) });
-};
-pub const OWN_GATEWAY_AGENT_OWNERS_AGENT: Given = |facts, who| {
-    OWN_GATEWAY(facts, who);
-    AGENT_OWNERS_AGENT(facts, who);
-};
-pub const OWN_GATEWAY_AGENT_OWNERS_AGENTS_AROUND: Given = |facts, who| {
-    OWN_GATEWAY(facts, who);
-    AGENT_OWNERS_AGENTS_AROUND(facts, who);
-};
-pub const AGENT_OWNERS_GATEWAY_OWN_AGENT: Given = |facts, who| {
-    AGENT_OWNERS_GATEWAY(facts, who);
-    OWN_AGENT(facts, who);
-};
-
-/// Agents above and below the requested id.
-pub const OWN_AGENTS_AROUND: Given =
-    |facts, who| facts.relatives = who.user().map(agent).into_iter().collect();
-pub const AGENT_OWNERS_AGENTS_AROUND: Given = |facts, _| OWN_AGENTS_AROUND(facts, CallerKind::AgentOwner);
-pub const ANOTHERS_AGENT_AMONG_OWN_AROUND: Given = |facts, who| {
-    OWN_AGENTS_AROUND(facts, who);
-    facts.relatives.push(agent(other_user()));
 };
 
 /// The keys are unchanged, but their owner is no longer an admin.
@@ -258,19 +218,6 @@ fn upload(owner: Option<UserId>, purpose: UploadPurpose) -> Upload {
     }
 }
 
-fn device(user: UserId) -> SignIn {
-    SignIn {
-        id: SignInId::stored("device"),
-        user,
-        device: "phone".into(),
-        address: "127.0.0.1".into(),
-        created_at: Time(1),
-        used_at: Time(1),
-        expires_at: Time(5_000),
-        generation: 0,
-    }
-}
-
 pub fn router(created_by: UserId, shared: bool) -> Router {
     let model =
         ModelAccess { api: ModelApi::OpenAi, base_url: "https://a.b".into(), model: "m".into(), key: None };
@@ -292,11 +239,6 @@ fn invitation(created_by: Option<UserId>) -> Invitation {
     }
 }
 
-fn key(owner: UserId) -> ApiKey {
-    let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
-    ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) }
-}
-
 pub fn agent(owner: UserId) -> Agent {
     Agent {
         id: AgentId::stored("coder"),
@@ -313,18 +255,6 @@ pub fn agent(owner: UserId) -> Agent {
 fn frozen(facts: &mut Facts, by: Option<UserId>) {
     if let Some(room) = &mut facts.room {
         Arc::make_mut(room).frozen = Some(Frozen { by, at: Time(1) });
-    }
-}
-
-fn gateway(owner: UserId) -> Gateway {
-    Gateway {
-        id: GatewayId::stored("laptop"),
-        owner,
-        device: Device::default(),
-        ephemeral: false,
-        connected_at: Time(1),
-        disconnected_at: None,
-        pending_removals: Vec::new(),
     }
 }
 

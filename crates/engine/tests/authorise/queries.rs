@@ -2,11 +2,9 @@
 
 use crate::callers::lobby;
 use crate::fixtures::*;
-use crate::requests::agent;
 use crate::requests::*;
 use crate::table::table;
 use parlor_model::Query;
-use parlor_model::query::AgentCards;
 
 table! { Query,
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -19,12 +17,6 @@ table! { Query,
     }
     Query::SearchUsers { .. } => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search(), READY;
-    }
-    Query::SignIns => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  Query::SignIns, READY;
-    }
-    Query::Keys => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  Query::Keys, READY;
     }
     Query::Invitations => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  Query::Invitations, READY;
@@ -79,49 +71,19 @@ table! { Query,
     Query::MayUpload => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   Query::MayUpload, READY;
     }
-    Query::Agents => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::Agents, READY;
-    }
-    Query::AgentCards(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    Query::AgentCards(AgentCards::Own), READY;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    shared_agents(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    agent_card(), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    agent_card(), VISIBLE_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), ANOTHERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    agent_card(), READY;
-    }
     Query::RoomsWith { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    rooms_with(), AGENT_OWNERS_AGENT;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_with(), VISIBLE_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    rooms_with(), READY;
     }
-    Query::Gateways => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    Query::Gateways, READY;
-    }
     Query::MayFollow { .. } => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_follow(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_follow(), NO_ROOM;
     }
-    Query::MaySpawn { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    yes   who  ", AGENTS,  may_spawn(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), READY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    ?gate who  ", AGENTS,  may_spawn(), OWN_GATEWAY_NAMED_HUB;
-    }
-    Query::MayManageCredentials { .. } => {
-        "who   who   ?gate ?gate ?gate ?gate ?gate yes   ?gate no    no    who  ", PERSON,  may_manage_credentials(), AGENT_OWNERS_GATEWAY;
-        "who   who   ?gate ?gate ?gate ?gate ?gate ?gate ?gate no    no    who  ", PERSON,  may_manage_credentials(), READY;
-    }
     Query::MayListen { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  may_listen(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  may_listen(), READY;
-    }
-    Query::Agent { .. } => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  agent(), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), READY;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), OWN_AGENT_OF_ANOTHER_NAME;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  agent(), ANOTHERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  agent(), VISIBLE_AGENT;
     }
     Query::Subscriptions { .. } => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  subscriptions(None), AGENT_OWNERS_AGENT;

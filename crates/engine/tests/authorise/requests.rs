@@ -2,16 +2,12 @@
 
 use crate::callers::{lobby, other_user};
 use parlor_model::audit::AuditFilter;
-use parlor_model::command::{
-    AgentProfile, AgentRegistration, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser,
-    ProfileChanges, RoomChanges, UserChanges,
-};
-use parlor_model::query::{AgentCards, MailPage};
+use parlor_model::command::{NewInvitation, NewUpload, NewUser, ProfileChanges, RoomChanges, UserChanges};
+use parlor_model::query::MailPage;
 use parlor_model::{
-    AgentId, BlobDigest, Command, Device, Edit, File, GatewayId, InvitationId, KeyId, Mailbox, MediaType,
-    MemberId, MessageId, ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId,
-    RoomPreferenceChange, RoomRole, Route, RouterId, RunId, Scope, SecretHash, SessionId, SettingChanges,
-    SignInId, SiteRole, Time, UploadId, UserId,
+    AgentId, BlobDigest, Command, Edit, File, InvitationId, Mailbox, MediaType, MemberId, MessageId,
+    ModelAccess, ModelApi, Path, Pattern, Payload, Post, Query, Relay, RoomId, RoomPreferenceChange,
+    RoomRole, Route, RouterId, Scope, SecretHash, SessionId, SettingChanges, SiteRole, Time, UploadId,
 };
 
 pub use crate::callers::{coder_member, other_member, person};
@@ -27,11 +23,8 @@ pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 /// No key is allowed: the action requires a user session.
 pub const PERSON: Option<Scope> = None;
 
-/// Scopes that every user may give to an own key; all others require an admin.
-pub const COMMON: [Scope; 5] = [Scope::Read, Scope::Write, Scope::Agents, Scope::Hosting, Scope::Admin];
-
-const TOKEN: SecretHash = SecretHash([7; 32]);
-const LATER: Time = Time(9_000);
+pub const TOKEN: SecretHash = SecretHash([7; 32]);
+pub const LATER: Time = Time(9_000);
 
 pub fn offer_setup() -> Command {
     Command::OfferSetup { token: TOKEN, expires_at: LATER }
@@ -98,59 +91,6 @@ pub fn change_profile() -> Command {
 
 pub fn change_password() -> Command {
     Command::ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
-}
-
-pub fn sign_in() -> Command {
-    Command::SignIn(NewSignIn {
-        user: other_user(),
-        verified_password_hash: "hash".into(),
-        second: None,
-        refresh: TOKEN,
-        device: "phone".into(),
-        address: "127.0.0.1".into(),
-        expires_at: LATER,
-    })
-}
-
-pub fn sign_in_failed() -> Command {
-    Command::SignInFailed { user: Some(other_user()), second_factor: false, lock_after: 5, lock_until: LATER }
-}
-
-pub fn refresh() -> Command {
-    let grace = std::time::Duration::from_secs(10);
-    Command::Refresh { token: TOKEN, next: SecretHash([8; 32]), expires_at: LATER, grace }
-}
-
-pub fn offer_second_factor() -> Command {
-    Command::OfferSecondFactor { sealed: [1, 2].into() }
-}
-
-pub fn confirm_second_factor() -> Command {
-    Command::ConfirmSecondFactor { sealed: [1, 2].into(), step: 1, backup_codes: vec![TOKEN] }
-}
-
-pub fn drop_second_factor(user: &str) -> Command {
-    Command::DropSecondFactor { user: UserId::stored(user), verified_password_hash: Some("hash".into()) }
-}
-
-pub fn end_sign_in() -> Command {
-    Command::EndSignIn { sign_in: SignInId::stored("device") }
-}
-
-pub fn create_key(scopes: &[Scope]) -> Command {
-    key_for(None, scopes)
-}
-
-pub fn create_key_for_other_user(scopes: &[Scope]) -> Command {
-    key_for(Some(other_user()), scopes)
-}
-
-fn key_for(owner: Option<UserId>, scopes: &[Scope]) -> Command {
-    Command::CreateKey { owner, name: "script".into(), scopes: scopes.to_vec(), secret: TOKEN }
-}
-
-pub fn revoke_key() -> Command {
-    Command::RevokeKey { key: KeyId::stored("key") }
 }
 
 pub fn create_room(member: MemberId) -> Command {
@@ -233,11 +173,6 @@ pub fn post() -> Post {
     }
 }
 
-pub fn create_agent(subscriptions: &[&str]) -> Command {
-    let subscriptions = subscriptions.iter().map(|text| Pattern::parse(text).unwrap()).collect();
-    Command::CreateAgent { id: coder(), profile: AgentProfile::default(), subscriptions }
-}
-
 pub fn upload(avatar: bool) -> Command {
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     Command::Upload(NewUpload { file, digest: BlobDigest([3; 32]), avatar })
@@ -249,45 +184,6 @@ pub fn note_backup() -> Command {
 
 pub fn take_released() -> Command {
     Command::TakeUnreferencedBlobs { limit: 10 }
-}
-
-pub fn change_agent() -> Command {
-    Command::ChangeAgent { id: coder(), profile: AgentProfile::default() }
-}
-
-pub fn remove_agent() -> Command {
-    Command::RemoveAgent { id: coder() }
-}
-
-pub fn connect_gateway(id: &str) -> Command {
-    let id = GatewayId::stored(id);
-    Command::ConnectGateway(NewGateway { id, device: Device::default(), ephemeral: false })
-}
-
-pub fn disconnect_gateway() -> Command {
-    Command::DisconnectGateway { gateway: laptop() }
-}
-
-pub fn remove_gateway() -> Command {
-    Command::RemoveGateway { gateway: laptop() }
-}
-
-pub fn register_agent() -> Command {
-    Command::RegisterAgent(AgentRegistration {
-        gateway: laptop(),
-        id: coder(),
-        name: "Coder".into(),
-        kind: "codex".into(),
-        working_directory: None,
-        capabilities: Vec::new(),
-        model: None,
-        slash_commands: None,
-        mcp_servers: None,
-    })
-}
-
-fn laptop() -> GatewayId {
-    GatewayId::stored("laptop")
 }
 
 pub fn subscribe(session: Option<&str>, pattern: &str) -> Command {
@@ -364,37 +260,12 @@ pub fn may_follow() -> Query {
     Query::MayFollow { room: lobby() }
 }
 
-pub fn may_spawn() -> Query {
-    Query::MaySpawn { gateway: laptop() }
-}
-
-pub fn may_manage_credentials() -> Query {
-    Query::MayManageCredentials { gateway: laptop() }
-}
-
-pub fn host_agent() -> Command {
-    let Command::RegisterAgent(new) = register_agent() else { unreachable!("it registers") };
-    Command::HostAgent { owner: other_user(), new }
-}
-
 pub fn may_listen() -> Query {
     Query::MayListen { agent: coder() }
 }
 
-pub fn agent() -> Query {
-    Query::Agent { id: coder() }
-}
-
-pub fn agent_card() -> Query {
-    Query::AgentCards(AgentCards::One(coder()))
-}
-
 pub fn rooms_with() -> Query {
     Query::RoomsWith { agent: coder() }
-}
-
-pub fn shared_agents() -> Query {
-    Query::AgentCards(AgentCards::Shared { limit: 10, offset: 0 })
 }
 
 pub fn subscriptions(session: Option<&str>) -> Query {

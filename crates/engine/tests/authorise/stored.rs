@@ -1,12 +1,12 @@
 //! Rows that commands and queries with a type of their own read from the store, besides those of the caller.
 
-use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room};
+use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room, user};
 use crate::fixtures::{message, run};
 use parlor_engine::decide::Change;
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Destination, Forwarded, GatewayId,
     InputDigest, Member, MemberId, Message, MessageId, Path, Payload, Pin, Room, RoomId, RoomRole, RunId,
-    Sender, Seq, Task, TaskId, TaskStatus, Time, UserId, Visibility,
+    Sender, Seq, SiteRole, Task, TaskId, TaskStatus, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -15,6 +15,9 @@ pub type Stored = fn(CallerKind) -> Vec<Change>;
 /// The room and the caller's membership only.
 pub const READY: Stored = |_| Vec::new();
 pub const NO_ROOM: Stored = |_| vec![Change::RemoveRoom(lobby())];
+
+pub const NO_OTHER_USER: Stored = |_| vec![Change::RemoveUser(other_user())];
+pub const OTHER_ADMIN: Stored = |_| vec![Change::PutUser(Arc::new(user(&other_user(), SiteRole::Admin)))];
 
 pub const ADMINS_APPROVE: Stored = |_| {
     let room = Room { approve_role: RoomRole::Admin, ..room() };

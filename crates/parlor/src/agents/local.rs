@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_engine::decide::HUB;
-use parlor_model::command::AgentRegistration;
-use parlor_model::{AgentId, Answer, Caller, Command, GatewayId, Query, Refusal, SiteRole, UserId};
+use parlor_model::command::{AgentRegistration, HostAgent};
+use parlor_model::{AgentId, Answer, Caller, GatewayId, Query, Refusal, SiteRole, UserId};
 use parlor_server::App;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -185,8 +185,8 @@ async fn sync_gateway(
                 continue;
             }
         };
-        let new = registration(&id, &entry);
-        match app.hub.execute(&Caller::OPERATOR, Command::HostAgent { owner: owner.clone(), new }).await {
+        let host = HostAgent { owner: owner.clone(), registration: registration(&id, &entry) };
+        match app.hub.execute(&Caller::OPERATOR, host).await {
             Ok(_) => {
                 first_owner.get_or_insert(owner);
                 let spec = AgentSpec { id, name: entry.name.as_str().into(), agent_config: entry.config };

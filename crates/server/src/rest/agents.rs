@@ -9,11 +9,10 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
-use parlor_model::command::AgentProfile;
-use parlor_model::query::{AgentCard, AgentCards};
+use parlor_model::command::{AgentProfile, ChangeAgent, CreateAgent, RemoveAgent, RemoveGateway};
+use parlor_model::query::{AgentCard, GetAgentCard, ListAgentCards, ListGateways, ListSharedAgentCards};
 use parlor_model::{
-    AgentId, Answer, Caller, Command, EntityKind, GatewayId, GatewayRequest, Query, Refusal, Spawn, UserId,
-    Visibility,
+    AgentId, Answer, Caller, EntityKind, GatewayId, GatewayRequest, Query, Refusal, Spawn, UserId, Visibility,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -24,24 +23,16 @@ pub fn agent_id(id: &str) -> Result<AgentId, Problem> {
     AgentId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-async fn cards(app: &App, caller: &Caller, which: AgentCards) -> Result<Vec<AgentCard>, Problem> {
-    match app.hub.read(caller, Query::AgentCards(which)).await? {
-        Answer::AgentCards(cards) => Ok(cards),
-        _ => Err(Refusal::Unavailable.into()),
-    }
-}
-
 fn agent_response<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
     rest::Agent::new(card, app.hub.agent_status(&card.agent.id))
 }
 
 async fn read_card(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
-    let found = cards(app, caller, AgentCards::One(id)).await?;
-    Ok(found.into_iter().next().ok_or(Refusal::Unavailable)?)
+    Ok(app.hub.read(caller, GetAgentCard { id }).await?)
 }
 
 pub async fn list(State(app): State<Arc<App>>, Authenticated(caller): Authenticated) -> AgentList {
-    let cards = cards(&app, &caller, AgentCards::Own).await?;
+    let cards = app.hub.read(&caller, ListAgentCards).await?;
     Ok(all(cards.iter().map(|card| agent_response(&app, card))))
 }
 
@@ -50,8 +41,8 @@ pub async fn shared(
     Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
 ) -> AgentList {
-    let which = AgentCards::Shared { limit: pages.limit(), offset: pages.offset() };
-    let cards = cards(&app, &caller, which).await?;
+    let query = ListSharedAgentCards { limit: pages.limit(), offset: pages.offset() };
+    let cards = app.hub.read(&caller, query).await?;
     Ok(all(cards.iter().map(|card| agent_response(&app, card))))
 }
 
@@ -71,9 +62,7 @@ pub async fn create(
         visibility: visibility(body.visibility.as_deref(), body.visibility_list)?,
         kind: body.kind,
     };
-    app.hub
-        .execute(&caller, Command::CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() })
-        .await?;
+    app.hub.execute(&caller, CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() }).await?;
     Ok(created(agent_response(&app, &read_card(&app, &caller, id).await?)))
 }
 
@@ -98,7 +87,7 @@ pub async fn change(
         visibility: visibility(body.visibility.as_deref(), body.visibility_list)?,
         ..AgentProfile::default()
     };
-    app.hub.execute(&caller, Command::ChangeAgent { id: id.clone(), profile }).await?;
+    app.hub.execute(&caller, ChangeAgent { id: id.clone(), profile }).await?;
     Ok(data(agent_response(&app, &read_card(&app, &caller, id).await?)))
 }
 
@@ -119,7 +108,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::RemoveAgent { id: agent_id(&id)? }).await?;
+    app.hub.execute(&caller, RemoveAgent { id: agent_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -145,9 +134,7 @@ pub async fn gateways(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Gateway<'static>>, Problem> {
-    let Answer::Gateways(found) = app.hub.read(&caller, Query::Gateways).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let found = app.hub.read(&caller, ListGateways).await?;
     Ok(all(found.iter().filter(|gateway| !gateway.ephemeral).map(rest::Gateway::from)))
 }
 
@@ -157,7 +144,7 @@ pub async fn remove_gateway(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let gateway = GatewayId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.execute(&caller, Command::RemoveGateway { gateway }).await?;
+    app.hub.execute(&caller, RemoveGateway { gateway }).await?;
     Ok(Done)
 }
 

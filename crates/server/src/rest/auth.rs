@@ -12,10 +12,12 @@ use axum::extract::State;
 use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_errors;
-use parlor_model::command::{NewSignIn, NewUser};
+use parlor_model::command::{
+    self, CreateSignIn, EndSignIn, NewUser, RecordFailedSignIn, RefreshSignIn, Refreshed,
+};
+use parlor_model::query::ListSignIns;
 use parlor_model::{
-    Answer, Command, HubSettings, Principal, Query, Receipt, Refusal, SecondProof, SignIn, SignInId,
-    SiteRole, User,
+    Command, HubSettings, Principal, Receipt, Refusal, SecondProof, SignIn, SignInId, SiteRole, User,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -62,7 +64,7 @@ pub async fn record_failed_sign_in(
     peer: Peer,
 ) {
     let lockout = settings.lockout_seconds.map(|seconds| Duration::from_secs(seconds.into()));
-    let failed = Command::SignInFailed {
+    let failed = RecordFailedSignIn {
         user: account.map(|user| user.id),
         second_factor,
         lock_after: settings.lockout_failures.unwrap_or(app.config.lockout_failures),
@@ -114,7 +116,7 @@ pub async fn sign_in(
 ) -> SignedIn {
     let refresh = secrets::refresh_token();
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
-    let command = Command::SignIn(NewSignIn {
+    let command = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: user.password_hash.clone(),
         second,
@@ -122,10 +124,8 @@ pub async fn sign_in(
         device: device.chars().take(200).collect::<String>().into(),
         address: peer.0.ip().to_string().into(),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
-    });
-    let Receipt::SignedIn { user, sign_in } = app.hub.execute(&peer.anonymous(), command).await? else {
-        return Err(Refusal::Unavailable.into());
     };
+    let command::SignedIn { user, sign_in } = app.hub.execute(&peer.anonymous(), command).await?;
     let access = access_token(app, &sign_in);
     let body = rest::SignedIn { access_token: &access, refresh_token: &refresh, user: (&*user).into() };
     Ok((cookie(app, Some(&refresh)), data(body)))
@@ -148,14 +148,14 @@ pub async fn refresh(
         return Err(Problem::Status(StatusCode::UNAUTHORIZED, "Refresh token required"));
     };
     let next = secrets::refresh_token();
-    let command = Command::Refresh {
+    let command = RefreshSignIn {
         token: secrets::hash(&token),
         next: secrets::hash(&next),
         expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
         grace: app.config.refresh_grace,
     };
     match app.hub.execute(&peer.anonymous(), command).await? {
-        Receipt::SignedIn { sign_in, .. } => {
+        Refreshed::SignedIn(command::SignedIn { sign_in, .. }) => {
             // A page that sent the cookie gets the new refresh token in the cookie only, out of reach of
             // scripts.
             let shown = (!by_cookie).then_some(&*next);
@@ -163,7 +163,7 @@ pub async fn refresh(
             let body = rest::Tokens { access_token: &access, refresh_token: shown };
             Ok((cookie(&app, Some(&next)), data(body)))
         }
-        _ => Err(Refusal::TokenRevoked.into()),
+        Refreshed::FamilyRevoked => Err(Refusal::TokenRevoked.into()),
     }
 }
 
@@ -173,7 +173,7 @@ pub async fn logout(
     _: RefreshCookie,
 ) -> Result<(Header, Done), Problem> {
     let Principal::Person { sign_in, .. } = &caller.principal else { return Err(Refusal::Forbidden.into()) };
-    app.hub.execute(&caller, Command::EndSignIn { sign_in: sign_in.clone() }).await?;
+    app.hub.execute(&caller, EndSignIn { sign_in: sign_in.clone() }).await?;
     Ok((cookie(&app, None), Done))
 }
 
@@ -189,9 +189,7 @@ pub async fn sessions(
         Principal::Person { sign_in, .. } => Some(sign_in),
         _ => None,
     };
-    let Answer::SignIns(found) = app.hub.read(&caller, Query::SignIns).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let found = app.hub.read(&caller, ListSignIns).await?;
     Ok(list(found.iter().map(|sign_in| rest::Session::new(sign_in, current))))
 }
 
@@ -201,7 +199,7 @@ pub async fn end_session(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let sign_in = SignInId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.execute(&caller, Command::EndSignIn { sign_in }).await?;
+    app.hub.execute(&caller, EndSignIn { sign_in }).await?;
     Ok(Done)
 }
 

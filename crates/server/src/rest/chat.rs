@@ -17,8 +17,8 @@ use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
 use parlor_model::command::{AnswerQuestions, StartChat};
 use parlor_model::query::{
-    AgentCards, GetApproval, GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListRuns,
-    ListRunsOfMessage, NamedRun,
+    GetAgentCard, GetApproval, GetRun, GetRunMessages, ListAgents, ListChildRuns, ListOpenQuestions,
+    ListRuns, ListRunsOfMessage, NamedRun,
 };
 use parlor_model::{
     AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
@@ -138,9 +138,7 @@ async fn find_agent(
     {
         return Ok(Some(agent));
     }
-    let Answer::Agents(agents) = app.hub.read(caller, Query::Agents).await? else {
-        return Err(Refusal::Unavailable);
-    };
+    let agents = app.hub.read(caller, ListAgents).await?;
     let name = name.to_lowercase();
     let mut found = None;
     for agent in agents.into_iter().filter(|agent| agent.name.to_lowercase() == name) {
@@ -160,8 +158,7 @@ async fn can_address(
     agent: &AgentId,
 ) -> Result<bool, Refusal> {
     let Some(room) = room else {
-        let card = app.hub.read(caller, Query::AgentCards(AgentCards::One(agent.clone()))).await;
-        return match card {
+        return match app.hub.read(caller, GetAgentCard { id: agent.clone() }).await {
             Ok(_) => Ok(true),
             Err(Refusal::NotFound(_)) => Ok(false),
             Err(refusal) => Err(refusal),

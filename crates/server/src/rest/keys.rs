@@ -8,7 +8,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Done, List, created, list as all};
 use axum::extract::State;
-use parlor_model::{Answer, Command, KeyId, Query, Receipt, Refusal, Scope};
+use parlor_model::command::{CreateKey, RevokeKey};
+use parlor_model::query::ListKeys;
+use parlor_model::{KeyId, Scope};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -16,9 +18,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Key<'static>>, Problem> {
-    let Answer::Keys(keys) = app.hub.read(&caller, Query::Keys).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let keys = app.hub.read(&caller, ListKeys).await?;
     Ok(all(keys.iter().map(rest::Key::from)))
 }
 
@@ -30,10 +30,8 @@ pub async fn create(
     let scopes: Option<Vec<Scope>> = body.scopes.iter().map(|scope| Scope::parse(scope)).collect();
     let scopes = scopes.ok_or(Problem::invalid("scopes", Scope::ALLOWED_VALUES))?;
     let secret = secrets::api_key();
-    let command = Command::CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
-    let Receipt::Key(key) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
+    let key = app.hub.execute(&caller, command).await?;
     Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
 }
 
@@ -43,6 +41,6 @@ pub async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let key = KeyId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.execute(&caller, Command::RevokeKey { key }).await?;
+    app.hub.execute(&caller, RevokeKey { key }).await?;
     Ok(Done)
 }

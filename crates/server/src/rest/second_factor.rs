@@ -10,7 +10,9 @@ use crate::http::response::{Data, Done, data};
 use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
-use parlor_model::{Caller, Command, Query, Refusal, SecondFactor, SecondProof, User};
+use parlor_model::command::{ConfirmSecondFactor, OfferSecondFactor, RemoveSecondFactor};
+use parlor_model::query::ListSignIns;
+use parlor_model::{Caller, Refusal, SecondFactor, SecondProof, User};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -47,7 +49,7 @@ pub async fn set_up(
 ) -> Result<Data<rest::TotpSetup<'static>>, Problem> {
     let (user, _) = own(&app, &caller).await?;
     let (secret, sealed) = app.second_factors.generate(&user.id);
-    app.hub.execute(&caller, Command::OfferSecondFactor { sealed }).await?;
+    app.hub.execute(&caller, OfferSecondFactor { sealed }).await?;
     let uri = uri(app.hub.settings().await?.name(), &user.username, &secret);
     Ok(data(rest::TotpSetup { secret: &secret, uri: &uri }))
 }
@@ -66,7 +68,7 @@ pub async fn confirm(
     };
     let codes = backup_codes();
     let backup_codes = codes.iter().map(|code| backup_hash(code)).collect();
-    app.hub.execute(&caller, Command::ConfirmSecondFactor { sealed, step, backup_codes }).await?;
+    app.hub.execute(&caller, ConfirmSecondFactor { sealed, step, backup_codes }).await?;
     Ok(data(rest::BackupCodes { backup_codes: codes }))
 }
 
@@ -83,7 +85,7 @@ pub async fn disable(
         return Err(Refusal::WrongCredentials.into());
     }
     let verified_password_hash = Some(user.password_hash.clone());
-    app.hub.execute(&caller, Command::DropSecondFactor { user: user.id, verified_password_hash }).await?;
+    app.hub.execute(&caller, RemoveSecondFactor { user: user.id, verified_password_hash }).await?;
     Ok(Done)
 }
 
@@ -91,7 +93,7 @@ pub async fn disable(
 /// sign-in.
 async fn own(app: &App, caller: &Caller) -> Result<(User, Option<SecondFactor>), Refusal> {
     // Rejects API keys here, before their response could reveal whether the code or the password is correct.
-    app.hub.may(caller, Query::SignIns).await?;
+    app.hub.may(caller, ListSignIns).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
     app.hub.second_factor(user).await?.ok_or(Refusal::NotSignedIn)
 }

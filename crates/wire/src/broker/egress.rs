@@ -3,10 +3,29 @@
 use super::frames::{Frame, HandledBy, mailbox_path};
 use super::ingress::EchoedFields;
 use crate::broker::codes;
-use parlor_model::command::Posted;
+use parlor_model::command::{AgentWithSubscriptions, Posted};
+use parlor_model::query::FoundAgent;
 use parlor_model::{Agent, Answer, DeadLetter, Delivery, Message, Receipt, Refusal, Session, Subscription};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// Receipt of a command of any type that a frame can request.
+#[derive(Debug)]
+pub enum BrokerReceipt {
+    Agent(AgentWithSubscriptions),
+    AgentRemoved,
+    /// Receipt of a command that has no type of its own yet.
+    Legacy(Receipt),
+}
+
+/// Answer to a query of any type that a frame can request.
+#[derive(Debug)]
+pub enum BrokerAnswer {
+    Agents(Vec<Agent>),
+    Agent(FoundAgent),
+    /// Answer to a query that has no type of its own yet.
+    Legacy(Answer),
+}
 
 pub fn plain(kind: &str, req_id: Option<&str>) -> String {
     Frame::new(kind).end(req_id)
@@ -37,41 +56,47 @@ pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> Stri
 }
 
 /// Encodes the receipt of a command.
-pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &Receipt) -> String {
+pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &BrokerReceipt) -> String {
     let ok = format!("{kind}.ok");
     let frame = match receipt {
-        Receipt::Posted(posted) if matches!(kind, "msg.route" | "msg.relay") => {
+        BrokerReceipt::Legacy(Receipt::Posted(posted)) if matches!(kind, "msg.route" | "msg.relay") => {
             routed(Frame::new(&ok), posted)
         }
-        Receipt::Posted(posted) => {
+        BrokerReceipt::Legacy(Receipt::Posted(posted)) => {
             let message = routed(Frame::object(), posted);
             Frame::new(&ok).with("messageId", posted.id.as_str()).with_object("message", message)
         }
-        Receipt::Received { mail } => echoed(&ok, about).with_objects("messages", copies(mail)),
-        Receipt::Acknowledged(count) => echoed(&ok, about).with("acknowledged", count),
-        Receipt::Subscriptions(subscriptions) => {
+        BrokerReceipt::Legacy(Receipt::Received { mail }) => {
+            echoed(&ok, about).with_objects("messages", copies(mail))
+        }
+        BrokerReceipt::Legacy(Receipt::Acknowledged(count)) => echoed(&ok, about).with("acknowledged", count),
+        BrokerReceipt::Legacy(Receipt::Subscriptions(subscriptions)) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
         }
-        Receipt::Agent { agent, subscriptions } => {
+        BrokerReceipt::Agent(AgentWithSubscriptions { agent, subscriptions }) => {
             Frame::new(&ok).with("id", &agent.id.as_str()).with("agent", &described(agent, subscriptions))
         }
-        Receipt::Done if kind == "msg.unmatched.clear" => Frame::new(&ok).with("cleared", &true),
-        Receipt::Done if kind == "agent.delete" => Frame::new(&ok).with("id", &about.agent),
-        _ => Frame::new(&ok),
+        BrokerReceipt::Legacy(Receipt::Done) if kind == "msg.unmatched.clear" => {
+            Frame::new(&ok).with("cleared", &true)
+        }
+        BrokerReceipt::AgentRemoved => Frame::new(&ok).with("id", &about.agent),
+        BrokerReceipt::Legacy(_) => Frame::new(&ok),
     };
     frame.end(req_id)
 }
 
 /// Encodes the answer to a query.
-pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &Answer) -> String {
+pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &BrokerAnswer) -> String {
     let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
     let frame = match answer {
-        Answer::Agents(agents) => {
+        BrokerAnswer::Agents(agents) => {
             let agents: Vec<Value> = agents.iter().map(summary).collect();
             Frame::new(&result).with("agents", &agents)
         }
-        Answer::VisibleAgent(agent) => Frame::new(&result).with("agent", &summary(agent)),
-        Answer::Agent { agent, subscriptions, sessions } => {
+        BrokerAnswer::Agent(FoundAgent::OfAnother(agent)) => {
+            Frame::new(&result).with("agent", &summary(agent))
+        }
+        BrokerAnswer::Agent(FoundAgent::Own { agent, subscriptions, sessions }) => {
             let mut agent = described(agent, subscriptions);
             // Clients expect `autoRun`, although the hub does not implement it.
             if agent.get("autoRun").is_none() {
@@ -80,14 +105,14 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &A
             agent["sessions"] = sessions.iter().map(session).collect();
             Frame::new(&result).with("agent", &agent)
         }
-        Answer::Subscriptions(subscriptions) => {
+        BrokerAnswer::Legacy(Answer::Subscriptions(subscriptions)) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
         }
-        Answer::Mail(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
-        Answer::DeadLetters(letters) => {
+        BrokerAnswer::Legacy(Answer::Mail(mail)) => echoed(&ok, about).with_objects("messages", copies(mail)),
+        BrokerAnswer::Legacy(Answer::DeadLetters(letters)) => {
             Frame::new(&ok).with_objects("messages", letters.iter().map(dead_letter))
         }
-        _ => Frame::new(&ok),
+        BrokerAnswer::Legacy(_) => Frame::new(&ok),
     };
     frame.end(req_id)
 }

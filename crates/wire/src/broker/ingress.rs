@@ -1,8 +1,8 @@
 //! Decodes broker frames into commands and queries. Never panics, whatever the input.
 
 use crate::json::{self, JsonLimits};
-use parlor_model::command::AgentProfile;
-use parlor_model::query::MailPage;
+use parlor_model::command::{AgentProfile, ChangeAgent, CreateAgent, RemoveAgent};
+use parlor_model::query::{GetAgent, ListAgents, MailPage};
 use parlor_model::{
     AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Query, Relay, RoomId, Route, SessionId,
     Time,
@@ -35,11 +35,30 @@ pub struct EchoedFields {
 pub enum BrokerRequest {
     Auth { token: Box<str> },
     Ping,
-    Command(Command),
-    Query(Query),
+    Command(BrokerCommand),
+    Query(BrokerQuery),
     Listen { mailbox: Mailbox },
     Room(RoomId, RoomRequest),
     Unknown,
+}
+
+/// A command of any type that a frame can request.
+#[derive(Debug)]
+pub enum BrokerCommand {
+    CreateAgent(CreateAgent),
+    ChangeAgent(ChangeAgent),
+    RemoveAgent(RemoveAgent),
+    /// A command that has no type of its own yet.
+    Legacy(Command),
+}
+
+/// A query of any type that a frame can request.
+#[derive(Debug)]
+pub enum BrokerQuery {
+    ListAgents(ListAgents),
+    GetAgent(GetAgent),
+    /// A query that has no type of its own yet.
+    Legacy(Query),
 }
 
 /// Request about a room that the caller follows.
@@ -91,18 +110,24 @@ fn decode(
             BrokerRequest::Auth { token }
         }
         "ping" => BrokerRequest::Ping,
-        "agent.list" => BrokerRequest::Query(Query::Agents),
-        "agent.get" => BrokerRequest::Query(Query::Agent { id: named(text, about)? }),
-        "agent.create" => BrokerRequest::Command(create(text, about)?),
+        "agent.list" => BrokerRequest::Query(BrokerQuery::ListAgents(ListAgents)),
+        "agent.get" => BrokerRequest::Query(BrokerQuery::GetAgent(GetAgent { id: named(text, about)? })),
+        "agent.create" => BrokerRequest::Command(BrokerCommand::CreateAgent(create(text, about)?)),
         "agent.update" => {
             let (id, (profile, _)) = (named(text, about)?, profile(text)?);
-            BrokerRequest::Command(Command::ChangeAgent { id, profile })
+            BrokerRequest::Command(BrokerCommand::ChangeAgent(ChangeAgent { id, profile }))
         }
-        "agent.delete" => BrokerRequest::Command(Command::RemoveAgent { id: named(text, about)? }),
-        "msg.send" => BrokerRequest::Command(send(head)?),
-        "msg.route" => BrokerRequest::Command(route(head)?),
-        "msg.broadcast" => BrokerRequest::Command(routed(head, Path::stored("agent/**"), "internal")?),
-        "msg.relay" => BrokerRequest::Command(relay(text)?),
+        "agent.delete" => {
+            let remove = RemoveAgent { id: named(text, about)? };
+            BrokerRequest::Command(BrokerCommand::RemoveAgent(remove))
+        }
+        "msg.send" => BrokerRequest::Command(BrokerCommand::Legacy(send(head)?)),
+        "msg.route" => BrokerRequest::Command(BrokerCommand::Legacy(route(head)?)),
+        "msg.broadcast" => {
+            let broadcast = routed(head, Path::stored("agent/**"), "internal")?;
+            BrokerRequest::Command(BrokerCommand::Legacy(broadcast))
+        }
+        "msg.relay" => BrokerRequest::Command(BrokerCommand::Legacy(relay(text)?)),
         "msg.room.listen" => BrokerRequest::Room(room(text)?, RoomRequest::Listen),
         "msg.room.members" => BrokerRequest::Room(room(text)?, RoomRequest::Members),
         "msg.room.history" => {
@@ -111,14 +136,16 @@ fn decode(
             let limit = limit.unwrap_or(default).clamp(1, most);
             BrokerRequest::Room(room(text)?, RoomRequest::History { after, limit })
         }
-        "msg.unmatched" => BrokerRequest::Query(Query::DeadLetters { page: page(text)? }),
-        "msg.unmatched.clear" => BrokerRequest::Command(Command::ClearDeadLetters),
+        "msg.unmatched" => {
+            BrokerRequest::Query(BrokerQuery::Legacy(Query::DeadLetters { page: page(text)? }))
+        }
+        "msg.unmatched.clear" => BrokerRequest::Command(BrokerCommand::Legacy(Command::ClearDeadLetters)),
         "msg.ack" => {
             let Acknowledged { message_ids } = parse(text)?;
             let mailbox = mailbox(text, MailboxKind::Either, about)?;
             let messages = message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<_, _>>();
             let messages = messages.map_err(|_| Box::<str>::from("messageIds must be ids of messages"))?;
-            BrokerRequest::Command(Command::Acknowledge { mailbox, messages })
+            BrokerRequest::Command(BrokerCommand::Legacy(Command::Acknowledge { mailbox, messages }))
         }
         _ => {
             let (verb, addressed) = match kind.strip_prefix("msg.session.") {
@@ -143,22 +170,24 @@ fn mailbox_request(
             let mailbox = mailbox(text, addressed, about)?;
             let Lease { lease } = parse(text)?;
             let lease = lease.map(Duration::from_millis);
-            BrokerRequest::Command(Command::Receive { mailbox, limit: MAX_RECEIVE, lease })
+            let receive = Command::Receive { mailbox, limit: MAX_RECEIVE, lease };
+            BrokerRequest::Command(BrokerCommand::Legacy(receive))
         }
         "history" => {
             let (mailbox, page) = (mailbox(text, addressed, about)?, page(text)?);
-            BrokerRequest::Query(Query::Mail { mailbox, page })
+            BrokerRequest::Query(BrokerQuery::Legacy(Query::Mail { mailbox, page }))
         }
         "sub.add" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            BrokerRequest::Command(Command::Subscribe { mailbox, pattern })
+            BrokerRequest::Command(BrokerCommand::Legacy(Command::Subscribe { mailbox, pattern }))
         }
         "sub.remove" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            BrokerRequest::Command(Command::Unsubscribe { mailbox, pattern })
+            BrokerRequest::Command(BrokerCommand::Legacy(Command::Unsubscribe { mailbox, pattern }))
         }
         "sub.list" => {
-            BrokerRequest::Query(Query::Subscriptions { mailbox: mailbox(text, addressed, about)? })
+            let list = Query::Subscriptions { mailbox: mailbox(text, addressed, about)? };
+            BrokerRequest::Query(BrokerQuery::Legacy(list))
         }
         _ => BrokerRequest::Unknown,
     })
@@ -228,10 +257,10 @@ fn page(text: &str) -> Result<MailPage, Box<str>> {
     })
 }
 
-fn create(text: &str, about: &mut EchoedFields) -> Result<Command, Box<str>> {
+fn create(text: &str, about: &mut EchoedFields) -> Result<CreateAgent, Box<str>> {
     let id = named(text, about)?;
     let (profile, subscriptions) = profile(text)?;
-    Ok(Command::CreateAgent { id, profile, subscriptions })
+    Ok(CreateAgent { id, profile, subscriptions })
 }
 
 /// Decodes `config`: name, description, subscriptions, and other keys, which the hub stores as settings.

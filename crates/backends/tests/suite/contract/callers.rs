@@ -2,7 +2,11 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
-use parlor_model::command::{NewSignIn, NewUser, ProfileChanges, UserChanges};
+use parlor_engine::commands;
+use parlor_model::command::{
+    CreateKey, CreateSignIn, EndSignIn, NewUser, ProfileChanges, RefreshSignIn, Refreshed, RevokeKey,
+    SignedIn, UserChanges,
+};
 use parlor_model::{
     Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
     UserId,
@@ -39,7 +43,7 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
     let Ok(Receipt::User(user)) = hub.execute(&operator, Command::CreateUser(account)).await else {
         panic!("no user was created");
     };
-    let new = NewSignIn {
+    let new = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
         second: None,
@@ -48,17 +52,14 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
         address: "127.0.0.1".into(),
         expires_at: EXPIRES,
     };
-    let Ok(Receipt::SignedIn { sign_in, .. }) = hub.execute(&Caller::ANONYMOUS, Command::SignIn(new)).await
-    else {
-        panic!("the user was not signed in");
-    };
-    let key = Command::CreateKey {
+    let SignedIn { sign_in, .. } = hub.execute(&Caller::ANONYMOUS, new).await.unwrap();
+    let key = CreateKey {
         owner: Some(user.id.clone()),
         name: "script".into(),
         scopes: vec![Scope::Read, Scope::Write],
         secret: SecretHash([byte; 32]),
     };
-    let Ok(Receipt::Key(key)) = hub.execute(&operator, key).await else { panic!("no key was created") };
+    let key = hub.execute(&operator, key).await.unwrap();
     Ann { user: user.id.clone(), sign_in: sign_in.id.clone(), key: key.id.clone() }
 }
 
@@ -92,8 +93,8 @@ fn each(test: impl AsyncFn(&TestHub, &Ann)) {
     }
 }
 
-async fn by_operator(test_hub: &TestHub, command: Command) {
-    test_hub.hub().execute(&Caller::OPERATOR, command).await.unwrap();
+async fn by_operator(test_hub: &TestHub, command: impl commands::Command) {
+    test_hub.hub().execute(&Caller::OPERATOR, command).await.map(drop).unwrap();
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_caller_with_an_expired_sign_in_is_rejected() {
 #[test]
 fn a_signed_out_caller_is_rejected() {
     each(async |test_hub, ann| {
-        let end = Command::EndSignIn { sign_in: ann.sign_in.clone() };
+        let end = EndSignIn { sign_in: ann.sign_in.clone() };
         test_hub.hub().execute(&ann.person(), end).await.unwrap();
         assert!(!is_accepted(test_hub, &ann.person()).await);
         assert!(is_accepted(test_hub, &ann.program()).await);
@@ -129,7 +130,7 @@ fn a_new_password_ends_every_sign_in() {
 #[test]
 fn a_revoked_key_is_rejected() {
     each(async |test_hub, ann| {
-        by_operator(test_hub, Command::RevokeKey { key: ann.key.clone() }).await;
+        by_operator(test_hub, RevokeKey { key: ann.key.clone() }).await;
         assert!(!is_accepted(test_hub, &ann.program()).await);
         assert!(is_accepted(test_hub, &ann.person()).await);
     });
@@ -159,7 +160,7 @@ fn the_previous_refresh_token_is_accepted_within_the_grace_period_and_revokes_th
         let mut next_secret = 10;
         let mut refresh = async |token: u8| {
             next_secret += 1;
-            let command = Command::Refresh {
+            let command = RefreshSignIn {
                 token: SecretHash([token; 32]),
                 next: SecretHash([next_secret; 32]),
                 expires_at: Time(NOW.0 + 100_000_000),
@@ -167,13 +168,13 @@ fn the_previous_refresh_token_is_accepted_within_the_grace_period_and_revokes_th
             };
             test_hub.hub().execute(&Caller::ANONYMOUS, command).await.unwrap()
         };
-        let signed_in = |receipt| matches!(receipt, Receipt::SignedIn { .. });
+        let signed_in = |receipt| matches!(receipt, Refreshed::SignedIn(_));
         assert!(signed_in(refresh(1).await));
         test_hub.clock.set(NOW.plus(Duration::from_millis(9_999)));
         assert!(signed_in(refresh(1).await), "within the grace period");
         // The grace period starts at the first refresh; using the old token again does not extend it.
         test_hub.clock.set(NOW.plus(Duration::from_millis(10_001)));
-        assert_eq!(refresh(1).await, Receipt::FamilyRevoked);
+        assert_eq!(refresh(1).await, Refreshed::FamilyRevoked);
         assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }
@@ -182,7 +183,7 @@ fn the_previous_refresh_token_is_accepted_within_the_grace_period_and_revokes_th
 fn the_oldest_of_many_used_refresh_tokens_are_forgotten_while_the_sign_in_lasts() {
     each(async |test_hub, ann| {
         let refresh = async |token: u8, next: u8| {
-            let command = Command::Refresh {
+            let command = RefreshSignIn {
                 token: SecretHash([token; 32]),
                 next: SecretHash([next; 32]),
                 expires_at: Time(NOW.0 + 100_000_000),
@@ -191,11 +192,11 @@ fn the_oldest_of_many_used_refresh_tokens_are_forgotten_while_the_sign_in_lasts(
             test_hub.hub().execute(&Caller::ANONYMOUS, command).await
         };
         for token in 1..=101 {
-            assert!(matches!(refresh(token, token + 1).await, Ok(Receipt::SignedIn { .. })), "{token}");
+            assert!(matches!(refresh(token, token + 1).await, Ok(Refreshed::SignedIn(_))), "{token}");
         }
         assert_eq!(refresh(1, 200).await, Err(Refusal::TokenRevoked));
         assert!(is_accepted(test_hub, &ann.person()).await);
-        assert_eq!(refresh(2, 200).await, Ok(Receipt::FamilyRevoked));
+        assert_eq!(refresh(2, 200).await, Ok(Refreshed::FamilyRevoked));
         assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }

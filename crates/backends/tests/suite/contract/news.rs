@@ -3,7 +3,8 @@
 
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, NewSignIn, NewUser, RoomChanges};
+use parlor_engine::commands;
+use parlor_model::command::{AgentProfile, CreateAgent, CreateSignIn, NewUser, RoomChanges, SignedIn};
 use parlor_model::{
     AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
     Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
@@ -30,7 +31,7 @@ pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
     let created = test_hub.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
     let Ok(Receipt::User(user)) = created else { panic!("no user created: {created:?}") };
-    let new = NewSignIn {
+    let new = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
         second: None,
@@ -39,8 +40,7 @@ pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId
         address: "127.0.0.1".into(),
         expires_at: Time(NOW.0 + 1_000_000_000),
     };
-    let signed_in = test_hub.hub().execute(&Caller::ANONYMOUS, Command::SignIn(new)).await;
-    let Ok(Receipt::SignedIn { sign_in, .. }) = signed_in else { panic!("not signed in: {signed_in:?}") };
+    let SignedIn { sign_in, .. } = test_hub.hub().execute(&Caller::ANONYMOUS, new).await.unwrap();
     (user.id.clone(), Caller::person(user.id.clone(), sign_in.id.clone()))
 }
 
@@ -51,8 +51,8 @@ pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) ->
     room
 }
 
-pub async fn execute(test_hub: &TestHub, caller: &Caller, command: Command) {
-    test_hub.hub().execute(caller, command).await.unwrap();
+pub async fn execute(test_hub: &TestHub, caller: &Caller, command: impl commands::Command) {
+    test_hub.hub().execute(caller, command).await.map(drop).unwrap();
 }
 
 /// Takes the events published since the last call and checks that the log returns the same events. The log
@@ -111,7 +111,7 @@ fn the_new_owner_is_published_before_the_members_who_leave() {
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        execute(test_hub, &ann, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &ann, CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         execute(
             test_hub,
@@ -148,7 +148,7 @@ fn agents_leave_a_room_with_their_owner() {
         let room = room(test_hub, &ann, vec![MemberId::User(bob_id.clone())]).await;
         let id = AgentId::stored("coder");
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
-        execute(test_hub, &bob, Command::CreateAgent { id: id.clone(), profile, subscriptions }).await;
+        execute(test_hub, &bob, CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let role = RoomRole::Admin;
         let promoted = MemberId::User(bob_id.clone());
         execute(

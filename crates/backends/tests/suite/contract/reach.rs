@@ -2,7 +2,7 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, UserChanges};
+use parlor_model::command::{AgentProfile, CreateAgent, CreateKey, RemoveAgent, UserChanges};
 use parlor_model::{
     AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
     RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
@@ -11,7 +11,7 @@ use parlor_model::{
 pub async fn agent(test_hub: &TestHub, owner: &Caller, id: &str, patterns: &[&str]) {
     let subscriptions = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
     let (id, profile) = (AgentId::stored(id), AgentProfile::default());
-    execute(test_hub, owner, Command::CreateAgent { id, profile, subscriptions }).await;
+    execute(test_hub, owner, CreateAgent { id, profile, subscriptions }).await;
 }
 
 async fn join(test_hub: &TestHub, owner: &Caller, room: &RoomId, agent: &str) {
@@ -33,9 +33,8 @@ async fn bridge(test_hub: &TestHub, owner: &UserId) -> Caller {
     set_role(test_hub, owner, SiteRole::Admin).await;
     let scopes = vec![Scope::Sources];
     let secret = SecretHash([99; 32]);
-    let create = Command::CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
-    let created = test_hub.hub().execute(&Caller::OPERATOR, create).await;
-    let Ok(Receipt::Key(key)) = created else { panic!("no key created: {created:?}") };
+    let create = CreateKey { owner: Some(owner.clone()), name: "bridge".into(), scopes, secret };
+    let key = test_hub.hub().execute(&Caller::OPERATOR, create).await.unwrap();
     Caller::program(owner.clone(), key.id.clone())
 }
 
@@ -258,7 +257,7 @@ fn a_removed_agent_receives_nothing_and_its_name_is_free() {
         agent(test_hub, &ann, "coder/sub", &["slack/**"]).await;
         let source = bridge(test_hub, &ann_id).await;
         assert_eq!(send(test_hub, &source, "slack-bridge", "slack/team").await, ["coder", "coder/sub"]);
-        execute(test_hub, &ann, Command::RemoveAgent { id: AgentId::stored("coder") }).await;
+        execute(test_hub, &ann, RemoveAgent { id: AgentId::stored("coder") }).await;
         assert_eq!(send(test_hub, &source, "slack-bridge", "slack/team").await, NO_MAILBOX);
         agent(test_hub, &bob, "coder/sub", &[]).await;
         assert_eq!(

@@ -3,7 +3,10 @@
 use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{AgentProfile, AgentRegistration, NewGateway};
+use parlor_model::command::{
+    AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, CreateAgent, DisconnectGateway, HostAgent,
+    RegisterAgent, RemoveAgent, RemoveGateway,
+};
 use parlor_model::{
     AgentId, Command, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
     Visibility,
@@ -64,27 +67,27 @@ fn gateway(dice: &mut Dice) -> GatewayId {
     GatewayId::stored(if dice.once_in(8) { GATEWAYS[2] } else { dice.one_of(&GATEWAYS[..2]) })
 }
 
-pub fn connect(dice: &mut Dice, _: &mut World) -> Command {
+pub fn connect(dice: &mut Dice) -> ConnectGateway {
     let id = GatewayId::stored(dice.one_of(&GATEWAYS[..2]));
     let device =
         Device { hostname: dice.one_of(&TEXTS).into(), platform: "linux".into(), ..Device::default() };
-    Command::ConnectGateway(NewGateway { id, device, ephemeral: dice.once_in(4) })
+    ConnectGateway { id, device, ephemeral: dice.once_in(4) }
 }
 
-pub fn disconnect(dice: &mut Dice, _: &mut World) -> Command {
-    Command::DisconnectGateway { gateway: gateway(dice) }
+pub fn disconnect(dice: &mut Dice) -> DisconnectGateway {
+    DisconnectGateway { gateway: gateway(dice) }
 }
 
-pub fn remove_gateway(dice: &mut Dice, _: &mut World) -> Command {
-    Command::RemoveGateway { gateway: gateway(dice) }
+pub fn remove_gateway(dice: &mut Dice) -> RemoveGateway {
+    RemoveGateway { gateway: gateway(dice) }
 }
 
-pub fn register(dice: &mut Dice, _: &mut World) -> Command {
-    Command::RegisterAgent(registration(dice))
+pub fn register(dice: &mut Dice) -> RegisterAgent {
+    RegisterAgent { registration: registration(dice) }
 }
 
-pub fn host(dice: &mut Dice, world: &mut World) -> Command {
-    Command::HostAgent { owner: user(dice, world), new: registration(dice) }
+pub fn host(dice: &mut Dice, world: &World) -> HostAgent {
+    HostAgent { owner: user(dice, world), registration: registration(dice) }
 }
 
 fn registration(dice: &mut Dice) -> AgentRegistration {
@@ -101,21 +104,21 @@ fn registration(dice: &mut Dice) -> AgentRegistration {
     }
 }
 
-pub fn create(dice: &mut Dice, world: &mut World) -> Command {
+pub fn create(dice: &mut Dice, world: &World) -> CreateAgent {
     let subscriptions = dice.some_of(&PATTERNS);
-    Command::CreateAgent {
+    CreateAgent {
         id: AgentId::parse(dice.one_of(&AGENTS)).unwrap(),
         profile: profile(dice, world),
         subscriptions: subscriptions.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect(),
     }
 }
 
-pub fn change(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeAgent { id: agent(dice, world), profile: profile(dice, world) }
+pub fn change(dice: &mut Dice, world: &World) -> ChangeAgent {
+    ChangeAgent { id: agent(dice, world), profile: profile(dice, world) }
 }
 
-pub fn remove(dice: &mut Dice, world: &mut World) -> Command {
-    Command::RemoveAgent { id: agent(dice, world) }
+pub fn remove(dice: &mut Dice, world: &World) -> RemoveAgent {
+    RemoveAgent { id: agent(dice, world) }
 }
 
 pub fn subscribe(dice: &mut Dice, world: &mut World) -> Command {

@@ -14,10 +14,10 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, ChangeRouter, CreateRouter, DeleteMessage, DeleteMessages, EditMessage, ForwardMessage,
-    MarkAllRead, MarkRoomRead, ModelChanges, NewSignIn, NewUpload, NewUser, PinMessage, RemoveBookmark,
-    RemoveRouter, RewindRoom, RoomChanges, RouterChanges, StartChat, ToggleReaction, UnpinMessage,
-    UserChanges,
+    AddBookmark, ChangeRouter, CreateKey, CreateRouter, CreateSignIn, DeleteMessage, DeleteMessages,
+    EditMessage, EndSignIn, ForwardMessage, MarkAllRead, MarkRoomRead, ModelChanges, NewUpload, NewUser,
+    PinMessage, RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RemoveRouter, RevokeKey, RewindRoom,
+    RoomChanges, RouterChanges, StartChat, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
@@ -67,14 +67,6 @@ const KINDS: &[(u32, Build)] = &[
     (16, agents::relay),
     (24, agents::receive),
     (12, agents::acknowledge),
-    (6, agents::create),
-    (4, agents::change),
-    (2, agents::remove),
-    (6, agents::connect),
-    (4, agents::disconnect),
-    (2, agents::remove_gateway),
-    (10, agents::register),
-    (4, agents::host),
     (10, agents::subscribe),
     (6, agents::unsubscribe),
     (2, |_, _| Command::ClearDeadLetters),
@@ -116,16 +108,7 @@ const KINDS: &[(u32, Build)] = &[
     (6, people::pair),
     (5, people::register),
     (3, people::change_settings),
-    (6, people::offer_second_factor),
-    (6, people::confirm_second_factor),
-    (3, people::drop_second_factor),
     (2, change_password),
-    (8, sign_in),
-    (4, sign_in_failed),
-    (8, refresh),
-    (3, |dice, world| Command::EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }),
-    (6, create_key),
-    (4, |dice, world| Command::RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }),
     (4, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
     (4, |_, _| Command::AppendNoop),
     (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
@@ -163,6 +146,23 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (5, |dice, _| services::create(dice).into()),
     (5, |dice, world| services::change(dice, world).into()),
     (2, |dice, world| services::remove(dice, world).into()),
+    (6, |dice, world| agents::create(dice, world).into()),
+    (4, |dice, world| agents::change(dice, world).into()),
+    (2, |dice, world| agents::remove(dice, world).into()),
+    (6, |dice, _| agents::connect(dice).into()),
+    (4, |dice, _| agents::disconnect(dice).into()),
+    (2, |dice, _| agents::remove_gateway(dice).into()),
+    (10, |dice, _| agents::register(dice).into()),
+    (4, |dice, world| agents::host(dice, world).into()),
+    (6, |dice, _| people::offer_second_factor(dice).into()),
+    (6, |dice, _| people::confirm_second_factor(dice).into()),
+    (3, |dice, world| people::remove_second_factor(dice, world).into()),
+    (8, |dice, world| sign_in(dice, world).into()),
+    (4, |dice, world| record_failed_sign_in(dice, world).into()),
+    (8, |dice, world| refresh(dice, world).into()),
+    (3, |dice, world| EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }.into()),
+    (6, |dice, world| create_key(dice, world).into()),
+    (4, |dice, world| RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }.into()),
     (10, |dice, world| tasks::create(dice, world).into()),
     (10, |dice, world| tasks::change(dice, world).into()),
     (8, |dice, world| tasks::remove(dice, world).into()),
@@ -335,9 +335,9 @@ fn change_password(dice: &mut Dice, world: &mut World) -> Command {
     Command::ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
 }
 
-fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
+fn sign_in(dice: &mut Dice, world: &mut World) -> CreateSignIn {
     let user = user(dice, world);
-    Command::SignIn(NewSignIn {
+    CreateSignIn {
         verified_password_hash: proof(dice, world, &user),
         second: people::second_proof(dice),
         user,
@@ -345,25 +345,25 @@ fn sign_in(dice: &mut Dice, world: &mut World) -> Command {
         device: dice.one_of(&["phone", ""]).into(),
         address: "127.0.0.1".into(),
         expires_at: later(dice, world),
-    })
+    }
 }
 
-fn sign_in_failed(dice: &mut Dice, world: &mut World) -> Command {
+fn record_failed_sign_in(dice: &mut Dice, world: &mut World) -> RecordFailedSignIn {
     let lock_after = 1 + dice.roll(3) as u32;
     let user = if dice.once_in(4) { None } else { Some(user(dice, world)) };
     let second_factor = dice.once_in(3);
-    Command::SignInFailed { user, second_factor, lock_after, lock_until: later(dice, world) }
+    RecordFailedSignIn { user, second_factor, lock_after, lock_until: later(dice, world) }
 }
 
-fn refresh(dice: &mut Dice, world: &mut World) -> Command {
+fn refresh(dice: &mut Dice, world: &mut World) -> RefreshSignIn {
     let token = dice.known(&world.tokens, SecretHash([9; 32]));
     let grace = Duration::from_secs(dice.roll(2) as u64 * 3600);
-    Command::Refresh { token, next: world.new_secret(), expires_at: later(dice, world), grace }
+    RefreshSignIn { token, next: world.new_secret(), expires_at: later(dice, world), grace }
 }
 
-fn create_key(dice: &mut Dice, world: &mut World) -> Command {
+fn create_key(dice: &mut Dice, world: &mut World) -> CreateKey {
     let owner = dice.maybe(|dice| user(dice, world));
-    Command::CreateKey {
+    CreateKey {
         owner,
         name: dice.one_of(&NAMES).into(),
         scopes: dice.some_of(&Scope::ALL),

@@ -3,7 +3,7 @@
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::commands::AnyReceipt::{self, Legacy};
-use parlor_model::command::{Posted, RunStart};
+use parlor_model::command::{Posted, Refreshed, RunStart, SignedIn};
 use parlor_model::{
     Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
 };
@@ -73,10 +73,10 @@ const NOTABLE: [Notable; 29] = [
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
     }),
     ("conflict", |outcome| matches!(outcome, Err(Refusal::Conflict { .. }))),
-    ("stolen token", |outcome| matches!(outcome, Ok(Legacy(Receipt::FamilyRevoked)))),
+    ("stolen token", |outcome| matches!(outcome, Ok(AnyReceipt::RefreshSignIn(Refreshed::FamilyRevoked)))),
     (
         "sign-in with a second factor",
-        |outcome| matches!(outcome, Ok(Legacy(Receipt::SignedIn { user, .. })) if user.second_factor),
+        |outcome| matches!(outcome, Ok(AnyReceipt::CreateSignIn(SignedIn { user, .. })) if user.second_factor),
     ),
     ("mail delivered to a mailbox", |outcome| posted(outcome, |posted| !posted.deliveries.is_empty())),
     ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
@@ -179,16 +179,7 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::Register { .. } => "Register",
         Command::OfferPairing { .. } => "OfferPairing",
         Command::Pair { .. } => "Pair",
-        Command::OfferSecondFactor { .. } => "OfferSecondFactor",
-        Command::ConfirmSecondFactor { .. } => "ConfirmSecondFactor",
-        Command::DropSecondFactor { .. } => "DropSecondFactor",
         Command::ChangeSettings(_) => "ChangeSettings",
-        Command::SignIn(_) => "SignIn",
-        Command::SignInFailed { .. } => "SignInFailed",
-        Command::Refresh { .. } => "Refresh",
-        Command::EndSignIn { .. } => "EndSignIn",
-        Command::CreateKey { .. } => "CreateKey",
-        Command::RevokeKey { .. } => "RevokeKey",
         Command::CreateRoom { .. } => "CreateRoom",
         Command::ChangeRoom { .. } => "ChangeRoom",
         Command::SetProjectRoot { .. } => "SetProjectRoot",
@@ -203,16 +194,8 @@ fn legacy_name(command: &Command) -> &'static str {
         Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
         Command::NoteBackup { .. } => "NoteBackup",
         Command::AppendNoop => "AppendNoop",
-        Command::CreateAgent { .. } => "CreateAgent",
         Command::Route(_) => "Route",
         Command::Relay(_) => "Relay",
-        Command::ChangeAgent { .. } => "ChangeAgent",
-        Command::RemoveAgent { .. } => "RemoveAgent",
-        Command::ConnectGateway(_) => "ConnectGateway",
-        Command::DisconnectGateway { .. } => "DisconnectGateway",
-        Command::RemoveGateway { .. } => "RemoveGateway",
-        Command::RegisterAgent(_) => "RegisterAgent",
-        Command::HostAgent { .. } => "HostAgent",
         Command::Subscribe { .. } => "Subscribe",
         Command::Unsubscribe { .. } => "Unsubscribe",
         Command::Receive { .. } => "Receive",

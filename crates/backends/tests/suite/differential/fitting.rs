@@ -6,9 +6,11 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, AnswerQuestions, ChangeRouter, ChangeTask, DecideApproval, DecidePlan, DeleteMessage,
-    DeleteMessages, EditMessage, EndMission, ForwardMessage, MarkRoomRead, PinMessage, RemoveBookmark,
-    RemoveRouter, RemoveTask, RewindRoom, SetIdlePrompt, SetMission, StartChat, ToggleReaction, UnpinMessage,
+    AddBookmark, AnswerQuestions, ChangeAgent, ChangeRouter, ChangeTask, CreateKey, DecideApproval,
+    DecidePlan, DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage, EndMission, EndSignIn,
+    ForwardMessage, MarkRoomRead, PinMessage, RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway,
+    RemoveRouter, RemoveSecondFactor, RemoveTask, RewindRoom, SetIdlePrompt, SetMission, StartChat,
+    ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
@@ -76,6 +78,31 @@ pub fn caller(
         | AnyCommand::RemoveRouter(RemoveRouter { router }) => {
             store.router(router)?.map(|router| router.created_by)
         }
+        AnyCommand::ChangeAgent(ChangeAgent { id, .. }) | AnyCommand::RemoveAgent(RemoveAgent { id }) => {
+            owner_of_agent(id, store)?
+        }
+        AnyCommand::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
+        AnyCommand::DisconnectGateway(_) if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::DisconnectGateway(DisconnectGateway { gateway })
+        | AnyCommand::RemoveGateway(RemoveGateway { gateway }) => owner_of_gateway(gateway, store)?,
+        AnyCommand::RegisterAgent(RegisterAgent { registration }) => {
+            owner_of_gateway(&registration.gateway, store)?
+        }
+        AnyCommand::HostAgent(_)
+        | AnyCommand::RevokeKey(_)
+        | AnyCommand::CreateKey(CreateKey { owner: Some(_), .. })
+        | AnyCommand::RemoveSecondFactor(RemoveSecondFactor { verified_password_hash: None, .. }) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::RemoveSecondFactor(RemoveSecondFactor { user, .. }) => Some(user.clone()),
+        AnyCommand::EndSignIn(EndSignIn { sign_in }) => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
+        AnyCommand::CreateAgent(_)
+        | AnyCommand::CreateKey(CreateKey { owner: None, .. })
+        | AnyCommand::CreateSignIn(_)
+        | AnyCommand::RecordFailedSignIn(_)
+        | AnyCommand::RefreshSignIn(_)
+        | AnyCommand::OfferSecondFactor(_)
+        | AnyCommand::ConfirmSecondFactor(_) => None,
         AnyCommand::CreateTask(new) => match &new.by {
             Some(agent) => owner_of_agent(agent, store)?,
             None => member_of(&new.room, dice, store)?,
@@ -113,15 +140,11 @@ fn legacy_caller(
         | Command::CreateUser(_)
         | Command::ChangeUser { .. }
         | Command::RemoveUser { .. }
-        | Command::RevokeKey { .. }
         | Command::TakeUnreferencedBlobs { .. }
         | Command::CreateInvitation(_)
-        | Command::HostAgent { .. }
         | Command::ChangeSettings(_)
         | Command::SetProjectRoot { .. }
-        | Command::RevokeInvitation { .. }
-        | Command::DropSecondFactor { verified_password_hash: None, .. }
-        | Command::CreateKey { owner: Some(_), .. } => return Ok(Some(Caller::OPERATOR)),
+        | Command::RevokeInvitation { .. } => return Ok(Some(Caller::OPERATOR)),
         Command::ChangeRoom { room, .. }
         | Command::Thaw { room }
         | Command::DeleteRoom { room }
@@ -140,35 +163,19 @@ fn legacy_caller(
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             _ => member_of(&relay.room, dice, store)?,
         },
-        Command::ChangeAgent { id, .. } | Command::RemoveAgent { id } => owner_of_agent(id, store)?,
-        Command::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
-        Command::DisconnectGateway { .. } if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
-        Command::DisconnectGateway { gateway } | Command::RemoveGateway { gateway } => {
-            owner_of_gateway(gateway, store)?
-        }
-        Command::RegisterAgent(new) => owner_of_gateway(&new.gateway, store)?,
         Command::Subscribe { mailbox, .. }
         | Command::Unsubscribe { mailbox, .. }
         | Command::Receive { mailbox, .. }
         | Command::Acknowledge { mailbox, .. } => owner_of_agent(&mailbox.agent, store)?,
         Command::ClearDeadLetters => world.users.first().cloned(),
-        Command::DropSecondFactor { user, .. } => Some(user.clone()),
-        Command::EndSignIn { sign_in } => store.sign_in(sign_in)?.map(|sign_in| sign_in.user),
         Command::SetUp { .. }
-        | Command::OfferSecondFactor { .. }
-        | Command::ConfirmSecondFactor { .. }
         | Command::Register { .. }
         | Command::OfferPairing { .. }
         | Command::Pair { .. }
         | Command::ChangeProfile(_)
         | Command::ChangePassword { .. }
-        | Command::SignIn(_)
-        | Command::SignInFailed { .. }
-        | Command::Refresh { .. }
-        | Command::CreateKey { owner: None, .. }
         | Command::CreateRoom { .. }
-        | Command::Upload(_)
-        | Command::CreateAgent { .. } => None,
+        | Command::Upload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }

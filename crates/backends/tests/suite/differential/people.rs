@@ -3,7 +3,9 @@
 use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{NewInvitation, ProfileChanges};
+use parlor_model::command::{
+    ConfirmSecondFactor, NewInvitation, OfferSecondFactor, ProfileChanges, RemoveSecondFactor,
+};
 use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
 
 pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
@@ -68,19 +70,19 @@ pub fn second_proof(dice: &mut Dice) -> Option<SecondProof> {
     }
 }
 
-pub fn offer_second_factor(dice: &mut Dice, _: &mut World) -> Command {
-    Command::OfferSecondFactor { sealed: sealed(dice) }
+pub fn offer_second_factor(dice: &mut Dice) -> OfferSecondFactor {
+    OfferSecondFactor { sealed: sealed(dice) }
 }
 
-pub fn confirm_second_factor(dice: &mut Dice, _: &mut World) -> Command {
+pub fn confirm_second_factor(dice: &mut Dice) -> ConfirmSecondFactor {
     let backup_codes = vec![backup_code(dice), backup_code(dice)];
-    Command::ConfirmSecondFactor { sealed: sealed(dice), step: dice.roll(50) as u64, backup_codes }
+    ConfirmSecondFactor { sealed: sealed(dice), step: dice.roll(50) as u64, backup_codes }
 }
 
-pub fn drop_second_factor(dice: &mut Dice, world: &mut World) -> Command {
+pub fn remove_second_factor(dice: &mut Dice, world: &mut World) -> RemoveSecondFactor {
     let user = user(dice, world);
     let verified_password_hash = dice.maybe(|dice| proof(dice, world, &user));
-    Command::DropSecondFactor { user, verified_password_hash }
+    RemoveSecondFactor { user, verified_password_hash }
 }
 
 pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {

@@ -12,10 +12,11 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    AgentCards, CountReplies, GetRun, GetRunMessages, GetService, ListApprovalRules, ListApprovals,
-    ListBookmarks, ListChildRuns, ListHistory, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins,
-    ListPlans, ListRecent, ListReplies, ListRevisions, ListRouters, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, ListServices, ListTasks, MailPage, Page, Recent, SearchMessages,
+    CountReplies, GetAgent, GetAgentCard, GetRun, GetRunMessages, GetService, ListAgentCards, ListAgents,
+    ListApprovalRules, ListApprovals, ListBookmarks, ListChildRuns, ListGateways, ListHistory, ListKeys,
+    ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListRecent, ListReplies,
+    ListRevisions, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
+    ListSharedAgentCards, ListSignIns, ListTasks, MailPage, Page, Recent, SearchMessages,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -432,6 +433,11 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 fn queries(world: &World) -> Vec<AnyQuery> {
     let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
+    queries.extend([ListSignIns.into(), ListKeys.into(), ListAgents.into(), ListGateways.into()]);
+    queries.extend([ListAgentCards.into(), ListSharedAgentCards { limit: 2, offset: 1 }.into()]);
+    for id in &world.agents {
+        queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
+    }
     queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
     queries.push(ListOpenQuestions.into());
     for room in &world.rooms {
@@ -488,8 +494,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::Me,
         Query::Users { limit: 3, offset: 1 },
         Query::SearchUsers { text: "a".into() },
-        Query::SignIns,
-        Query::Keys,
         Query::Invitations,
         Query::Settings,
         Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
@@ -505,10 +509,6 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         Query::ProjectRoots,
         Query::RoomsAt { root: "/srv".into(), room: None },
         Query::MayUpload,
-        Query::Agents,
-        Query::Gateways,
-        Query::AgentCards(AgentCards::Own),
-        Query::AgentCards(AgentCards::Shared { limit: 2, offset: 1 }),
     ];
     for room in &world.rooms {
         queries.extend([
@@ -525,8 +525,7 @@ fn legacy_queries(world: &World) -> Vec<Query> {
         MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
     ];
     for id in &world.agents {
-        queries.extend([Query::MayListen { agent: id.clone() }, Query::Agent { id: id.clone() }]);
-        queries.push(Query::AgentCards(AgentCards::One(id.clone())));
+        queries.push(Query::MayListen { agent: id.clone() });
         queries.push(Query::RoomsWith { agent: id.clone() });
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);

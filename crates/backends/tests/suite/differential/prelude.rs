@@ -7,9 +7,10 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, AskApproval, CreateRouter, CreateService, CreateTask,
-    DecideApproval, NewGateway, NewInvitation, NewSignIn, NewUpload, NewUser, PinMessage, PromptIdle,
-    RoomChanges, SetMission, StartUnpromptedRun, ToggleReaction, UpdatePlan, UserChanges,
+    AddBookmark, AgentProfile, AgentRegistration, AskApproval, ConfirmSecondFactor, ConnectGateway,
+    CreateAgent, CreateKey, CreateRouter, CreateService, CreateSignIn, CreateTask, DecideApproval,
+    NewInvitation, NewUpload, NewUser, OfferSecondFactor, PinMessage, PromptIdle, RegisterAgent, RoomChanges,
+    SetMission, StartUnpromptedRun, ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -58,11 +59,12 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
         let profile = AgentProfile::default();
-        run.must(owner.clone(), Command::CreateAgent { id: id.clone(), profile, subscriptions }).await?;
-        let new = NewGateway { id: GatewayId::stored(gateway), device: Device::default(), ephemeral: false };
-        run.must(owner.clone(), Command::ConnectGateway(new)).await?;
-        run.must(owner.clone(), Command::RegisterAgent(registration(GatewayId::stored(gateway), id.clone())))
-            .await?;
+        run.must(owner.clone(), CreateAgent { id: id.clone(), profile, subscriptions }).await?;
+        let new =
+            ConnectGateway { id: GatewayId::stored(gateway), device: Device::default(), ephemeral: false };
+        run.must(owner.clone(), new).await?;
+        let registration = registration(GatewayId::stored(gateway), id.clone());
+        run.must(owner.clone(), RegisterAgent { registration }).await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
@@ -116,9 +118,9 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     }
     quiet_room(run, &ann).await?;
     let sealed: Box<[u8]> = [1].into();
-    run.must(cyd.clone(), Command::OfferSecondFactor { sealed: sealed.clone() }).await?;
+    run.must(cyd.clone(), OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
-    run.must(cyd.clone(), Command::ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
+    run.must(cyd.clone(), ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
     let service = CreateService {
         name: "Sage".into(),
         description: "knows".into(),
@@ -141,7 +143,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
 /// Creates an API key, an upload and a router of the user.
 async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseError> {
     let secret = run.world.new_secret();
-    let key = Command::CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
+    let key = CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
     let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
@@ -177,7 +179,7 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let (room, agent) =
         (run.world.rooms.last().expect("it was just created").clone(), AgentId::stored("idler"));
     let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
-    run.must(ann.clone(), Command::RegisterAgent(registration)).await?;
+    run.must(ann.clone(), RegisterAgent { registration }).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
@@ -210,7 +212,7 @@ pub fn user_of(caller: &Caller) -> UserId {
 
 /// Signs in the newest user for a week.
 pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
-    let new = NewSignIn {
+    let new = CreateSignIn {
         user: run.world.users.last().expect("it was just created").clone(),
         verified_password_hash: "first".into(),
         second: None,
@@ -219,7 +221,7 @@ pub async fn sign_in(run: &mut Run) -> Result<Caller, TestCaseError> {
         address: "127.0.0.1".into(),
         expires_at: run.world.now.plus(Duration::from_secs(7 * 24 * 3600)),
     };
-    run.must(Caller::ANONYMOUS, Command::SignIn(new)).await?;
+    run.must(Caller::ANONYMOUS, new).await?;
     Ok(run.world.callers.last().expect("the sign-in above succeeded").clone())
 }
 
@@ -254,14 +256,11 @@ impl Run {
 
 /// Whether an anonymous caller may execute the command, because the command itself contains the credential.
 fn is_open_to_all(command: &AnyCommand) -> bool {
-    let AnyCommand::Legacy(command) = command else { return false };
     matches!(
         command,
-        Command::SetUp { .. }
-            | Command::SignIn(_)
-            | Command::SignInFailed { .. }
-            | Command::Refresh { .. }
-            | Command::Register { .. }
-            | Command::Pair { .. }
+        AnyCommand::CreateSignIn(_)
+            | AnyCommand::RecordFailedSignIn(_)
+            | AnyCommand::RefreshSignIn(_)
+            | AnyCommand::Legacy(Command::SetUp { .. } | Command::Register { .. } | Command::Pair { .. })
     )
 }

@@ -7,12 +7,14 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeRouter, ChangeService, ChangeTask,
-    CreateRouter, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, EditMessage, EndMission,
-    ExpireApproval, FinishRun, ForwardMessage, MarkAllRead, MarkRoomRead, MergeRun, NewGateway, NewSignIn,
-    NewUpload, PlanDecision, PostLateReply, ProfileChanges, RemoveBookmark, RemoveRouter, RemoveService,
-    RemoveTask, ReportTask, ReportUsage, RevokeApprovalRule, RewindRoom, RoomChanges, RouterChanges,
-    ServiceChanges, SetIdlePrompt, StartChat, StartRun, TaskChanges, ToggleReaction, UnpinMessage,
+    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeAgent, ChangeRouter, ChangeService,
+    ChangeTask, ConnectGateway, CreateRouter, CreateSignIn, DecideApproval, DecidePlan, DeleteMessage,
+    DeleteMessages, DisconnectGateway, EditMessage, EndMission, EndSignIn, ExpireApproval, FinishRun,
+    ForwardMessage, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, NewUpload, PlanDecision, PostLateReply,
+    ProfileChanges, RecordFailedSignIn, RefreshSignIn, RemoveAgent, RemoveBookmark, RemoveGateway,
+    RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, ReportTask, ReportUsage, RevokeApprovalRule,
+    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, StartChat, StartRun,
+    TaskChanges, ToggleReaction, UnpinMessage,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
@@ -338,7 +340,7 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.refused(Caller::ANONYMOUS, pair(NEVER)).await?;
     run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("a key was just created").clone();
-    run.must(dora.clone(), Command::RevokeKey { key }).await?;
+    run.must(dora.clone(), RevokeKey { key }).await?;
 
     let change =
         Command::ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
@@ -349,16 +351,14 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let cyd = user_of(&users.cyd);
     let expires_at = run.world.now.plus(Duration::from_secs(7 * 24 * 3600));
-    let device = |run: &mut Run, password_hash: &str| {
-        Command::SignIn(NewSignIn {
-            user: cyd.clone(),
-            verified_password_hash: password_hash.into(),
-            second: Some(SecondProof::Backup(SecretHash([BACKUP_CODES[0]; 32]))),
-            refresh: run.world.new_secret(),
-            device: "phone".into(),
-            address: "127.0.0.1".into(),
-            expires_at,
-        })
+    let device = |run: &mut Run, password_hash: &str| CreateSignIn {
+        user: cyd.clone(),
+        verified_password_hash: password_hash.into(),
+        second: Some(SecondProof::Backup(SecretHash([BACKUP_CODES[0]; 32]))),
+        refresh: run.world.new_secret(),
+        device: "phone".into(),
+        address: "127.0.0.1".into(),
+        expires_at,
     };
     let wrong = device(run, "wrong");
     run.refused(Caller::ANONYMOUS, wrong).await?;
@@ -368,15 +368,15 @@ async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         (run.world.sign_ins.last().cloned(), *run.world.tokens.last().expect("a token was just issued"));
 
     let (next, after) = (run.world.new_secret(), run.world.new_secret());
-    let refresh = |token, next| Command::Refresh { token, next, expires_at, grace: Duration::ZERO };
+    let refresh = |token, next| RefreshSignIn { token, next, expires_at, grace: Duration::ZERO };
     run.refused(Caller::ANONYMOUS, refresh(NEVER, after)).await?;
     run.must(Caller::ANONYMOUS, refresh(token, next)).await?;
     // Reuse of the first refresh token means theft: the hub revokes the token family.
     run.must(Caller::ANONYMOUS, refresh(token, after)).await?;
-    let ended = Command::EndSignIn { sign_in: sign_in.expect("the sign-in above succeeded") };
+    let ended = EndSignIn { sign_in: sign_in.expect("the sign-in above succeeded") };
     run.refused(users.cyd.clone(), ended).await?;
 
-    let failed = |user| Command::SignInFailed {
+    let failed = |user| RecordFailedSignIn {
         user: Some(user),
         second_factor: false,
         lock_after: 3,
@@ -384,25 +384,25 @@ async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     };
     run.refused(Caller::ANONYMOUS, failed(UserId::stored("never"))).await?;
     run.must(Caller::ANONYMOUS, failed(cyd.clone())).await?;
-    run.must(Caller::OPERATOR, Command::DropSecondFactor { user: cyd, verified_password_hash: None }).await
+    run.must(Caller::OPERATOR, RemoveSecondFactor { user: cyd, verified_password_hash: None }).await
 }
 
 async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, gateway) = (&users.ann, &users.bob, GatewayId::stored(GATEWAYS[0]));
     let profile = AgentProfile { description: Some("writes code".into()), ..AgentProfile::default() };
-    run.must(ann.clone(), Command::ChangeAgent { id: coder(), profile }).await?;
-    let new = NewGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
-    run.refused(bob.clone(), Command::ConnectGateway(new)).await?;
-    let new = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
-    run.must(Caller::OPERATOR, Command::HostAgent { owner: user_of(ann), new }).await?;
-    run.must(ann.clone(), Command::DisconnectGateway { gateway }).await
+    run.must(ann.clone(), ChangeAgent { id: coder(), profile }).await?;
+    let new = ConnectGateway { id: gateway.clone(), device: Device::default(), ephemeral: false };
+    run.refused(bob.clone(), new).await?;
+    let registration = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
+    run.must(Caller::OPERATOR, HostAgent { owner: user_of(ann), registration }).await?;
+    run.must(ann.clone(), DisconnectGateway { gateway }).await
 }
 
 async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
-    run.must(ann.clone(), Command::RemoveAgent { id: AgentId::stored("idler") }).await?;
+    run.must(ann.clone(), RemoveAgent { id: AgentId::stored("idler") }).await?;
     run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
-    run.must(bob.clone(), Command::RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
+    run.must(bob.clone(), RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
     let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
-    run.must(bob.clone(), Command::EndSignIn { sign_in: sign_in.clone() }).await
+    run.must(bob.clone(), EndSignIn { sign_in: sign_in.clone() }).await
 }

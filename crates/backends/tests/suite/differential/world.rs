@@ -1,10 +1,11 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, RunStart, StartChat};
+use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, StartChat};
 use parlor_model::{
-    AgentId, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
-    Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId, UserId,
+    AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
+    MissionId, Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId,
+    User, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -101,6 +102,23 @@ impl World {
                 | AnyReceipt::PromptIdle(posted)
                 | AnyReceipt::DecidePlan(Some(posted)),
             ) => self.learn_post(caller, command, posted),
+            (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
+                self.learn_sign_in(signed_in, new.refresh);
+            }
+            (
+                AnyCommand::RefreshSignIn(RefreshSignIn { next, .. }),
+                AnyReceipt::RefreshSignIn(Refreshed::SignedIn(signed_in)),
+            ) => self.learn_sign_in(signed_in, *next),
+            (AnyCommand::CreateKey(new), AnyReceipt::CreateKey(key)) => self.learn_key(key, new.secret),
+            (_, AnyReceipt::CreateAgent(created) | AnyReceipt::ChangeAgent(created)) => {
+                learn(&mut self.agents, &created.agent.id);
+            }
+            (_, AnyReceipt::RegisterAgent(Registered::Agent(agent)) | AnyReceipt::HostAgent(agent)) => {
+                learn(&mut self.agents, &agent.id);
+            }
+            (_, AnyReceipt::ConfirmSecondFactor(user) | AnyReceipt::RemoveSecondFactor(user)) => {
+                self.learn_user(user);
+            }
             (
                 _,
                 AnyReceipt::MergeRun(run)
@@ -135,6 +153,24 @@ impl World {
         }
     }
 
+    fn learn_user(&mut self, user: &User) {
+        learn(&mut self.users, &user.id);
+        self.passwords.insert(user.id.clone(), user.password_hash.clone());
+    }
+
+    fn learn_sign_in(&mut self, signed_in: &SignedIn, token: SecretHash) {
+        let SignedIn { user, sign_in } = signed_in;
+        learn(&mut self.sign_ins, &sign_in.id);
+        learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
+        self.tokens.push(token);
+    }
+
+    fn learn_key(&mut self, key: &ApiKey, secret: SecretHash) {
+        learn(&mut self.keys, &key.id);
+        learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
+        self.secrets.push(secret);
+    }
+
     fn learn_run(&mut self, run: &Run) {
         learn(&mut self.runs, &run.id);
         if let Some(reply) = &run.reply {
@@ -163,24 +199,10 @@ impl World {
 
     fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
         match receipt {
-            Receipt::User(user) => {
-                learn(&mut self.users, &user.id);
-                self.passwords.insert(user.id.clone(), user.password_hash.clone());
-            }
-            Receipt::SignedIn { user, sign_in } => {
-                learn(&mut self.sign_ins, &sign_in.id);
-                learn(&mut self.callers, &Caller::person(user.id.clone(), sign_in.id.clone()));
-                match command {
-                    Command::SignIn(new) => self.tokens.push(new.refresh),
-                    Command::Refresh { next, .. } => self.tokens.push(*next),
-                    _ => {}
-                }
-            }
+            Receipt::User(user) => self.learn_user(user),
             Receipt::Key(key) => {
-                learn(&mut self.keys, &key.id);
-                learn(&mut self.callers, &Caller::program(key.owner.clone(), key.id.clone()));
-                if let Command::CreateKey { secret, .. } | Command::Pair { secret, .. } = command {
-                    self.secrets.push(*secret);
+                if let Command::Pair { secret, .. } = command {
+                    self.learn_key(key, *secret);
                 }
             }
             Receipt::Invitation(invitation) => {
@@ -199,7 +221,6 @@ impl World {
             }
             Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
             Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
-            Receipt::Agent { agent, .. } => learn(&mut self.agents, &agent.id),
             Receipt::Subscriptions(_) => {
                 if let Command::Subscribe { mailbox, pattern } = command {
                     learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
@@ -210,13 +231,7 @@ impl World {
                     learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
                 }
             }
-            Receipt::Done
-            | Receipt::Settings(_)
-            | Receipt::Gateway(_)
-            | Receipt::FamilyRevoked
-            | Receipt::Dismissed(_)
-            | Receipt::Released(_)
-            | Receipt::Acknowledged(_) => {}
+            Receipt::Done | Receipt::Settings(_) | Receipt::Released(_) | Receipt::Acknowledged(_) => {}
         }
     }
 }

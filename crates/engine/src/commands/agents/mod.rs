@@ -1,5 +1,12 @@
 //! Commands on agents.
 
+mod change_agent;
+mod create_agent;
 pub mod existing_agent;
+mod host_agent;
 pub mod new_agent;
+mod profile;
+mod register_agent;
+mod registration;
 pub mod removal;
+mod remove_agent;

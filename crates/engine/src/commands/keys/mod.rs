@@ -1,1 +1,6 @@
 //! Commands on API keys.
+
+mod create_key;
+mod revoke_key;
+
+pub(crate) use create_key::put_key;

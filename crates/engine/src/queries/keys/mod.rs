@@ -1,1 +1,3 @@
 //! Queries about API keys.
+
+mod list_keys;

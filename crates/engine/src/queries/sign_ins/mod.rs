@@ -1,1 +1,3 @@
 //! Queries about sign-ins and second factors.
+
+mod list_sign_ins;

@@ -1,0 +1,24 @@
+//! Checks whether the caller may manage the credentials stored by a gateway.
+
+use crate::permission::{CallerContext, PermitError};
+use crate::ports::Snapshot;
+use crate::queries::Query;
+use crate::read_view::ReadView;
+use crate::{Fault, Limits};
+use parlor_model::Scope;
+use parlor_model::query::MayManageCredentials;
+
+impl Query for MayManageCredentials {
+    type Facts = ();
+    type Answer = ();
+
+    /// Allowed for the owner of the gateway. API keys may not manage credentials on the owner's machine.
+    fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
+        caller.person()?;
+        view.own_gateway(caller, &self.gateway, Scope::Agents).map(drop)
+    }
+
+    fn answer(&self, _facts: (), _store: &mut dyn Snapshot, _limits: &Limits) -> Result<(), Fault> {
+        Ok(())
+    }
+}
