@@ -1,6 +1,6 @@
 //! Development commands, run as `cargo xtask <command>`.
 //!
-//! Owns: the commands `test`, `bench` and `types`. Never: code that the shipped binary needs.
+//! Owns: the commands `test`, `bench`, `permissions` and `types`. Never: code that the shipped binary needs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ mod bench;
 mod bench_launch;
 mod layers;
 mod packages;
+mod permissions;
 mod test;
 #[cfg(test)]
 mod tidy;
@@ -30,6 +31,7 @@ Usage: cargo xtask <command>
   bench [options]    Measure the hub against minimal references, in release builds.
                      `cargo xtask bench --help` lists the options; `bench web` measures the web page,
                      `bench chatmd` measures `parlor watch`.
+  permissions        Write `docs/permissions.md` from the permission table in the engine's tests.
   types              Generate the TypeScript types of the web page from the Rust types.
 ";
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command {
         "test" => test::run(rest),
+        "permissions" => permissions::run(rest).map(|()| ExitCode::SUCCESS),
         "types" => types::run(rest).map(|()| ExitCode::SUCCESS),
         "bench" => bench_launch::run(rest).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "bench")]

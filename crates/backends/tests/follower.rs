@@ -9,10 +9,10 @@ use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{CreateSignIn, NewUser, RoomChanges, SignedIn};
+use parlor_model::command::{CreateRoom, CreateSignIn, CreateUser, NewUser, RoomChanges, SignedIn};
 use parlor_model::{
-    Caller, Command, Delivery, Epoch, LoggedEvent, Message, Position, Post, Receipt, RoomId, SecretHash, Seq,
-    Signal, SignalStamp, SiteRole, Time,
+    Caller, Delivery, Epoch, LoggedEvent, Message, Position, Post, RoomId, SecretHash, Seq, Signal,
+    SignalStamp, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -138,8 +138,7 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         role: SiteRole::User,
         password_hash: "hash".into(),
     };
-    let created = hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-    let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
+    let user = hub.execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
     let sign_in = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
@@ -152,8 +151,7 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
     let SignedIn { sign_in, .. } = hub.execute(&Caller::ANONYMOUS, sign_in).await.unwrap();
     let caller = Caller::person(user.id.clone(), sign_in.id.clone());
     let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-    let created = hub.execute(&caller, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
+    let room = hub.execute(&caller, CreateRoom { changes, members: Vec::new() }).await.unwrap();
     (caller, room.id.clone())
 }
 

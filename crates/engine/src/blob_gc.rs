@@ -5,7 +5,8 @@
 
 use crate::hub::Hub;
 use crate::ports::BlobStore;
-use parlor_model::{BlobDigest, Caller, Command, Receipt};
+use parlor_model::command::TakeUnreferencedBlobs;
+use parlor_model::{BlobDigest, Caller};
 use std::sync::Arc;
 
 /// Maximum number of contents removed per command.
@@ -23,8 +24,8 @@ pub async fn run(hub: Hub, blobs: Arc<dyn BlobStore>) {
     }
     loop {
         hub.files_released().await;
-        let take = || hub.execute(&Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: DELETE_BATCH });
-        while let Ok(Receipt::Released(digests)) = take().await
+        let take = || hub.execute(&Caller::OPERATOR, TakeUnreferencedBlobs { limit: DELETE_BATCH });
+        while let Ok(digests) = take().await
             && !digests.is_empty()
         {
             let (hub, blobs) = (hub.clone(), blobs.clone());

@@ -126,3 +126,49 @@ impl<'a> EffectsBuilder<'a> {
         Effects { changes: self.changes, events: self.events, route_changes: self.routes }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::test_fixtures::auth;
+    use crate::commands::test_fixtures::{FixedId, NOW};
+    use parlor_model::audit::{Actor, SubjectKind};
+    use parlor_model::{Caller, KeyId, SignInId, UserId};
+    use std::net::IpAddr;
+
+    /// The entry that an action of this caller leaves in the audit log.
+    fn audited(caller: CallerContext, detail: Option<&str>) -> NewAuditEntry {
+        let (head, limits) = (Position { epoch: Epoch(1), seq: Seq(10) }, Limits::default());
+        let mut effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
+        let subject = Subject { kind: SubjectKind::Room, id: "lobby".into(), name: None };
+        effects.audit(Action::RoomFrozen, Some(subject), detail.map(Into::into));
+        let effects = effects.finish();
+        assert!(effects.events.is_empty(), "the audit log is not published");
+        let [Change::AppendAudit(entry)] = &effects.changes[..] else { panic!("{:?}", effects.changes) };
+        NewAuditEntry::clone(entry)
+    }
+
+    #[test]
+    fn an_audit_entry_names_the_caller_and_its_address() {
+        let address: IpAddr = "10.0.0.7".parse().unwrap();
+        let (id, name) = (UserId::stored("ann"), "ann".into());
+        let person = Caller::person(id.clone(), SignInId::stored("phone")).at(address);
+        let entry = audited(CallerContext { caller: person, auth: Some(auth("ann")) }, Some("for a while"));
+        assert_eq!(entry.actor, Actor::Person { id: id.clone(), name });
+        assert_eq!(
+            (entry.at, entry.address, entry.detail.as_deref()),
+            (NOW, Some(address), Some("for a while"))
+        );
+        assert_eq!((entry.action, &*entry.subject.unwrap().id), (Action::RoomFrozen, "lobby"));
+
+        let (key, name) = (KeyId::stored("script"), "ann".into());
+        let program = Caller::program(id.clone(), key.clone());
+        let entry = audited(CallerContext { caller: program, auth: Some(auth("ann")) }, None);
+        assert_eq!(entry.actor, Actor::Program { id, name, key });
+        assert_eq!((entry.address, entry.detail), (None, None));
+
+        for (caller, actor) in [(Caller::OPERATOR, Actor::Operator), (Caller::ANONYMOUS, Actor::Nobody)] {
+            assert_eq!(audited(CallerContext { caller, auth: None }, None).actor, actor);
+        }
+    }
+}

@@ -1,14 +1,16 @@
 //! Subscribes a connection to all rooms of its user in one total order, with replay of missed events from the
 //! store.
 
-use crate::authorise::authorise_query;
 use crate::fanout::{FollowScope, JoinResult, RoomFilter, Subscriber};
 use crate::hub::blocking;
+use crate::permission::PermitError;
 use crate::ports::Snapshot;
+use crate::queries::Query;
 use crate::{Fault, Hub};
 use bytes::Bytes;
+use parlor_model::query::{ListRooms, MayFollowRoom};
 use parlor_model::{
-    Caller, Event, LoggedEvent, MemberId, Position, Query, Refusal, RoomId, Seq, Signal, SignalStamp,
+    Caller, Event, LoggedEvent, MemberId, Position, Refusal, RoomId, Seq, Signal, SignalStamp,
 };
 
 /// Maximum number of missed events per page: in total, and the minimum and maximum per room.
@@ -61,8 +63,8 @@ impl Hub {
     /// Whether the caller may currently follow these rooms.
     pub async fn may_follow(&self, caller: &Caller, following: &RoomFilter) -> Result<(), Refusal> {
         match following {
-            RoomFilter::All => self.may(caller, Query::Rooms).await,
-            RoomFilter::Only(room) => self.may(caller, Query::MayFollow { room: room.clone() }).await,
+            RoomFilter::All => self.may(caller, ListRooms).await,
+            RoomFilter::Only(room) => self.may(caller, MayFollowRoom { room: room.clone() }).await,
         }
     }
 
@@ -89,21 +91,19 @@ impl Hub {
         following: &RoomFilter,
         snapshot: &mut dyn Snapshot,
     ) -> Result<Option<Vec<RoomId>>, Fault> {
-        let facts = self.facts(caller, &Query::Rooms, snapshot)?;
-        let (Ok(()), Some(standing)) = (authorise_query(caller, &Query::Rooms, &facts), &facts.standing)
-        else {
-            return Ok(None);
-        };
-        let own = MemberId::User(standing.user.id.clone());
-        let mut rooms = Vec::new();
-        for member in snapshot.memberships(&own)?.into_iter().filter(|own| following.includes(&own.room)) {
-            let query = Query::MayFollow { room: member.room.clone() };
-            let facts = self.facts(caller, &query, snapshot)?;
-            if authorise_query(caller, &query, &facts).is_ok() {
-                rooms.push(member.room);
+        self.with_view(caller, snapshot, |caller, view| {
+            let Ok(own) = PermitError::split(ListRooms.permit(caller, view))? else { return Ok(None) };
+            let own = MemberId::User(own.user.id.clone());
+            let mut rooms = Vec::new();
+            let memberships = view.store.memberships(&own)?.into_iter();
+            for member in memberships.filter(|own| following.includes(&own.room)) {
+                let query = MayFollowRoom { room: member.room.clone() };
+                if PermitError::split(query.permit(caller, view))?.is_ok() {
+                    rooms.push(member.room);
+                }
             }
-        }
-        Ok(Some(rooms))
+            Ok(Some(rooms))
+        })
     }
 
     /// Sends one page of missed events. Returns the `Seq` up to which the subscriber is caught up.

@@ -4,16 +4,13 @@
 //! Owns: start-up and shutdown of the writer and log-tailer threads, the concurrency limits for reads, and
 //! the answers to queries. Permissions are in `authorise.rs`, rules in `decide/`, live delivery in `fanout/`.
 
-use crate::authorise::authorise_query;
 use crate::cache::Cache;
-use crate::cards::rooms_with;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
-use crate::facts::{AuthContext, Facts};
 use crate::fanout::{Fanout, JoinResult, ReceivesEvents, RoomRoots, Subscriber, SubscriberId};
 use crate::health::{Health, HealthCell};
 use crate::log_tailer::LogTailer;
 use crate::metrics::{HubMetrics, WriterMetrics};
-use crate::permission::{CallerContext, PermitError};
+use crate::permission::{AuthContext, CallerContext, PermitError};
 use crate::pipeline::Writer;
 use crate::ports::{Bus, Clock, Head, IdGenerator, OpenApprovalsOf, Reader, Snapshot, Store, Triage};
 use crate::queries;
@@ -22,21 +19,19 @@ use crate::read_view::ReadView;
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::{Fault, Limits};
 use bytes::Bytes;
-use parlor_model::audit::AuditFilter;
+use parlor_model::command::AppendNoop;
 use parlor_model::command::{DisconnectGateway, ExpireApproval};
-use parlor_model::query::Answer;
+use parlor_model::query::{MayFollowRoom, MayListenToMailbox};
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, Command, EntityKind, Epoch, Event, Gateway,
-    HubSettings, LoggedEvent, Mailbox, Member, MemberId, Mission, MissionScope, Position, Query, Refusal,
-    RoomId, SecondFactor, SecretHash, Seq, Signal, Time, User, UserId,
+    AgentId, ApiKey, ApprovalId, BlobDigest, Caller, Chunk, EntityKind, Epoch, Event, Gateway, HubSettings,
+    LoggedEvent, Mailbox, Position, Refusal, RoomId, Scope, SecondFactor, SecretHash, Seq, Signal, Time,
+    User, UserId,
 };
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tracing::Instrument;
-
-pub type CommandResult = Result<parlor_model::Receipt, Refusal>;
 
 #[derive(Clone)]
 pub struct Hub {
@@ -96,7 +91,7 @@ impl Hub {
         mark_gateways_disconnected(&mut writer, &*reader)?;
         // Takes a new `Seq`, so that the ordinals of signals sent before this start stay lower than all
         // ordinals sent from now on.
-        run_startup_commands(&mut writer, vec![Command::AppendNoop]);
+        run_startup_commands(&mut writer, vec![AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
@@ -256,7 +251,7 @@ impl Hub {
     }
 
     /// Loads the facts of a query, or refuses it.
-    fn permitted<Q: queries::Query>(
+    pub(crate) fn permitted<Q: queries::Query>(
         &self,
         caller: &Caller,
         query: &Q,
@@ -266,7 +261,7 @@ impl Hub {
     }
 
     /// Reads through a view of the snapshot, with a cache that lives as long as this read.
-    fn with_view<T>(
+    pub(crate) fn with_view<T>(
         &self,
         caller: &Caller,
         snapshot: &mut dyn Snapshot,
@@ -333,7 +328,9 @@ impl Hub {
     pub async fn auth_context(&self, caller: &Caller) -> Result<AuthContext, Refusal> {
         let caller = caller.clone();
         let found = self
-            .read_snapshot(move |hub, snapshot| Ok(hub.facts(&caller, &Query::Me, snapshot)?.standing))
+            .read_snapshot(move |hub, snapshot| {
+                hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.clone()))
+            })
             .await?;
         found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
     }
@@ -366,15 +363,14 @@ impl Hub {
         let (caller, hub, user) = (caller.clone(), self.clone(), subscriber.user.clone());
         let (admission, first) = blocking(move || {
             hub.inner.fanout.connect(subscriber, greeting, || {
-                let (mut standing, mut hears) = (None, ReceivesEvents(false));
+                let mut auth = None;
                 hub.inner.reader.with(&mut |snapshot| {
-                    let facts = hub.facts(&caller, &Query::Me, snapshot)?;
-                    hears = ReceivesEvents(authorise_query(&caller, &Query::Me, &facts).is_ok());
-                    standing = facts.standing.as_deref().cloned();
+                    auth = hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.clone()))?;
                     Ok(())
                 })?;
-                let Some(standing) = standing else { return Ok(Err(Refusal::NotSignedIn)) };
-                Ok(count(&standing).map(|counted| ((standing, counted), hears)))
+                let Some(auth) = auth.as_deref().cloned() else { return Ok(Err(Refusal::NotSignedIn)) };
+                let hears = ReceivesEvents(auth.has(Scope::Read));
+                Ok(count(&auth).map(|counted| ((auth, counted), hears)))
             })
         })
         .await??;
@@ -420,8 +416,7 @@ impl Hub {
         since: Option<Position>,
         welcome: impl Fn(Position) -> Option<Bytes> + Clone + Send + 'static,
     ) -> Result<Position, Refusal> {
-        let query = Query::MayFollow { room: room.clone() };
-        self.may(caller, query.clone()).await?;
+        self.may(caller, MayFollowRoom { room: room.clone() }).await?;
         let mut from = since.map(|position| position.seq);
         if let Some(position) = since {
             self.check_position(position).await?;
@@ -459,7 +454,7 @@ impl Hub {
         viewer: SubscriberId,
         mailbox: Mailbox,
     ) -> Result<(), Refusal> {
-        let query = Query::MayListen { agent: mailbox.agent.clone() };
+        let query = MayListenToMailbox { agent: mailbox.agent.clone() };
         self.may(caller, query.clone()).await?;
         let (caller, hub) = (caller.clone(), self.clone());
         let listening =
@@ -563,7 +558,7 @@ impl Hub {
         let (caller, hub, id, room) = (caller.clone(), self.clone(), subscriber.id, room.clone());
 
         blocking(move || {
-            let query = Query::MayFollow { room: room.clone() };
+            let query = MayFollowRoom { room: room.clone() };
             let admitted = || hub.admitted(&caller, &query);
             let joined = hub.inner.fanout.join(id, &room, from, admitted, welcome)?;
             Ok(joined.ok_or(Refusal::NotAMember { room }))
@@ -584,9 +579,8 @@ impl Hub {
         let (caller, id) = (caller.clone(), room.clone());
         let (events, through) = self
             .read_snapshot(move |hub, snapshot| {
-                let query = Query::MayFollow { room: id.clone() };
-                let facts = hub.facts(&caller, &query, snapshot)?;
-                if let Err(refusal) = authorise_query(&caller, &query, &facts) {
+                let query = MayFollowRoom { room: id.clone() };
+                if let Err(refusal) = hub.permitted(&caller, &query, snapshot)? {
                     return Ok(Err(refusal));
                 }
                 let events = snapshot.room_tail(&id, after, PAGE)?;
@@ -623,20 +617,10 @@ impl Hub {
         Err(Refusal::Resync { now: Position { epoch: head.epoch, seq: head.seq } })
     }
 
-    pub(crate) fn facts(
-        &self,
-        caller: &Caller,
-        query: &Query,
-        snapshot: &mut dyn Snapshot,
-    ) -> Result<Box<Facts>, Fault> {
-        self.with_view(caller, snapshot, |caller, view| queries::facts(query, caller, view))
-    }
-
-    fn admitted(&self, caller: &Caller, query: &Query) -> Result<bool, Fault> {
+    fn admitted<Q: queries::Query>(&self, caller: &Caller, query: &Q) -> Result<bool, Fault> {
         let mut admitted = false;
         self.inner.reader.with(&mut |snapshot| {
-            let facts = self.facts(caller, query, snapshot)?;
-            admitted = authorise_query(caller, query, &facts).is_ok();
+            admitted = self.permitted(caller, query, snapshot)?.is_ok();
             Ok(())
         })?;
         Ok(admitted)
@@ -735,119 +719,4 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<std::thread
     let work = move || tracing::dispatcher::with_default(&log, work);
     let thread = std::thread::Builder::new().name(name.into()).spawn(work);
     thread.map_err(|error| Fault::new("starting a thread", crate::fault::Severity::Permanent, error))
-}
-
-pub(crate) fn answer(
-    query: &Query,
-    facts: &Facts,
-    limits: &Limits,
-    snapshot: &mut dyn Snapshot,
-) -> Result<Answer, Fault> {
-    let me = facts.standing.as_ref().map(|standing| &*standing.user);
-    let own = || me.map(|user| user.id.clone()).unwrap_or_else(|| UserId::stored(""));
-    Ok(match query {
-        Query::Me => Answer::User(Arc::new(me.expect("authorised: the caller is signed in").clone())),
-        Query::Users { limit, offset } => {
-            let (users, total) = snapshot.users(*limit, *offset)?;
-            Answer::Users { users, total }
-        }
-        Query::SearchUsers { text } => {
-            let users = snapshot.search_users(text, &own(), 10)?;
-            Answer::Users { total: users.len(), users }
-        }
-        Query::Audit(page) => {
-            let mut notes = snapshot.audit(&AuditFilter { limit: page.limit + 1, ..page.clone() })?;
-            let more = notes.len() > page.limit;
-            notes.truncate(page.limit);
-            Answer::Audit { notes, more }
-        }
-        Query::Settings => Answer::Settings(snapshot.settings()?),
-        Query::Routers => Answer::Routers(snapshot.routers(&own())?),
-        Query::OwnRouter { .. } => {
-            Answer::Router(facts.router.clone().expect("authorised: the router exists"))
-        }
-        Query::Services => Answer::Services(snapshot.services()?),
-        Query::Service { .. } => {
-            let agent = facts.agent.clone().expect("authorised: the agent exists");
-            Answer::Service(agent, facts.service.clone().expect("authorised: the service exists"))
-        }
-        Query::Invitations => Answer::Invitations(snapshot.invitations(facts.now)?),
-        Query::Rooms => {
-            let mut rooms = Vec::new();
-            for member in snapshot.memberships(&MemberId::User(own()))? {
-                if let Some(room) = snapshot.room(&member.room)? {
-                    rooms.push((room, member));
-                }
-            }
-            Answer::Rooms(rooms)
-        }
-        Query::ProjectRoots => Answer::ProjectRoots(limits.project_roots.clone()),
-        Query::Workspace { .. } => {
-            let root = facts.room.as_ref().and_then(|room| room.project_root.clone());
-            Answer::ProjectRoots(root.into_iter().collect())
-        }
-        Query::RoomsAt { .. } => {
-            let rooms = facts.memberships.iter();
-            Answer::Rooms(rooms.map(|own| (own.room.clone(), own.member.clone())).collect())
-        }
-        Query::Room { room } => Answer::Room {
-            room: facts.room.as_deref().cloned().expect("authorised: the room exists"),
-            members: hide_preferences_of_others(me, snapshot.members(room, 100, 0)?),
-            total: snapshot.member_count(room)?,
-        },
-        Query::Members { room, limit, offset } => Answer::Members {
-            members: hide_preferences_of_others(me, snapshot.members(room, *limit, *offset)?),
-            total: snapshot.member_count(room)?,
-        },
-        Query::Missions { limit, .. } => {
-            let room = facts.room.as_deref().expect("authorised: the room exists");
-            let mut missions = snapshot.missions(&MissionScope::of(room), *limit)?;
-            missions.truncate(count_within_budget(missions.iter().map(Mission::length)));
-            for mission in missions.iter_mut().filter(|mission| mission.room != room.id) {
-                if snapshot.member(&mission.room, &MemberId::User(own()))?.is_none() {
-                    // Another room with the same project root: its id and its agents are hidden from callers
-                    // who are not its members.
-                    (mission.room, mission.agents) = (room.id.clone(), Vec::new());
-                }
-            }
-            Answer::Missions(missions)
-        }
-        Query::Idle { .. } => Answer::Idle(facts.overridden.clone()),
-        Query::Subscriptions { mailbox } => Answer::Subscriptions(snapshot.subscriptions_of(mailbox)?),
-        Query::Mail { mailbox, page } => {
-            let mut mail = snapshot.mail(mailbox, *page)?;
-            mail.truncate(count_within_budget(mail.iter().map(|(message, _)| message.length())));
-            Answer::Mail(mail)
-        }
-        Query::DeadLetters { page } => {
-            let mut letters = snapshot.dead_letters(*page)?;
-            letters.truncate(count_within_budget(letters.iter().map(|letter| letter.message.length())));
-            Answer::DeadLetters(letters)
-        }
-        Query::Upload { .. } => {
-            let upload = facts.uploads.first().cloned().expect("authorised: the upload exists");
-            Answer::Upload(Arc::new(upload))
-        }
-        Query::RoomsWith { agent } => Answer::Rooms(rooms_with(agent, &own(), snapshot)?),
-        Query::MayFollow { .. }
-        | Query::MayListen { .. }
-        | Query::MayUpload
-        | Query::MayMakeRouter { .. }
-        | Query::MayReadMetrics
-        | Query::MaySeeLimits
-        | Query::MayRegister { .. } => Answer::Allowed,
-    })
-}
-
-/// Hides the room preferences of all members other than the caller.
-fn hide_preferences_of_others(me: Option<&User>, mut members: Vec<Member>) -> Vec<Member> {
-    for member in members.iter_mut().filter(|member| member.member.user() != me.map(|user| &user.id)) {
-        *member = member.seen_by_others();
-    }
-    members
-}
-
-/// `Seq` up to which the caller has cleared the queried room.
-fn cleared_through(facts: &Facts) -> Seq {
-    facts.membership.as_ref().map(|own| own.room_preferences.cleared_through).unwrap_or_default()
 }

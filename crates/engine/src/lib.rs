@@ -5,16 +5,13 @@
 //! stores implement the traits in `ports`.
 
 pub mod audit;
-pub mod authorise;
 pub mod blob_gc;
 pub mod cache;
-mod cards;
 pub mod commands;
 pub mod decide;
 mod delegate_lookups;
 mod digest;
 pub mod effects;
-pub mod facts;
 pub mod fanout;
 mod fault;
 mod follow_rooms;
@@ -36,6 +33,8 @@ mod sniff;
 mod validate;
 
 pub use commands::PendingReceipt;
+pub use commands::accounts::welcome::{GUIDE, HUB, ROOM as WELCOME_ROOM};
+pub use commands::rooms::members::MAX_MEMBERS_IN_EVENT;
 pub use fault::{Fault, Severity};
 pub use health::Health;
 pub use hub::Hub;

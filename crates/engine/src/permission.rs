@@ -4,14 +4,13 @@
 //! decision cannot use them without the check. Default deny: without evidence a command gets no facts. Where
 //! the existence of a thing is secret, a hidden thing and a missing one yield the same refusal.
 
-use crate::Fault;
-use crate::decide::HUB;
-use crate::facts::AuthContext;
 use crate::read_view::ReadView;
+use crate::{Fault, HUB};
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Member, MemberId, Message,
-    MessageId, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole, Run, RunId, Scope, Task, TaskId,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Invitation, Member,
+    MemberId, Message, MessageId, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole, Router,
+    RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
 };
 use std::sync::Arc;
 
@@ -44,6 +43,26 @@ impl PermitError {
             Err(Self::Refused(refusal)) => Ok(Err(refusal)),
             Err(Self::Failed(fault)) => Err(fault),
         }
+    }
+}
+
+/// Auth context: account and scopes of the caller, as stored now.
+#[derive(Debug, Clone)]
+pub struct AuthContext {
+    pub user: Arc<User>,
+    /// `None` for a user session, which has all scopes of the account.
+    pub scopes: Option<Vec<Scope>>,
+}
+
+impl AuthContext {
+    /// Whether the caller has a scope. An API key never exceeds the current role of its owner.
+    pub fn has(&self, scope: Scope) -> bool {
+        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
+        given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
+    }
+
+    pub fn is_site_admin(&self) -> bool {
+        self.has(Scope::Admin)
     }
 }
 
@@ -90,6 +109,14 @@ impl CallerContext {
     pub fn site_admin_or_key(&self, scope: Scope) -> Result<(), Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
         if auth.has(scope) || auth.is_site_admin() { Ok(()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires a user who may create a router: any user for a private one, a site admin for a shared one.
+    pub fn may_create_router(&self, shared: bool) -> Result<Arc<AuthContext>, Refusal> {
+        if shared {
+            self.site_admin()?;
+        }
+        self.signed_in(Scope::Write)
     }
 
     /// The caller as the audit log names it.
@@ -162,6 +189,19 @@ pub struct OwnGateway {
 pub struct VisibleAgent {
     pub caller: Arc<AuthContext>,
     pub agent: Arc<Agent>,
+}
+
+/// Evidence that the caller may change a router.
+#[derive(Debug, Clone)]
+pub struct OwnRouter {
+    pub router: Router,
+}
+
+/// Evidence that the caller may manage a service.
+#[derive(Debug, Clone)]
+pub struct ManagedService {
+    pub agent: Arc<Agent>,
+    pub service: Service,
 }
 
 /// Evidence that the caller is a member of the room of a task.
@@ -335,10 +375,55 @@ impl ReadView<'_> {
         if visible { Ok(VisibleAgent { caller, agent }) } else { Err(not_found.into()) }
     }
 
+    /// Requires an open invitation whose creator is still an admin, while the settings allow invitations.
+    /// Wrong, used and revoked invitations yield the same refusal.
+    pub fn open_invitation(&mut self, token: &SecretHash) -> Result<Invitation, PermitError> {
+        let not_found = Refusal::NotFound(EntityKind::Invitation);
+        let invites = self.store.settings()?.invites();
+        let now = self.now;
+        let open = self.store.invitation_with(token)?.filter(|found| invites && found.is_open(now));
+        let Some(invitation) = open else { return Err(not_found.into()) };
+        let may_invite = match &invitation.created_by {
+            Some(creator) => self.user(creator)?.is_some_and(|creator| creator.role == SiteRole::Admin),
+            None => true,
+        };
+        if may_invite { Ok(invitation) } else { Err(not_found.into()) }
+    }
+
     /// Requires an agent that is a member of the room. Any other agent is `NotFound`.
     pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
         let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;
         Ok(member.ok_or(Refusal::NotFound(EntityKind::Agent))?)
+    }
+
+    /// Requires a service, and a site admin or the operator as the caller, whoever created the service.
+    pub fn managed_service(
+        &mut self,
+        caller: &CallerContext,
+        agent: &AgentId,
+    ) -> Result<ManagedService, PermitError> {
+        caller.site_admin()?;
+        match (self.agent(agent)?, self.store.service(agent)?) {
+            (Some(agent), Some(service)) => Ok(ManagedService { agent, service }),
+            _ => Err(Refusal::NotFound(EntityKind::Service).into()),
+        }
+    }
+
+    /// Requires a router that the caller created or, if it is shared, a site admin. Another user's router and a
+    /// missing one yield the same refusal.
+    pub fn own_router(
+        &mut self,
+        caller: &CallerContext,
+        id: &RouterId,
+        scope: Scope,
+    ) -> Result<OwnRouter, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let own =
+            |router: &Router| router.created_by == caller.user.id || router.shared && caller.is_site_admin();
+        match self.store.router(id)? {
+            Some(router) if own(&router) => Ok(OwnRouter { router }),
+            _ => Err(Refusal::NotFound(EntityKind::Router).into()),
+        }
     }
 
     /// Requires an agent that the caller owns. The operator acts for agents that the hub itself hosts.

@@ -178,7 +178,7 @@ impl Writer {
             ids: &*self.ids,
             limits: &self.limits,
             head: self.head,
-            lookup_cache: Default::default(),
+            route_lookups: Default::default(),
             committed: Default::default(),
         };
         for job in jobs {

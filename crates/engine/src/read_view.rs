@@ -4,7 +4,8 @@
 //! other reads go to `store`. Commands get a `WriterView`, which adds the routing index.
 
 use crate::cache::Cache;
-use crate::facts::{AuthContext, LookupCache};
+use crate::commands::mail::reach::RouteLookups;
+use crate::permission::AuthContext;
 use crate::permission::CallerContext;
 use crate::ports::Lookup;
 use crate::routing_index::RoutingIndex;
@@ -29,8 +30,8 @@ pub struct ReadView<'a> {
 pub struct WriterView<'a> {
     pub(crate) read: ReadView<'a>,
     pub(crate) routes: &'a RoutingIndex,
-    /// Lookups of the commands that are still variants of `parlor_model::Command`.
-    pub(crate) lookup_cache: &'a mut LookupCache,
+    /// Lookups for routed messages.
+    pub(crate) route_lookups: &'a mut RouteLookups,
 }
 
 impl<'a> Deref for WriterView<'a> {

@@ -3,151 +3,7 @@
 
 use crate::Limits;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::command::{ModelChanges, NewUser, RoomChanges};
-use parlor_model::{
-    AgentId, Command, Edit, FieldError, File, GatewayRequest, IdlePrompt, Mission, Post, Refusal, Relay,
-    Route, SettingChanges,
-};
-use std::collections::BTreeSet;
-
-/// Names of the request fields for a model's URL, name and key, used in error messages.
-#[derive(Clone, Copy)]
-struct Fields {
-    base_url: &'static str,
-    model: &'static str,
-    key: &'static str,
-}
-
-const ROUTER: Fields = Fields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
-const SERVICE: Fields = Fields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
-
-/// Maximum bytes of a file system path.
-const MAX_PATH_BYTES: usize = 4096;
-
-pub fn validate(command: &Command, limits: &Limits) -> Result<(), Refusal> {
-    let mut field_errors = FieldErrors::default();
-    match command {
-        Command::SetUp { account, .. } | Command::CreateUser(account) | Command::Register { account, .. } => {
-            field_errors.account(account);
-        }
-        Command::ChangeSettings(changes) => field_errors.settings(changes),
-        Command::CreateInvitation(new) => {
-            field_errors.unless((1..=1000).contains(&new.uses), "uses", "must be between 1 and 1000");
-            if let Some(note) = &new.note {
-                field_errors.line("note", note, 200);
-            }
-        }
-        Command::ChangeUser { changes, .. } => {
-            if let Some(name) = &changes.display_name {
-                field_errors.line("displayName", name, 100);
-            }
-            if changes.max_connections == Edit::Set(0) {
-                field_errors.add("maxConnections", "must be at least 1");
-            }
-            let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
-            field_errors.unless(few, "hears", "at most 100");
-        }
-        Command::ChangeProfile(changes) => {
-            if let Some(name) = &changes.display_name {
-                field_errors.line("displayName", name, 100);
-            }
-            if let Edit::Set(url) = &changes.avatar_url {
-                field_errors.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
-            }
-        }
-        Command::Pair { name, .. } => field_errors.line("name", name, 100),
-        Command::CreateRouter(new) => {
-            field_errors.line("name", &new.name, 100);
-            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), ROUTER);
-        }
-        Command::ChangeRouter { changes, .. } => {
-            if let Some(name) = &changes.name {
-                field_errors.line("name", name, 100);
-            }
-            field_errors.model_changes(&changes.model, ROUTER);
-        }
-        Command::CreateService(new) => {
-            field_errors.model(Some(&new.model.base_url), Some(&new.model.model), SERVICE);
-            let (description, fallback) = (Some(&*new.description), new.fallback.as_deref());
-            field_errors.service(Some(&new.name), description, fallback, new.instructions.as_deref());
-            field_errors.max_tokens(new.most_tokens);
-        }
-        Command::ChangeService { changes, .. } => {
-            field_errors.model_changes(&changes.model, SERVICE);
-            let fallback = changes.fallback.new_value().map(|text| &**text);
-            let instructions = changes.instructions.new_value().map(|text| &**text);
-            field_errors.service(
-                changes.name.as_deref(),
-                changes.description.as_deref(),
-                fallback,
-                instructions,
-            );
-            field_errors.max_tokens(changes.most_tokens.new_value().copied());
-        }
-        Command::CreateRoom { changes, members } => {
-            field_errors.unless(changes.name.is_some(), "name", "is required");
-            field_errors.room(changes);
-            field_errors.unless(members.len() <= 100, "memberIds", "at most 100 members at once");
-        }
-        Command::ChangeRoom { changes, .. } => field_errors.room(changes),
-        Command::SetProjectRoot { root, .. } => {
-            let plain = root.as_deref().is_none_or(is_plain_folder);
-            field_errors.unless(plain, "projectRoot", "must be the whole path of a folder");
-        }
-        Command::SetMission { text, agents, .. } => {
-            field_errors.body("text", text, 10_000);
-            field_errors.unless(agents.len() <= Mission::MAX_AGENTS, "agents", "at most 50");
-            let different: BTreeSet<&AgentId> = agents.iter().map(|(agent, _)| agent).collect();
-            field_errors.unless(different.len() == agents.len(), "agents", "must not contain duplicates");
-            agents.iter().for_each(|(_, idle)| field_errors.idle(idle));
-        }
-        Command::SetIdlePrompt { idle: Some(idle), .. } => {
-            let is_set = *idle != IdlePrompt::default();
-            field_errors.unless(is_set, "idle_prompt", "or idle_interval_secs must be given");
-            field_errors.idle(idle);
-        }
-        Command::AddMember { description: Some(description), .. }
-        | Command::ChangeMember { description: Edit::Set(description), .. } => {
-            field_errors.line("roleDescription", description, 500);
-        }
-        Command::ChangeMember { role: None, description: Edit::Keep, .. } => {
-            field_errors.add("role", "is required")
-        }
-        Command::AddMember { .. } | Command::ChangeMember { .. } => {}
-        Command::Receive { lease, .. } => {
-            let fits = lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
-            field_errors.unless(fits, "lease", "must be between a millisecond and a day");
-        }
-        Command::Acknowledge { messages, .. } => {
-            field_errors.unless(messages.len() <= 1000, "messageIds", "at most 1000");
-        }
-        Command::Route(route) => field_errors.route(route),
-        Command::Relay(relay) => field_errors.relay(relay, limits)?,
-        Command::Upload(new) => field_errors.file(&new.file),
-        Command::OfferSetup { .. }
-        | Command::NoteBackup { .. }
-        | Command::AppendNoop
-        | Command::TakeUnreferencedBlobs { .. }
-        | Command::RemoveUser { .. }
-        | Command::ChangePassword { .. }
-        | Command::RevokeInvitation { .. }
-        | Command::OfferPairing { .. }
-        | Command::RemoveRouter { .. }
-        | Command::RemoveService { .. }
-        | Command::DeleteRoom { .. }
-        | Command::EndMission { .. }
-        | Command::SetIdlePrompt { idle: None, .. }
-        | Command::PromptIdle { .. }
-        | Command::Freeze { .. }
-        | Command::Thaw { .. }
-        | Command::RemoveMember { .. }
-        | Command::ChangeRoomPreferences { .. }
-        | Command::Subscribe { .. }
-        | Command::Unsubscribe { .. }
-        | Command::ClearDeadLetters => {}
-    }
-    field_errors.into_result()
-}
+use parlor_model::{FieldError, GatewayRequest, Post, Refusal};
 
 /// Validates a request to a gateway.
 pub fn validate_gateway_request(gateway_request: &GatewayRequest) -> Result<(), Refusal> {
@@ -190,36 +46,12 @@ pub(crate) fn fits(text: &str, limit: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the path is absolute and has no empty, `.` or `..` component.
-fn is_plain_folder(path: &str) -> bool {
-    let steps = path.strip_prefix('/').filter(|_| path.len() <= MAX_PATH_BYTES && !path.contains('\0'));
-    let is_plain = |step: &str| !matches!(step, "" | "." | "..");
-    steps.is_some_and(|steps| steps.is_empty() || steps.split('/').all(is_plain))
-}
-
 #[derive(Default)]
 pub(crate) struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
-    fn add(&mut self, field: &'static str, rule: &'static str) {
+    pub(crate) fn add(&mut self, field: &'static str, rule: &'static str) {
         self.0.push(FieldError { field: field.into(), rule: rule.into() });
-    }
-
-    /// Text of several lines, not empty, of at most `limit` characters. The limit must match the error
-    /// message.
-    fn body(&mut self, field: &'static str, text: &str, limit: usize) {
-        self.unless(text.chars().any(is_visible), field, "must not be empty");
-        self.unless(text.chars().count() <= limit, field, "is longer than 10000 characters");
-    }
-
-    fn idle(&mut self, idle: &IdlePrompt) {
-        if let Some(prompt) = &idle.prompt {
-            self.body("idle_prompt", prompt, 10_000);
-        }
-        let fits = idle.interval.is_none_or(|seconds| {
-            (IdlePrompt::MIN_INTERVAL_SECS..=IdlePrompt::MAX_INTERVAL_SECS).contains(&seconds)
-        });
-        self.unless(fits, "idle_interval_secs", "must lie between 30 and 86400");
     }
 
     pub(crate) fn unless(&mut self, good: bool, field: &'static str, rule: &'static str) {
@@ -233,75 +65,6 @@ impl FieldErrors {
         self.unless(text.chars().any(is_visible), field, "must not be empty");
         self.unless(text.chars().count() <= limit, field, "is too long");
         self.unless(!text.chars().any(is_deceptive), field, "must not contain control characters");
-    }
-
-    fn model(&mut self, base_url: Option<&str>, model: Option<&str>, fields: Fields) {
-        if let Some(url) = base_url {
-            self.unless(url.len() <= 500, fields.base_url, "is too long");
-        }
-        if let Some(model) = model {
-            self.line(fields.model, model, 200);
-        }
-    }
-
-    fn model_changes(&mut self, changes: &ModelChanges, fields: Fields) {
-        self.model(changes.base_url.as_deref(), changes.model.as_deref(), fields);
-        let keyless = changes.base_url.is_some() && changes.key.is_keep();
-        self.unless(!keyless, fields.key, "must be given again for another address");
-    }
-
-    fn service(
-        &mut self,
-        name: Option<&str>,
-        description: Option<&str>,
-        fallback: Option<&str>,
-        instructions: Option<&str>,
-    ) {
-        if let Some(name) = name {
-            self.line("name", name, 100);
-        }
-        if let Some(fallback) = fallback {
-            self.line("config.fallbackModel", fallback, 200);
-        }
-        let short = |text: Option<&str>, limit| text.is_none_or(|text| text.chars().count() <= limit);
-        self.unless(short(description, 2000), "description", "is longer than 2000 characters");
-        let rule = "is longer than 20000 characters";
-        self.unless(short(instructions, 20_000), "config.systemPrompt", rule);
-    }
-
-    fn max_tokens(&mut self, max_tokens: Option<u32>) {
-        self.unless(max_tokens != Some(0), "config.maxTokens", "must be above 0");
-    }
-
-    fn account(&mut self, account: &NewUser) {
-        let name = &account.username;
-        self.unless((3..=50).contains(&name.len()), "username", "must have 3 to 50 characters");
-        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        self.unless(plain, "username", "may contain letters, digits, _ and - only");
-        if let Some(name) = &account.display_name {
-            self.line("displayName", name, 100);
-        }
-    }
-
-    fn settings(&mut self, changes: &SettingChanges) {
-        if let Edit::Set(name) = &changes.name {
-            self.line("hubName", name, 60);
-        }
-        let in_range =
-            |value: &Edit<u32>, limit| value.new_value().is_none_or(|value| (1..=limit).contains(value));
-        let failures = in_range(&changes.lockout_failures, 1000);
-        self.unless(failures, "lockoutFailures", "must be between 1 and 1000");
-        let seconds = in_range(&changes.lockout_seconds, 30 * 86_400);
-        self.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
-    }
-
-    fn room(&mut self, changes: &RoomChanges) {
-        if let Some(name) = &changes.name {
-            self.line("name", name, 100);
-        }
-        if let Edit::Set(prompt) = &changes.system_prompt {
-            self.unless(prompt.chars().count() <= 10_000, "systemPrompt", "is longer than 10000 characters");
-        }
     }
 
     pub(crate) fn post(&mut self, post: &Post, limits: &Limits) -> Result<(), Refusal> {
@@ -319,34 +82,8 @@ impl FieldErrors {
         self.unless(fits, "clientMessageId", "must have 1 to 128 characters");
     }
 
-    fn file(&mut self, file: &File) {
-        self.line("filename", &file.name, 200);
-        self.unless(!file.name.contains(['/', '\\']), "filename", "must not be a path");
-        self.unless(file.size > 0, "file", "must not be empty");
-    }
-
-    fn route(&mut self, route: &Route) {
-        self.line("from", &route.from, 600);
-        self.line("command", &route.command, 100);
-        self.origin(&route.source, route.external_id.as_deref());
-    }
-
-    fn relay(&mut self, relay: &Relay, limits: &Limits) -> Result<(), Refusal> {
-        fits(&relay.text, limits.message_characters)?;
-        self.unless(!relay.text.trim().is_empty(), "text", "must not be empty");
-        self.line("author", &relay.author, 600);
-        if let Some(recipient) = &relay.recipient {
-            self.line("recipient", recipient, 600);
-        }
-        self.unless(relay.observers.len() <= 50, "observers", "at most 50");
-        for observer in &relay.observers {
-            self.line("observers", observer, 600);
-        }
-        self.origin(&relay.source, relay.external_id.as_deref());
-        Ok(())
-    }
-
-    fn origin(&mut self, source: &str, external_id: Option<&str>) {
+    /// Source of a message from outside, and its id there.
+    pub(crate) fn origin(&mut self, source: &str, external_id: Option<&str>) {
         self.line("source", source, 100);
         let fits = external_id.is_none_or(|id| (1..=500).contains(&id.len()));
         self.unless(fits, "externalId", "must have 1 to 500 characters");
@@ -355,16 +92,6 @@ impl FieldErrors {
     pub(crate) fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }
-}
-
-/// Whether the URL is an upload of this hub. URLs of other hosts would reveal to their owner who views the
-/// avatar.
-fn is_upload(url: &str) -> bool {
-    let plain = |segment: &str| {
-        let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(known)
-    };
-    url.len() <= 200 && url.strip_prefix("/uploads/").is_some_and(|rest| rest.split('/').all(plain))
 }
 
 #[cfg(test)]

@@ -114,9 +114,9 @@ pub enum Event {
     ApprovalDecided(Arc<Approval>),
     /// An agent updated its plan, or a user decided or edited it.
     PlanChanged(Arc<CurrentPlan>),
-    /// Log entry without content: its content was deleted later, or [`Command::AppendNoop`] wrote it.
+    /// Log entry without content: its content was deleted later, or [`AppendNoop`] wrote it.
     ///
-    /// [`Command::AppendNoop`]: crate::Command::AppendNoop
+    /// [`AppendNoop`]: crate::command::AppendNoop
     Tombstone,
 }
 

@@ -47,9 +47,7 @@ pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibi
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
-pub use command::{
-    AgentReply, Command, Post, Receipt, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun,
-};
+pub use command::{AgentReply, Post, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, LoggedEvent, MemberChange};
@@ -70,7 +68,6 @@ pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
 pub use path::{Path, Pattern};
 pub use plan::CurrentPlan;
 pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};
-pub use query::{Answer, Query};
 pub use refusal::{EntityKind, FieldError, Refusal};
 pub use room::{AnswerPolicy, Frozen, Member, Notifications, Room, RoomKind, RoomPreferences, RoomRole};
 pub use router::{ModelAccess, ModelApi, Router, SealedKey};

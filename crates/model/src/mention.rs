@@ -42,10 +42,10 @@ pub fn resolve<M: Named>(text: &str, given: &[Box<str>], members: &[M]) -> Vec<M
 }
 
 /// Returns whether a member has this id, name or handle, ignoring case.
-pub fn is_named(member: &Member, name: &str) -> bool {
+pub fn is_named<M: Named>(member: &M, name: &str) -> bool {
     let folded = fold_case(name);
-    member.member.as_str() == name
-        || [&member.name, &member.handle].into_iter().any(|own| fold_case(own) == folded)
+    member.member().as_str() == name
+        || [member.name(), member.handle()].into_iter().any(|own| fold_case(own) == folded)
 }
 
 /// A member with the names that a text can mention it by.

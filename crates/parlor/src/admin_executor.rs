@@ -8,11 +8,14 @@ use crate::secret::Secret;
 use anyhow::bail;
 use parlor_engine::{Health, Hub, password_errors};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord};
-use parlor_model::command::{CreateKey, NewUser, RemoveAgent, RemoveSecondFactor, RevokeKey, UserChanges};
+use parlor_model::command::{
+    ChangeUser, CreateKey, CreateUser, FreezeRoom, NewUser, RecordBackup, RemoveAgent, RemoveSecondFactor,
+    RemoveUser, RevokeKey, ThawRoom, UserChanges,
+};
 use parlor_model::query::ListKeys;
+use parlor_model::query::{ListAuditRecords, ListUsers};
 use parlor_model::{
-    AgentStatus, Answer, ApiKey, Caller, Command, EntityKind, KeyId, Query, Receipt, Refusal, RoomId, Scope,
-    Seq, SiteRole, User,
+    AgentStatus, ApiKey, Caller, EntityKind, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -130,7 +133,7 @@ impl AdminExecutor {
                 let user = self.user_by_name(&username).await?;
                 let password_hash = Some(self.hash(&password).await?);
                 let changes = UserChanges { password_hash, ..UserChanges::default() };
-                self.hub.execute(&OPERATOR, Command::ChangeUser { user: user.id, changes }).await?;
+                self.hub.execute(&OPERATOR, ChangeUser { user: user.id, changes }).await?;
                 AdminReply::PasswordReset { username: user.username.into() }
             }
             AdminRequest::DisableSecondFactor { username } => {
@@ -141,7 +144,7 @@ impl AdminExecutor {
             }
             AdminRequest::RemoveUser { username } => {
                 let user = self.user_by_name(&username).await?;
-                self.hub.execute(&OPERATOR, Command::RemoveUser { user: user.id }).await?;
+                self.hub.execute(&OPERATOR, RemoveUser { user: user.id }).await?;
                 AdminReply::UserRemoved { username: user.username.into() }
             }
             AdminRequest::Audit { limit, action, actor, subject } => {
@@ -154,22 +157,22 @@ impl AdminExecutor {
                     None => None,
                 };
                 let (actor, subject) = (actor.map(Into::into), subject.map(Into::into));
-                let page =
+                let filter =
                     AuditFilter { limit: limit.into(), action, actor, subject, ..AuditFilter::default() };
-                let Answer::Audit { notes, .. } = self.hub.read(&OPERATOR, Query::Audit(page)).await? else {
-                    return Err(Refusal::Unavailable);
-                };
-                AdminReply::Audit { entries: notes.iter().map(audit_row).collect() }
+                let page = self.hub.read(&OPERATOR, ListAuditRecords { filter }).await?;
+                AdminReply::Audit { entries: page.records.iter().map(audit_row).collect() }
             }
             AdminRequest::AddToken { name, user, scopes } => self.add_token(name, &user, &scopes).await?,
             AdminRequest::Freeze { room, frozen } => {
                 let id = RoomId::parse(&room).map_err(|_| Refusal::NotFound(EntityKind::Room))?;
-                let command = if frozen { Command::Freeze { room: id } } else { Command::Thaw { room: id } };
-                self.hub.execute(&OPERATOR, command).await?;
+                match frozen {
+                    true => self.hub.execute(&OPERATOR, FreezeRoom { room: id }).await?,
+                    false => self.hub.execute(&OPERATOR, ThawRoom { room: id }).await?,
+                };
                 AdminReply::RoomFrozen { room, frozen }
             }
             AdminRequest::NoteBackup { through } => {
-                self.hub.execute(&OPERATOR, Command::NoteBackup { through: Seq(through) }).await?;
+                self.hub.execute(&OPERATOR, RecordBackup { through: Seq(through) }).await?;
                 AdminReply::Noted
             }
             AdminRequest::ListTokens => {
@@ -207,10 +210,8 @@ impl AdminExecutor {
             },
             password_hash: self.hash(password).await?,
         };
-        match self.hub.execute(&OPERATOR, Command::CreateUser(account)).await? {
-            Receipt::User(user) => Ok(User::clone(&user)),
-            _ => Err(Refusal::Unavailable),
-        }
+        let user = self.hub.execute(&OPERATOR, CreateUser { account }).await?;
+        Ok(User::clone(&user))
     }
 
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
@@ -237,10 +238,7 @@ impl AdminExecutor {
     }
 
     async fn users(&self) -> Result<Vec<User>, Refusal> {
-        match self.hub.read(&OPERATOR, Query::Users { limit: 1_000_000, offset: 0 }).await? {
-            Answer::Users { users, .. } => Ok(users),
-            _ => Err(Refusal::Unavailable),
-        }
+        Ok(self.hub.read(&OPERATOR, ListUsers { limit: 1_000_000, offset: 0 }).await?.users)
     }
 }
 

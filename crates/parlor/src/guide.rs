@@ -1,7 +1,7 @@
 //! Hosts the guide agent inside the hub process. It exchanges the same frames with the hub as any other
 //! agent.
 
-use parlor_engine::decide::{GUIDE, HUB};
+use parlor_engine::{GUIDE, HUB};
 use parlor_model::{AgentId, GatewayId};
 use parlor_server::App;
 use std::sync::Arc;

@@ -17,7 +17,8 @@ use crate::style::TerminalStyle;
 use anyhow::Context;
 use parlor_engine::fanout::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
-use parlor_model::{Caller, Command};
+use parlor_model::Caller;
+use parlor_model::command::OfferSetup;
 use parlor_server::{App, Config, Models, RunningServer, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MAX_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
@@ -210,7 +211,7 @@ async fn first_admin(
     }
     let token = secrets::setup_token();
     let expires_at = instance.hub.now().plus(settings.setup_link_ttl);
-    let offer = Command::OfferSetup { token: secrets::hash(&token), expires_at };
+    let offer = OfferSetup { token: secrets::hash(&token), expires_at };
     instance.hub.execute(&Caller::OPERATOR, offer).await.map_err(refused)?;
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }

@@ -23,7 +23,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::{
-    Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Receipt, Refusal, RoomId, Signal, SignalStamp,
+    Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Refusal, RoomId, Signal, SignalStamp,
 };
 use parlor_wire::broker::egress::{BrokerAnswer, BrokerReceipt};
 use parlor_wire::broker::ingress::{
@@ -208,7 +208,7 @@ impl BrokerSession {
             let id = req_id.as_deref();
             let reply = match decided {
                 Ok(receipt) => {
-                    if let BrokerReceipt::Legacy(Receipt::Posted(posted)) = &receipt {
+                    if let BrokerReceipt::Posted(posted) = &receipt {
                         newest = newest.max(Some(posted.position.seq));
                     }
                     egress::receipt(&kind, id, &about, &receipt)
@@ -316,9 +316,15 @@ impl BrokerSession {
         let Some(authenticated) = &self.authenticated else { return };
         let (hub, caller) = (&self.app.hub, &authenticated.caller);
         let answer = match query {
+            BrokerQuery::ListSubscriptions(query) => {
+                hub.read(caller, query).await.map(BrokerAnswer::Subscriptions)
+            }
+            BrokerQuery::ListMail(query) => hub.read(caller, query).await.map(BrokerAnswer::Mail),
+            BrokerQuery::ListDeadLetters(query) => {
+                hub.read(caller, query).await.map(BrokerAnswer::DeadLetters)
+            }
             BrokerQuery::ListAgents(query) => hub.read(caller, query).await.map(BrokerAnswer::Agents),
             BrokerQuery::GetAgent(query) => hub.read(caller, query).await.map(BrokerAnswer::Agent),
-            BrokerQuery::Legacy(query) => hub.read(caller, query).await.map(BrokerAnswer::Legacy),
         };
         let reply = match answer {
             Ok(answer) => egress::answer(kind, req_id, about, &answer),

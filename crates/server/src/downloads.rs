@@ -21,7 +21,8 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use parlor_engine::ports::Content;
 use parlor_engine::{Fault, Severity};
-use parlor_model::{Answer, Caller, EntityKind, MediaType, Query, Refusal, Upload, UploadId};
+use parlor_model::query::GetUpload;
+use parlor_model::{Caller, EntityKind, MediaType, Refusal, Upload, UploadId};
 use parlor_wire::files;
 use serde::Deserialize;
 use std::io::SeekFrom;
@@ -48,9 +49,7 @@ pub async fn read(
 ) -> Result<Response, Problem> {
     let id = UploadId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Upload))?;
     let caller = caller(&app, &headers, &params, &id).await?;
-    let Answer::Upload(upload) = app.hub.read(&caller, Query::Upload { id }).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let upload = app.hub.read(&caller, GetUpload { id }).await?;
     let (status, part) = match requested_range(&headers, upload.file.size) {
         RequestedRange::Whole => (StatusCode::OK, 0..upload.file.size),
         RequestedRange::Part(part) => (StatusCode::PARTIAL_CONTENT, part),

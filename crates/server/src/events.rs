@@ -22,9 +22,10 @@ use http::{HeaderMap, HeaderName};
 use parlor_engine::fanout::{
     DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
 };
+use parlor_model::query::ListRoomsAtRoot;
 use parlor_model::{
-    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Query, Refusal, RoomId,
-    Signal, SignalStamp,
+    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Refusal, RoomId, Signal,
+    SignalStamp,
 };
 use parlor_wire::events::egress::{self, Filter};
 use parlor_wire::events::frames::StreamFormat;
@@ -187,7 +188,7 @@ pub async fn stream(
     let following = filter.session.clone().map_or(RoomFilter::All, RoomFilter::Only);
     app.hub.may_follow(&caller, &following).await?;
     if let Some(root) = &filter.root {
-        app.hub.may(&caller, Query::RoomsAt { root: root.clone(), room: filter.session.clone() }).await?;
+        app.hub.may(&caller, ListRoomsAtRoot { root: root.clone(), room: filter.session.clone() }).await?;
     }
     // `Last-Event-ID` wins over `since`: a browser reconnects with the original URL and its position in the
     // header.

@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Version};
 use parking_lot::Mutex;
 use parlor_engine::Health;
 use parlor_engine::metrics::{HISTOGRAM_BOUNDS_MICROS, Histogram, HubMetrics};
-use parlor_model::Query;
+use parlor_model::query::MayReadMetrics;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub async fn metrics(State(app): State<Arc<App>>, request: Request) -> Result<Re
         && origin::is_allowed(&parts.headers, &app.config);
     if !is_local {
         let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
-        app.hub.may(&caller, Query::MayReadMetrics).await?;
+        app.hub.may(&caller, MayReadMetrics).await?;
     }
     let text = render(&app, &app.hub.metrics());
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())

@@ -4,7 +4,7 @@ use super::SqlTables;
 use super::insert::RowBinder;
 use super::rows::{self, all, number, one, seq_value};
 use parlor_engine::Fault;
-use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
+use parlor_engine::MAX_MEMBERS_IN_EVENT;
 use parlor_engine::ports::{Head, Lookup};
 use parlor_model::{
     AgentId, ApprovalId, Epoch, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId,

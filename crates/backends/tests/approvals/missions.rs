@@ -3,11 +3,14 @@
 use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
 use parlor_engine::runs::RuleBasedTriage;
-use parlor_model::command::RoomChanges;
+use parlor_model::command::{
+    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, SetIdlePrompt, SetMission,
+    {EndMission, PromptIdle, RoomChanges, ThawRoom},
+};
 use parlor_model::query::Page;
 use parlor_model::{
-    AgentStatus, Caller, Command, Edit, IdlePrompt, MemberId, Message, Mission, MissionScope, Receipt,
-    Refusal, RoomId, RoomRole, Seq, mission,
+    AgentStatus, Caller, Edit, IdlePrompt, MemberId, Message, Mission, MissionScope, Refusal, RoomId,
+    RoomRole, Seq, mission,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +89,7 @@ async fn is_not_prompted(scene: &Scene, times: usize, why: &str) {
 async fn set_mission(scene: &Scene, agents: Vec<IdlePrompt>) {
     let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
     let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
-    scene.hub.execute(&scene.ann, Command::SetMission { room, text, agents }).await.unwrap();
+    scene.hub.execute(&scene.ann, SetMission { room, text, agents }).await.unwrap();
 }
 
 fn missions(scene: &Scene) -> Vec<Mission> {
@@ -125,7 +128,7 @@ async fn an_agent_is_prompted_after_its_interval_and_not_twice_across_a_restart(
     is_prompted(&scene, 3).await;
     assert_eq!(missions(&scene)[0].prompts, 3);
 
-    scene.hub.execute(&scene.ann, Command::EndMission { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, EndMission { room: scene.room.clone() }).await.unwrap();
     scene.clock.advance(3600);
     is_not_prompted(&scene, 3, "the mission has ended").await;
     assert!(!missions(&scene)[0].is_on());
@@ -139,10 +142,10 @@ async fn the_daily_budget_and_a_freeze_apply_to_prompts() {
     let scene = Scene::with(directory.path(), Arc::new(RuleBasedTriage), limits).await;
     set_mission(&scene, vec![idle("Look at it", 30)]).await;
     is_prompted(&scene, 1).await;
-    scene.hub.execute(&scene.ann, Command::Freeze { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, FreezeRoom { room: scene.room.clone() }).await.unwrap();
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "the room is frozen").await;
-    scene.hub.execute(&scene.ann, Command::Thaw { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, ThawRoom { room: scene.room.clone() }).await.unwrap();
     is_prompted(&scene, 2).await;
     scene.clock.advance(60);
     is_not_prompted(&scene, 2, "the daily run budget is used up").await;
@@ -156,7 +159,7 @@ async fn a_mission_prompt_wins_over_a_room_override_and_this_over_the_agents_own
     set_mission(&scene, Vec::new()).await;
     is_not_prompted(&scene, 0, "no idle prompt is set").await;
     let set = async |room, idle| {
-        let command = Command::SetIdlePrompt { agent: coder(), room, idle };
+        let command = SetIdlePrompt { agent: coder(), room, idle };
         scene.hub.execute(&scene.ann, command).await.unwrap();
     };
     set(None, Some(idle("own", 30))).await;
@@ -179,18 +182,16 @@ async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotatio
     let directory = tempfile::tempdir().unwrap();
     let scene = Scene::open(directory.path()).await;
     let changes = RoomChanges { name: Some("Pantry".into()), ..RoomChanges::default() };
-    let created = scene.hub.execute(&scene.ann, Command::CreateRoom { changes, members: Vec::new() }).await;
-    let Ok(Receipt::Room(other)) = created else { panic!("{created:?}") };
+    let create = CreateRoom { changes, members: Vec::new() };
+    let other = scene.hub.execute(&scene.ann, create).await.unwrap();
     let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
-    let add = Command::AddMember { room: other.id.clone(), member, role, description: None };
+    let add = AddMember { room: other.id.clone(), member, role, description: None };
     scene.hub.execute(&scene.ann, add).await.unwrap();
     let mut missions = Vec::new();
     for room in [&scene.room, &other.id] {
         let agents = vec![(coder(), idle("Look at it", 30))];
-        let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
-        let set = scene.hub.execute(&scene.ann, set).await;
-        let Ok(Receipt::Mission(mission)) = set else { panic!("{set:?}") };
-        missions.push(mission);
+        let set = SetMission { room: room.clone(), text: "Tea".into(), agents };
+        missions.push(scene.hub.execute(&scene.ann, set).await.unwrap());
     }
     let prompt_counts = || [&scene.room, &other.id].map(|room| prompts_in(&scene, room).len());
     for (times, expected) in [(1, [1, 0]), (2, [1, 1]), (3, [2, 1]), (4, [2, 2])] {
@@ -203,7 +204,7 @@ async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotatio
         tokio::time::timeout(TEST_TIMEOUT, prompted).await.expect("the agent is prompted before the timeout");
         let run = scene.gateway.receives_run(times).await;
         for mission in &missions {
-            let again = Command::PromptIdle { mission: mission.id.clone(), agent: coder() };
+            let again = PromptIdle { mission: mission.id.clone(), agent: coder() };
             let refused = scene.hub.execute(&Caller::OPERATOR, again).await;
             assert_eq!(refused.err(), Some(Refusal::Forbidden), "the agent is busy in one of its rooms");
         }
@@ -221,20 +222,18 @@ async fn a_mission_of_a_user_without_permission_prompts_no_agent() {
     let scene = Scene::open(directory.path()).await;
     let bob = parlor_model::MemberId::User(crate::scene::user(&scene.bob));
     let (room, role) = (scene.room.clone(), Some(parlor_model::RoomRole::Admin));
-    let promote =
-        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
+    let promote = ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, promote).await.unwrap();
     let agents = vec![(coder(), idle("Look at it", 30))];
-    let set = Command::SetMission { room: room.clone(), text: "Tea".into(), agents };
+    let set = SetMission { room: room.clone(), text: "Tea".into(), agents };
     scene.hub.execute(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
     let role = Some(parlor_model::RoomRole::Member);
-    let demote =
-        Command::ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
+    let demote = ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, demote).await.unwrap();
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "its creator may not set missions any more").await;
-    scene.hub.execute(&scene.ann, Command::RemoveMember { room, member: bob }).await.unwrap();
+    scene.hub.execute(&scene.ann, RemoveMember { room, member: bob }).await.unwrap();
     is_not_prompted(&scene, 1, "its creator left the room").await;
     scene.hub.close().await;
 }

@@ -2,9 +2,9 @@
 
 use crate::scene::{Scene, result, user};
 use parlor_engine::ports::Snapshot;
+use parlor_model::command::{AddMember, RemoveMember};
 use parlor_model::{
-    Caller, Command, Decision, EntityKind, Event, LoggedEvent, MemberChange, MemberId, Refusal, RoomRole,
-    Seq, UserId,
+    Caller, Decision, EntityKind, Event, LoggedEvent, MemberChange, MemberId, Refusal, RoomRole, Seq, UserId,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -114,14 +114,10 @@ async fn run(scene: Arc<Scene>, race: usize) {
 
 async fn leave_and_return(scene: &Scene) {
     let member = MemberId::User(user(&scene.cyd));
-    let leave = Command::RemoveMember { room: scene.room.clone(), member: member.clone() };
+    let leave = RemoveMember { room: scene.room.clone(), member: member.clone() };
     scene.hub.execute(&scene.cyd, leave).await.unwrap();
     let (room, role) = (scene.room.clone(), RoomRole::Member);
-    scene
-        .hub
-        .execute(&scene.ann, Command::AddMember { room, member, role, description: None })
-        .await
-        .unwrap();
+    scene.hub.execute(&scene.ann, AddMember { room, member, role, description: None }).await.unwrap();
 }
 
 /// Checks the decisions in the log, in order, against those that the gateway received.

@@ -8,12 +8,12 @@ use parlor_engine::ports::{Clock, Reader, Triage};
 use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
-    AgentRegistration, ConnectGateway, CreateKey, CreateSignIn, DecideApproval, NewUser, RegisterAgent,
-    Registered, RoomChanges, SignedIn,
+    AddMember, AgentRegistration, ConnectGateway, CreateKey, CreateRoom, CreateSignIn, CreateUser,
+    DecideApproval, NewUser, RegisterAgent, Registered, RoomChanges, SignedIn,
 };
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalSubject, Caller, Command, Decision, Device, GatewayId, InputDigest,
-    MemberId, Payload, Receipt, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
+    Agent, AgentId, Approval, ApprovalSubject, Caller, Decision, Device, GatewayId, InputDigest, MemberId,
+    Payload, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ impl Scene {
         ];
         let members = [&bob, &cyd].map(|caller| MemberId::User(user(caller))).to_vec();
         let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-        let created = hub.execute(&ann, Command::CreateRoom { changes, members }).await;
-        let Ok(Receipt::Room(room)) = created else { panic!("{created:?}") };
+        let room = hub.execute(&ann, CreateRoom { changes, members }).await.unwrap();
         let key = CreateKey {
             owner: None,
             name: "script".into(),
@@ -66,7 +65,7 @@ impl Scene {
         let key = Caller::program(user(&ann), key.id.clone());
         let gateway = Gateway::connect(&hub, &ann).await;
         let (member, role) = (MemberId::Agent(coder()), RoomRole::Member);
-        let add = Command::AddMember { room: room.id.clone(), member, role, description: None };
+        let add = AddMember { room: room.id.clone(), member, role, description: None };
         hub.execute(&ann, add).await.unwrap();
         Self { hub, reader, clock, room: room.id.clone(), gateway, ann, bob, cyd, eve, key }
     }
@@ -182,8 +181,7 @@ impl Users<'_> {
             role: SiteRole::User,
             password_hash: "hash".into(),
         };
-        let created = self.hub.execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-        let Ok(Receipt::User(user)) = created else { panic!("{created:?}") };
+        let user = self.hub.execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
         let sign_in = CreateSignIn {
             user: user.id.clone(),
             verified_password_hash: "hash".into(),

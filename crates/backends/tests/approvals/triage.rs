@@ -3,8 +3,8 @@
 use crate::scene::{Scene, coder};
 use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
 use parlor_engine::{Fault, Limits, Severity};
-use parlor_model::command::{Post, RoomChanges};
-use parlor_model::{AnswerPolicy, Command, Run, RunState};
+use parlor_model::command::{ChangeRoom, Post, RoomChanges};
+use parlor_model::{AnswerPolicy, Run, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Triage for HangingTriage {
 async fn scene(directory: &std::path::Path, triage: Arc<dyn Triage>, limits: Limits) -> Scene {
     let scene = Scene::with(directory, triage, limits).await;
     let changes = RoomChanges { policy: Some(AnswerPolicy::Triage), ..RoomChanges::default() };
-    scene.hub.execute(&scene.ann, Command::ChangeRoom { room: scene.room.clone(), changes }).await.unwrap();
+    scene.hub.execute(&scene.ann, ChangeRoom { room: scene.room.clone(), changes }).await.unwrap();
     scene
 }
 

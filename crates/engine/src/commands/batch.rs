@@ -4,10 +4,10 @@
 //! or not at all.
 
 use super::Command;
+use super::mail::reach::RouteLookups;
 use crate::cache::Cache;
 use crate::decide::Change;
 use crate::effects::{Effects, EffectsBuilder};
-use crate::facts::LookupCache;
 use crate::permission::PermitError;
 use crate::ports::{Clock, Head, IdGenerator, Transaction};
 use crate::read_view::{ReadView, WriterView};
@@ -23,7 +23,7 @@ pub struct Batch<'a> {
     pub(crate) ids: &'a dyn IdGenerator,
     pub(crate) limits: &'a Limits,
     pub(crate) head: Head,
-    pub(crate) lookup_cache: LookupCache,
+    pub(crate) route_lookups: RouteLookups,
     pub(crate) committed: Committed,
 }
 
@@ -51,7 +51,7 @@ impl Batch<'_> {
         let mut view = WriterView {
             read: ReadView::new(now, head, self.limits, &mut *self.transaction, self.cache),
             routes: self.routes,
-            lookup_cache: &mut self.lookup_cache,
+            route_lookups: &mut self.route_lookups,
         };
         let caller = view.caller_context(caller)?;
         let facts = match PermitError::split(command.permit(&caller, &mut view))? {
@@ -72,7 +72,7 @@ impl Batch<'_> {
     fn apply(&mut self, effects: Effects) -> Result<(), Fault> {
         self.transaction.apply(&effects)?;
         if !effects.changes.iter().all(Change::is_about_a_message) {
-            self.lookup_cache = LookupCache::default();
+            self.route_lookups = RouteLookups::default();
         }
         for change in &effects.changes {
             self.cache.apply(change);

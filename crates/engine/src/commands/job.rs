@@ -62,9 +62,7 @@ impl<C: Command> QueuedJob for Job<C> {
 }
 
 /// Future of a submitted command's receipt. Dropping it does not undo the command.
-pub struct PendingReceipt<R = parlor_model::Receipt>(
-    Result<oneshot::Receiver<Result<R, Refusal>>, Option<Refusal>>,
-);
+pub struct PendingReceipt<R>(Result<oneshot::Receiver<Result<R, Refusal>>, Option<Refusal>>);
 
 impl<R> PendingReceipt<R> {
     /// For a command that was not queued.

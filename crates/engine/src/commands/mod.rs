@@ -4,7 +4,7 @@
 //! them. The list below generates its name and its variants of `AnyCommand` and `AnyReceipt`; a command that
 //! is not listed does not compile.
 
-mod accounts;
+pub(crate) mod accounts;
 pub(crate) mod agents;
 mod annotations;
 pub(crate) mod approvals;
@@ -13,11 +13,11 @@ pub(crate) mod gateways;
 mod invitations;
 mod job;
 pub(crate) mod keys;
-mod legacy;
 pub(crate) mod mail;
 mod maintenance;
 pub(crate) mod messages;
 mod missions;
+mod model_access;
 mod plans;
 pub(crate) mod rooms;
 mod routers;
@@ -28,20 +28,20 @@ mod sign_ins;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
-mod uploads;
+pub(crate) mod uploads;
 
 pub use batch::Batch;
 pub use job::{Job, PendingReceipt, QueuedJob};
 
 use crate::cache::Cache;
 use crate::effects::EffectsBuilder;
-use crate::facts::LookupCache;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::{Head, Store};
 use crate::read_view::{ReadView, WriterView};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Hub, Limits};
-use parlor_model::{Caller, Position, Refusal, Time};
+use mail::reach::RouteLookups;
+use parlor_model::{Caller, Position, Refusal, Time, command};
 use serde::{Deserialize, Serialize};
 use std::pin::Pin;
 
@@ -83,7 +83,8 @@ impl AnyCommand {
         let routes = &RoutingIndex::build(agents, subscriptions);
         let (mut transaction, mut cache) = (store.begin()?, Cache::new(0));
         let read = ReadView::new(now, Position { epoch, seq }, limits, &mut *transaction, &mut cache);
-        let mut view = WriterView { read, routes, lookup_cache: &mut LookupCache::default() };
+        let route_lookups = &mut RouteLookups::default();
+        let mut view = WriterView { read, routes, route_lookups };
         let caller = view.caller_context(caller)?;
         PermitError::split(self.permit(&caller, &mut view))
     }
@@ -93,14 +94,14 @@ impl AnyCommand {
 pub type AnyPendingReceipt = Pin<Box<dyn Future<Output = Result<AnyReceipt, Refusal>> + Send>>;
 
 macro_rules! commands {
-    ($($name:ident = $data:ty,)+) => {
+    ($($name:ident,)+) => {
         $(
-            impl Listed for $data {
+            impl Listed for command::$name {
                 const NAME: &'static str = stringify!($name);
             }
 
-            impl From<$data> for AnyCommand {
-                fn from(command: $data) -> Self {
+            impl From<command::$name> for AnyCommand {
+                fn from(command: command::$name) -> Self {
                     Self::$name(command)
                 }
             }
@@ -109,22 +110,22 @@ macro_rules! commands {
         /// Any listed command, for code that handles all of them alike, such as tests.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum AnyCommand {
-            $($name($data),)+
+            $($name(command::$name),)+
         }
 
         /// The receipt of the command with the same name.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum AnyReceipt {
-            $($name(<$data as Command>::Receipt),)+
+            $($name(<command::$name as Command>::Receipt),)+
         }
 
         impl AnyCommand {
             /// The names of all listed commands.
-            pub const NAMES: &[&str] = &[$(<$data>::NAME,)+];
+            pub const NAMES: &[&str] = &[$(command::$name::NAME,)+];
 
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => <$data>::NAME,)+
+                    $(Self::$name(_) => command::$name::NAME,)+
                 }
             }
 
@@ -149,51 +150,96 @@ macro_rules! commands {
 }
 
 commands! {
-    AddBookmark = parlor_model::command::AddBookmark,
-    AnswerQuestions = parlor_model::command::AnswerQuestions,
-    AskApproval = parlor_model::command::AskApproval,
-    ChangeAgent = parlor_model::command::ChangeAgent,
-    ChangeTask = parlor_model::command::ChangeTask,
-    ConfirmSecondFactor = parlor_model::command::ConfirmSecondFactor,
-    ConnectGateway = parlor_model::command::ConnectGateway,
-    CreateAgent = parlor_model::command::CreateAgent,
-    CreateKey = parlor_model::command::CreateKey,
-    CreateSignIn = parlor_model::command::CreateSignIn,
-    CreateTask = parlor_model::command::CreateTask,
-    DecideApproval = parlor_model::command::DecideApproval,
-    DecidePlan = parlor_model::command::DecidePlan,
-    DeleteMessage = parlor_model::command::DeleteMessage,
-    DeleteMessages = parlor_model::command::DeleteMessages,
-    DisconnectGateway = parlor_model::command::DisconnectGateway,
-    EditMessage = parlor_model::command::EditMessage,
-    EndSignIn = parlor_model::command::EndSignIn,
-    ExpireApproval = parlor_model::command::ExpireApproval,
-    ForwardMessage = parlor_model::command::ForwardMessage,
-    HostAgent = parlor_model::command::HostAgent,
-    MarkAllRead = parlor_model::command::MarkAllRead,
-    MarkRoomRead = parlor_model::command::MarkRoomRead,    FinishRun = parlor_model::command::FinishRun,
-    MergeRun = parlor_model::command::MergeRun,
-    OfferSecondFactor = parlor_model::command::OfferSecondFactor,
-    PinMessage = parlor_model::command::PinMessage,
-    Post = parlor_model::command::Post,
-    PostLateReply = parlor_model::command::PostLateReply,
-    RecordFailedSignIn = parlor_model::command::RecordFailedSignIn,
-    RefreshSignIn = parlor_model::command::RefreshSignIn,
-    RegisterAgent = parlor_model::command::RegisterAgent,
-    RemoveAgent = parlor_model::command::RemoveAgent,
-    RemoveBookmark = parlor_model::command::RemoveBookmark,
-    RemoveGateway = parlor_model::command::RemoveGateway,
-    RemoveSecondFactor = parlor_model::command::RemoveSecondFactor,
-    RemoveTask = parlor_model::command::RemoveTask,
-    ReportTask = parlor_model::command::ReportTask,
-    RevokeApprovalRule = parlor_model::command::RevokeApprovalRule,
-    RevokeKey = parlor_model::command::RevokeKey,
-    RewindRoom = parlor_model::command::RewindRoom,
-    StartChat = parlor_model::command::StartChat,    ReportUsage = parlor_model::command::ReportUsage,
-    StartRun = parlor_model::command::StartRun,
-    StartUnpromptedRun = parlor_model::command::StartUnpromptedRun,
-    ToggleReaction = parlor_model::command::ToggleReaction,
-    UnpinMessage = parlor_model::command::UnpinMessage,
-    UpdatePlan = parlor_model::command::UpdatePlan,
-    Legacy = parlor_model::Command,
+    AcknowledgeMail,
+    AddBookmark,
+    AddMember,
+    AddUpload,
+    AnswerQuestions,
+    AppendNoop,
+    AskApproval,
+    ChangeAgent,
+    ChangeMember,
+    ChangePassword,
+    ChangeProfile,
+    ChangeRoom,
+    ChangeRoomPreferences,
+    ChangeRouter,
+    ChangeService,
+    ChangeSettings,
+    ChangeTask,
+    ChangeUser,
+    ClearDeadLetters,
+    ConfirmSecondFactor,
+    ConnectGateway,
+    CreateAgent,
+    CreateInvitation,
+    CreateKey,
+    CreateRoom,
+    CreateRouter,
+    CreateService,
+    CreateSignIn,
+    CreateTask,
+    CreateUser,
+    DecideApproval,
+    DecidePlan,
+    DeleteMessage,
+    DeleteMessages,
+    DeleteRoom,
+    DisconnectGateway,
+    EditMessage,
+    EndMission,
+    EndSignIn,
+    ExpireApproval,
+    FinishRun,
+    ForwardMessage,
+    FreezeRoom,
+    HostAgent,
+    MarkAllRead,
+    MarkRoomRead,
+    MergeRun,
+    OfferPairing,
+    OfferSecondFactor,
+    OfferSetup,
+    PinMessage,
+    Post,
+    PostLateReply,
+    PromptIdle,
+    ReceiveMail,
+    RecordBackup,
+    RecordFailedSignIn,
+    RedeemPairingCode,
+    RefreshSignIn,
+    Register,
+    RegisterAgent,
+    Relay,
+    RemoveAgent,
+    RemoveBookmark,
+    RemoveGateway,
+    RemoveMember,
+    RemoveRouter,
+    RemoveSecondFactor,
+    RemoveService,
+    RemoveTask,
+    RemoveUser,
+    ReportTask,
+    ReportUsage,
+    RevokeApprovalRule,
+    RevokeInvitation,
+    RevokeKey,
+    RewindRoom,
+    Route,
+    SetIdlePrompt,
+    SetMission,
+    SetProjectRoot,
+    SetUp,
+    StartChat,
+    StartRun,
+    StartUnpromptedRun,
+    Subscribe,
+    TakeUnreferencedBlobs,
+    ThawRoom,
+    ToggleReaction,
+    UnpinMessage,
+    Unsubscribe,
+    UpdatePlan,
 }

@@ -2,14 +2,18 @@
 
 use super::Command;
 use crate::Limits;
-use crate::decide::test_fixtures::{FixedId, NOW, mail, user};
+use crate::decide::Change;
 use crate::effects::{Effects, EffectsBuilder};
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::CallerContext;
+use crate::ports::IdGenerator;
+use crate::routing_index::Recipient;
+use parlor_model::audit::Action;
 use parlor_model::command::AgentRegistration;
 use parlor_model::{
-    AgentId, AnswerPolicy, Caller, DeliveryState, Destination, Device, Epoch, Gateway, GatewayId, Member,
-    MemberId, Message, Position, Refusal, Room, RoomId, RoomKind, RoomRole, Seq, Time, UserId,
+    Agent, AgentId, AnswerPolicy, Caller, Delivery, DeliveryState, Destination, Device, Epoch, Gateway,
+    GatewayId, Mailbox, Member, MemberId, Message, MessageId, MessageKind, Path, Pattern, Position, Refusal,
+    Room, RoomId, RoomKind, RoomRole, Sender, Seq, SessionId, SiteRole, Subscription, Time, User, UserId,
 };
 use std::sync::Arc;
 
@@ -20,6 +24,15 @@ pub fn decide<C: Command>(command: C, facts: C::Facts) -> Result<(C::Receipt, Ef
     let mut effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
     let receipt = command.decide(facts, &mut effects)?;
     Ok((receipt, effects.finish()))
+}
+
+/// The actions that the effects record in the audit log, in order.
+pub fn audited(effects: &Effects) -> Vec<Action> {
+    let action = |change: &Change| match change {
+        Change::AppendAudit(entry) => Some(entry.action),
+        _ => None,
+    };
+    effects.changes.iter().filter_map(action).collect()
 }
 
 /// Auth context of a user with a sign-in.
@@ -93,4 +106,111 @@ pub fn room(id: &RoomId) -> Room {
         created_at: Time(1),
         updated_at: Time(1),
     }
+}
+
+pub const NOW: Time = Time(1_000_000);
+
+pub struct FixedId;
+
+impl IdGenerator for FixedId {
+    fn next(&self) -> String {
+        "new".into()
+    }
+}
+
+pub fn user(id: &str) -> User {
+    User {
+        id: UserId::stored(id),
+        username: id.into(),
+        display_name: id.into(),
+        role: SiteRole::User,
+        avatar_url: None,
+        password_hash: "hash".into(),
+        second_factor: false,
+        failed_sign_ins: 0,
+        locked_until: None,
+        max_connections: None,
+        source_patterns: Vec::new(),
+        created_at: Time(1),
+        updated_at: Time(1),
+    }
+}
+
+pub fn agent(id: &str) -> Agent {
+    Agent {
+        id: AgentId::parse(id).unwrap(),
+        owner: UserId::stored("ann"),
+        name: id.into(),
+        description: "helps".into(),
+        settings: Default::default(),
+        host: Default::default(),
+        visibility: Default::default(),
+        created_at: Time(1),
+    }
+}
+
+/// Parses `coder`, or `coder:main` for a session.
+pub fn mailbox(text: &str) -> Mailbox {
+    match text.split_once(':') {
+        Some((agent, session)) => {
+            Mailbox { agent: AgentId::stored(agent), session: Some(SessionId::stored(session)) }
+        }
+        None => Mailbox::of(AgentId::stored(text)),
+    }
+}
+
+pub fn name(mailbox: &Mailbox) -> String {
+    match &mailbox.session {
+        Some(session) => format!("{}:{session}", mailbox.agent),
+        None => mailbox.agent.to_string(),
+    }
+}
+
+pub fn recipients(names: &[&str]) -> Vec<Recipient> {
+    names.iter().map(|name| Recipient { mailbox: mailbox(name) }).collect()
+}
+
+pub fn pattern(text: &str) -> Pattern {
+    Pattern::parse(text).unwrap()
+}
+
+pub fn subscription(of: &str, text: &str) -> Subscription {
+    let Mailbox { agent, session } = mailbox(of);
+    Subscription { agent, session, pattern: pattern(text), added_at: Time(1) }
+}
+
+/// A message and its delivery to a mailbox.
+pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Message>, Delivery) {
+    let message = Message {
+        id: MessageId::stored(id),
+        seq: Seq(5),
+        at: Time(5),
+        destination: Destination::Path(Path::stored("slack/team")),
+        sender: Sender::Source("bridge".into()),
+        sender_name: "bridge".into(),
+        kind: MessageKind::Text,
+        text: "hello".into(),
+        mentions: Vec::new(),
+        reply_to: None,
+        thread: None,
+        reactions: Vec::new(),
+        forwarded: None,
+        attachments: Vec::new(),
+        client_message_id: None,
+        command: None,
+        payload: None,
+        source: "slack".into(),
+        external_id: None,
+        edited_at: None,
+        run_output: None,
+        relayed: None,
+    };
+    let delivery = Delivery {
+        message: message.id.clone(),
+        mailbox: mailbox(of),
+        state,
+        attempts,
+        handled_by: Vec::new(),
+    };
+    (Arc::new(message), delivery)
 }

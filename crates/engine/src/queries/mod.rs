@@ -11,9 +11,7 @@ mod approvals;
 mod gateways;
 mod invitations;
 mod keys;
-mod legacy;
 mod mail;
-mod maintenance;
 mod messages;
 mod missions;
 mod plans;
@@ -26,14 +24,12 @@ mod sign_ins;
 mod tasks;
 mod uploads;
 
-pub(crate) use legacy::facts;
-
 use crate::cache::Cache;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::read_view::ReadView;
 use crate::{Fault, Hub, Limits};
-use parlor_model::{Caller, Position, Refusal, Time};
+use parlor_model::{Caller, Position, Refusal, Time, query};
 
 /// A request to read. Changes nothing.
 pub trait Query: Listed + Send + 'static {
@@ -86,14 +82,14 @@ impl AnyQuery {
 }
 
 macro_rules! queries {
-    ($($name:ident = $data:ty,)+) => {
+    ($($name:ident,)+) => {
         $(
-            impl Listed for $data {
+            impl Listed for query::$name {
                 const NAME: &'static str = stringify!($name);
             }
 
-            impl From<$data> for AnyQuery {
-                fn from(query: $data) -> Self {
+            impl From<query::$name> for AnyQuery {
+                fn from(query: query::$name) -> Self {
                     Self::$name(query)
                 }
             }
@@ -102,23 +98,23 @@ macro_rules! queries {
         /// Any listed query, for code that handles all of them alike, such as tests.
         #[derive(Debug, Clone, PartialEq)]
         pub enum AnyQuery {
-            $($name($data),)+
+            $($name(query::$name),)+
         }
 
         /// The answer to the query with the same name.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "few of them exist at the same time")]
         pub enum AnyAnswer {
-            $($name(<$data as Query>::Answer),)+
+            $($name(<query::$name as Query>::Answer),)+
         }
 
         impl AnyQuery {
             /// The names of all listed queries.
-            pub const NAMES: &[&str] = &[$(<$data>::NAME,)+];
+            pub const NAMES: &[&str] = &[$(query::$name::NAME,)+];
 
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$name(_) => <$data>::NAME,)+
+                    $(Self::$name(_) => query::$name::NAME,)+
                 }
             }
 
@@ -140,34 +136,67 @@ macro_rules! queries {
 }
 
 queries! {
-    CountReplies = parlor_model::query::CountReplies,    GetRun = parlor_model::query::GetRun,
-    GetAgent = parlor_model::query::GetAgent,
-    GetAgentCard = parlor_model::query::GetAgentCard,
-    GetApproval = parlor_model::query::GetApproval,
-    GetRunMessages = parlor_model::query::GetRunMessages,
-    ListAgentCards = parlor_model::query::ListAgentCards,
-    ListAgents = parlor_model::query::ListAgents,
-    ListApprovalRules = parlor_model::query::ListApprovalRules,
-    ListApprovals = parlor_model::query::ListApprovals,
-    ListBookmarks = parlor_model::query::ListBookmarks,
-    ListGateways = parlor_model::query::ListGateways,
-    ListHistory = parlor_model::query::ListHistory,    ListChildRuns = parlor_model::query::ListChildRuns,
-    ListKeys = parlor_model::query::ListKeys,
-    ListOpenQuestions = parlor_model::query::ListOpenQuestions,
-    ListOwnTasks = parlor_model::query::ListOwnTasks,
-    ListPins = parlor_model::query::ListPins,
-    ListPlans = parlor_model::query::ListPlans,
-    ListRecent = parlor_model::query::ListRecent,
-    ListReplies = parlor_model::query::ListReplies,
-    ListRevisions = parlor_model::query::ListRevisions,
-    ListRunsOfAgent = parlor_model::query::ListRunsOfAgent,
-    ListRunsOfMessage = parlor_model::query::ListRunsOfMessage,
-    ListSharedAgentCards = parlor_model::query::ListSharedAgentCards,
-    ListSignIns = parlor_model::query::ListSignIns,
-    ListTasks = parlor_model::query::ListTasks,    SearchMessages = parlor_model::query::SearchMessages,    ListRuns = parlor_model::query::ListRuns,
-    MayInquire = parlor_model::query::MayInquire,
-    MayManageCredentials = parlor_model::query::MayManageCredentials,
-    MaySpawnAgents = parlor_model::query::MaySpawnAgents,
-    MayStopRuns = parlor_model::query::MayStopRuns,
-    Legacy = parlor_model::Query,
+    CountReplies,
+    GetAgent,
+    GetAgentCard,
+    GetApproval,
+    GetIdlePrompt,
+    GetMe,
+    GetOwnRouter,
+    GetRoom,
+    GetRun,
+    GetRunMessages,
+    GetService,
+    GetSettings,
+    GetUpload,
+    GetWorkspaceRoot,
+    ListAgentCards,
+    ListAgents,
+    ListApprovalRules,
+    ListApprovals,
+    ListAuditRecords,
+    ListBookmarks,
+    ListChildRuns,
+    ListDeadLetters,
+    ListGateways,
+    ListHistory,
+    ListInvitations,
+    ListKeys,
+    ListMail,
+    ListMembers,
+    ListMissions,
+    ListOpenQuestions,
+    ListOwnTasks,
+    ListPins,
+    ListPlans,
+    ListProjectRoots,
+    ListRecent,
+    ListReplies,
+    ListRevisions,
+    ListRooms,
+    ListRoomsAtRoot,
+    ListRoomsWithAgent,
+    ListRouters,
+    ListRuns,
+    ListRunsOfAgent,
+    ListRunsOfMessage,
+    ListServices,
+    ListSharedAgentCards,
+    ListSignIns,
+    ListSubscriptions,
+    ListTasks,
+    ListUsers,
+    MayCreateRouter,
+    MayFollowRoom,
+    MayInquire,
+    MayListenToMailbox,
+    MayManageCredentials,
+    MayReadMetrics,
+    MayRegister,
+    MaySeeLimits,
+    MaySpawnAgents,
+    MayStopRuns,
+    MayUpload,
+    SearchMessages,
+    SearchUsers,
 }

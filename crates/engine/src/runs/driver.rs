@@ -9,11 +9,10 @@ use super::scheduler::{EndedRun, RunToFinish};
 use super::triage::TriageDecision;
 use crate::Hub;
 use crate::hub::WeakHub;
-use parlor_model::command::{FinishRun, RunStart, StartRun};
+use parlor_model::command::{AppendNoop, FinishRun, RunStart, StartRun};
 use parlor_model::query::Page;
 use parlor_model::{
-    AddressedBy, AgentReply, Caller, Command, MemberId, Message, Refusal, RunId, RunOutcome, RunTrigger,
-    StartedRun,
+    AddressedBy, AgentReply, Caller, MemberId, Message, Refusal, RunId, RunOutcome, RunTrigger, StartedRun,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,7 +43,7 @@ pub async fn run_loop(weak: WeakHub) {
             () = fanout.wait_for_low_ordinals() => {
                 let Some(hub) = weak.upgrade() else { return };
                 // If the store rejects the event that frees new ordinals, only signals are dropped.
-                let _ = hub.execute(&Caller::OPERATOR, Command::AppendNoop).await;
+                let _ = hub.execute(&Caller::OPERATOR, AppendNoop).await;
             }
         }
     }

@@ -15,8 +15,8 @@ use parlor_model::command::{
 use parlor_model::query::MayStopRuns;
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, Command, ConversationId, EntityKind,
-    Event, GatewayId, LoggedEvent, MemberId, Message, MessageId, Refusal, Room, RoomId, Run, RunEvent, RunId,
+    Agent, AgentId, AgentReply, AgentStatus, Approval, Caller, Chunk, ConversationId, EntityKind, Event,
+    GatewayId, LoggedEvent, MemberId, Message, MessageId, Refusal, Room, RoomId, Run, RunEvent, RunId,
     RunOutcome, RunState, Signal, TaskId, TaskStatus, UsageReport, UserId, mention,
 };
 use std::collections::BTreeSet;

@@ -6,7 +6,8 @@ use crate::Fault;
 use crate::Hub;
 use crate::hub::WeakHub;
 use crate::ports::Snapshot;
-use parlor_model::{AgentId, Caller, Command, Mission, MissionId, MissionScope, RunState, Time};
+use parlor_model::command::PromptIdle;
+use parlor_model::{AgentId, Caller, Mission, MissionId, MissionScope, RunState, Time};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -42,7 +43,7 @@ impl Hub {
         for DuePrompt { mission, agent, .. } in due {
             // One prompt per agent and check: the scheduler learns of the new run only after the commit.
             if !prompted.contains(&agent) && self.scheduler().lock().is_idle(&agent) {
-                let prompt = Command::PromptIdle { mission, agent: agent.clone() };
+                let prompt = PromptIdle { mission, agent: agent.clone() };
                 // The prompt is refused if the mission, the room or the agent has changed since the check.
                 if self.execute(&Caller::OPERATOR, prompt).await.is_ok() {
                     prompted.insert(agent);

@@ -4,10 +4,8 @@
 use super::scheduler::QueueEntry;
 use crate::Hub;
 use crate::fanout::RoomFilter;
-use parlor_model::query::{GetRun, MayStopRuns};
-use parlor_model::{
-    AgentId, Answer, Caller, EntityKind, Query, Refusal, RoomId, Run, RunId, RunOutcome, RunState,
-};
+use parlor_model::query::{GetRun, ListRooms, MayStopRuns};
+use parlor_model::{AgentId, Caller, EntityKind, Refusal, RoomId, Run, RunId, RunOutcome, RunState};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -25,10 +23,7 @@ impl Hub {
                 self.may_follow(caller, &RoomFilter::Only(room.clone())).await?;
                 vec![room]
             }
-            None => match self.read(caller, Query::Rooms).await? {
-                Answer::Rooms(rooms) => rooms.into_iter().map(|(room, _)| room.id).collect(),
-                _ => return Err(Refusal::Unavailable),
-            },
+            None => self.read(caller, ListRooms).await?.into_iter().map(|(room, _)| room.id).collect(),
         };
         self.wait_until_caught_up().await;
         Ok(self.scheduler().lock().queue_entries(&rooms))

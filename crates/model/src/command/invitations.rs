@@ -1,1 +1,42 @@
 //! Commands on invitations and pairing codes, and their receipts.
+
+use super::NewUser;
+use crate::{InvitationId, SecretHash, SiteRole, Time};
+use serde::{Deserialize, Serialize};
+
+/// Creates an invitation: a link with which new users create their own accounts. Returns the invitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateInvitation {
+    pub role: SiteRole,
+    pub note: Option<Box<str>>,
+    pub uses: u32,
+    pub expires_at: Time,
+    pub secret: SecretHash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokeInvitation {
+    pub invitation: InvitationId,
+}
+
+/// Creates an account with an invitation. The invitation, not `account`, sets its role. Returns the account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Register {
+    pub token: SecretHash,
+    pub account: NewUser,
+}
+
+/// Creates a pairing code for the caller. It replaces the caller's earlier code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferPairing {
+    pub code: SecretHash,
+    pub expires_at: Time,
+}
+
+/// Exchanges a pairing code for an API key with the scope `hosting` only. Returns the key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedeemPairingCode {
+    pub code: SecretHash,
+    pub name: Box<str>,
+    pub secret: SecretHash,
+}

@@ -1,1 +1,75 @@
 //! Commands on mailboxes, routes and subscriptions, and their receipts.
+
+use crate::{Delivery, Mailbox, Message, MessageId, Path, Pattern, Payload, RoomId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Subscribes a mailbox to the paths that a pattern matches. Returns all subscriptions of the mailbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscribe {
+    pub mailbox: Mailbox,
+    pub pattern: Pattern,
+}
+
+/// Removes a subscription. Returns the remaining subscriptions of the mailbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsubscribe {
+    pub mailbox: Mailbox,
+    pub pattern: Pattern,
+}
+
+/// Sends a message along a path to the subscribed mailboxes, or to a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// Sender: the id of one of the caller's agents, or the name of an external source.
+    pub from: Box<str>,
+    pub path: Path,
+    pub command: Box<str>,
+    pub payload: Payload,
+    /// Readable text of the payload, which a room shows; `None` if the payload has none.
+    pub text: Option<Arc<str>>,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+}
+
+/// Posts a message in a room on behalf of an author outside the hub, such as the writer of a line in chat.md.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relay {
+    pub room: RoomId,
+    /// Name of the author. If it names an agent of the caller that is a member of the room, the message is
+    /// posted as that agent; otherwise by the caller's account, with the name as an unverified label.
+    pub author: Box<str>,
+    /// Name of the member that the message addresses; `None` for the whole room.
+    pub recipient: Option<Box<str>>,
+    /// Names of members that receive a copy, which starts no run.
+    pub observers: Vec<Box<str>>,
+    pub text: Arc<str>,
+    /// The message that the author answers. The relayed message continues its chain of agents.
+    pub continues: Option<MessageId>,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+}
+
+/// Takes pending mail. With a lease, mail that is not acknowledged before the lease expires is pending
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiveMail {
+    pub mailbox: Mailbox,
+    pub limit: usize,
+    pub lease: Option<Duration>,
+}
+
+/// Messages with their copies for one mailbox.
+pub type ReceivedMail = Vec<(Arc<Message>, Delivery)>;
+
+/// Marks mail as delivered. Returns the number of messages that were pending or leased.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcknowledgeMail {
+    pub mailbox: Mailbox,
+    pub messages: Vec<MessageId>,
+}
+
+/// Removes all dead letters of the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClearDeadLetters;

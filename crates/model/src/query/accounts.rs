@@ -1,1 +1,28 @@
 //! Queries about accounts and profiles, and their answers.
+
+use crate::User;
+use serde::{Deserialize, Serialize};
+
+/// The caller's own account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetMe;
+
+/// A page of all accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListUsers {
+    pub limit: usize,
+    pub offset: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UserPage {
+    pub users: Vec<User>,
+    /// Number of all accounts.
+    pub total: usize,
+}
+
+/// Other users whose username or display name contains the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchUsers {
+    pub text: Box<str>,
+}

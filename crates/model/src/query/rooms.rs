@@ -1,1 +1,69 @@
 //! Queries about rooms, members and room preferences, and their answers.
+
+use crate::{AgentId, Member, Room, RoomId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// All rooms of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRooms;
+
+/// Rooms of the caller, each with the caller's membership.
+pub type OwnRooms = Vec<(Room, Member)>;
+
+/// Folders that the setting `project_roots` allows as project roots.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListProjectRoots;
+
+/// The caller's rooms with this project root, or only `room` if it is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRoomsAtRoot {
+    pub root: Box<str>,
+    pub room: Option<RoomId>,
+}
+
+/// Project root of a room, for reading its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetWorkspaceRoot {
+    pub room: RoomId,
+}
+
+/// A room with its first members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetRoom {
+    pub room: RoomId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomWithMembers {
+    pub room: Arc<Room>,
+    pub members: MemberPage,
+}
+
+/// Members of a room, in the order in which they joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListMembers {
+    pub room: RoomId,
+    pub limit: usize,
+    pub offset: usize,
+}
+
+/// Some members of a room. Only the caller's own membership contains room preferences.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberPage {
+    pub members: Vec<Member>,
+    /// Number of all members of the room.
+    pub total: usize,
+}
+
+/// Checks whether the caller may subscribe to the events of a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayFollowRoom {
+    pub room: RoomId,
+}
+
+/// Rooms of which both the caller and the agent are members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRoomsWithAgent {
+    pub agent: AgentId,
+}

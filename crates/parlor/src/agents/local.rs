@@ -8,9 +8,10 @@ use super::in_process;
 use anyhow::{Context, bail};
 use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
-use parlor_engine::decide::HUB;
+use parlor_engine::HUB;
 use parlor_model::command::{AgentRegistration, HostAgent};
-use parlor_model::{AgentId, Answer, Caller, GatewayId, Query, Refusal, SiteRole, UserId};
+use parlor_model::query::ListUsers;
+use parlor_model::{AgentId, Caller, GatewayId, Refusal, SiteRole, UserId};
 use parlor_server::App;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -224,10 +225,8 @@ pub async fn owner(hub: &parlor_engine::Hub, username: Option<&str>) -> Result<U
     if let Some(name) = username {
         return hub.account(name).await?.map(|user| user.id).ok_or(missing);
     }
-    let all_users = Query::Users { limit: 1_000_000, offset: 0 };
-    let Answer::Users { users, .. } = hub.read(&Caller::OPERATOR, all_users).await? else {
-        return Err(Refusal::Unavailable);
-    };
-    let admins = users.into_iter().filter(|user| user.role == SiteRole::Admin);
+    let all_users = ListUsers { limit: 1_000_000, offset: 0 };
+    let page = hub.read(&Caller::OPERATOR, all_users).await?;
+    let admins = page.users.into_iter().filter(|user| user.role == SiteRole::Admin);
     admins.min_by_key(|user| user.created_at).map(|user| user.id).ok_or(missing)
 }

@@ -5,7 +5,8 @@ use crate::models::ModelClients;
 use anyhow::Context;
 use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_agents::kinds::{AgentConfig, AgentKind};
-use parlor_model::{Answer, Caller, Query, Refusal, UserId};
+use parlor_model::query::ListServices;
+use parlor_model::{Caller, Refusal, UserId};
 use parlor_server::App;
 use serde_json::{Map, json};
 use std::path::Path;
@@ -58,9 +59,7 @@ struct ServiceToHost {
 }
 
 async fn active_services(app: &App, models: &ModelClients) -> Result<Vec<ServiceToHost>, Refusal> {
-    let Answer::Services(services) = app.hub.read(&Caller::OPERATOR, Query::Services).await? else {
-        return Err(Refusal::Unavailable);
-    };
+    let services = app.hub.read(&Caller::OPERATOR, ListServices).await?;
     let mut active = Vec::new();
     for (agent, service) in services.into_iter().filter(|(_, service)| service.active) {
         let model = match models.model(&service) {

@@ -4,10 +4,10 @@ use super::BrokerSession;
 use crate::connection::frame;
 use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
-use parlor_model::query::{ListHistory, MessagePage, Page};
+use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{
-    Answer, Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Query, Refusal, RoomId, Seq,
-    Signal, SignalStamp,
+    Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
+    SignalStamp,
 };
 use parlor_wire::broker::ingress::RoomRequest;
 use parlor_wire::broker::{codes, egress, rooms};
@@ -100,11 +100,8 @@ impl BrokerSession {
     }
 
     async fn members(&self, room: &RoomId) -> Result<Vec<Member>, Refusal> {
-        let query = Query::Members { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
-        match self.app.hub.read(self.caller()?, query).await? {
-            Answer::Members { members, .. } => Ok(members),
-            _ => Err(Refusal::Unavailable),
-        }
+        let query = ListMembers { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
+        Ok(self.app.hub.read(self.caller()?, query).await?.members)
     }
 
     async fn room_history(

@@ -5,8 +5,8 @@ use super::concurrency::ConcurrencyPermit;
 use crate::App;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_engine::facts::AuthContext;
 use parlor_engine::fanout::Subscriber;
+use parlor_engine::permission::AuthContext;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
 

@@ -10,9 +10,11 @@ use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
 use parlor_model::command::{AgentProfile, ChangeAgent, CreateAgent, RemoveAgent, RemoveGateway};
-use parlor_model::query::{AgentCard, GetAgentCard, ListAgentCards, ListGateways, ListSharedAgentCards};
+use parlor_model::query::{
+    AgentCard, GetAgentCard, ListAgentCards, ListGateways, ListRoomsWithAgent, ListSharedAgentCards,
+};
 use parlor_model::{
-    AgentId, Answer, Caller, EntityKind, GatewayId, GatewayRequest, Query, Refusal, Spawn, UserId, Visibility,
+    AgentId, Caller, EntityKind, GatewayId, GatewayRequest, Refusal, Spawn, UserId, Visibility,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -96,10 +98,7 @@ pub async fn rooms(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
-    let query = Query::RoomsWith { agent: agent_id(&id)? };
-    let Answer::Rooms(rooms) = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let rooms = app.hub.read(&caller, ListRoomsWithAgent { agent: agent_id(&id)? }).await?;
     Ok(all(rooms.iter().map(|(room, member)| rest::RoomOfMember::new(room, member))))
 }
 

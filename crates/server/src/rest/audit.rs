@@ -6,8 +6,9 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{Data, data};
 use axum::extract::State;
+use parlor_model::Time;
 use parlor_model::audit::{Action, AuditFilter};
-use parlor_model::{Answer, Query, Refusal, Time};
+use parlor_model::query::{AuditPage, ListAuditRecords};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use serde::Deserialize;
@@ -37,7 +38,7 @@ pub async fn list(
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<AuditQuery>,
 ) -> Result<Data<rest::AuditPage<'static>>, Problem> {
-    let page = AuditFilter {
+    let filter = AuditFilter {
         limit: params.limit.unwrap_or(50).clamp(1, 200),
         before: parse_optional(params.cursor, |text| text.parse().ok(), "cursor", "is not a cursor")?,
         action: parse_optional(params.action, Action::parse, "action", "is not an action")?,
@@ -46,10 +47,8 @@ pub async fn list(
         from: parse_optional(params.from, parse_time, "from", "must be a time")?,
         to: parse_optional(params.to, parse_time, "to", "must be a time")?,
     };
-    let Answer::Audit { notes, more } = app.hub.read(&caller, Query::Audit(page)).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
-    Ok(data(rest::AuditPage::new(&notes, more)))
+    let AuditPage { records, more } = app.hub.read(&caller, ListAuditRecords { filter }).await?;
+    Ok(data(rest::AuditPage::new(&records, more)))
 }
 
 fn parse_optional<T>(

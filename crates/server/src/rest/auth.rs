@@ -13,12 +13,10 @@ use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_errors;
 use parlor_model::command::{
-    self, CreateSignIn, EndSignIn, NewUser, RecordFailedSignIn, RefreshSignIn, Refreshed,
+    self, CreateSignIn, EndSignIn, NewUser, RecordFailedSignIn, RefreshSignIn, Refreshed, SetUp,
 };
 use parlor_model::query::ListSignIns;
-use parlor_model::{
-    Command, HubSettings, Principal, Receipt, Refusal, SecondProof, SignIn, SignInId, SiteRole, User,
-};
+use parlor_model::{HubSettings, Principal, Refusal, SecondProof, SignIn, SignInId, SiteRole, User};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,10 +87,8 @@ pub async fn set_up(
         role: SiteRole::Admin,
         password_hash,
     };
-    let command = Command::SetUp { token: secrets::hash(&body.token), account };
-    let Receipt::User(user) = app.hub.execute(&peer.anonymous(), command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = SetUp { token: secrets::hash(&body.token), account };
+    let user = app.hub.execute(&peer.anonymous(), command).await?;
     sign_in(&app, &user, None, peer, &headers).await
 }
 

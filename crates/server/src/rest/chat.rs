@@ -17,12 +17,12 @@ use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
 use parlor_model::command::{AnswerQuestions, StartChat};
 use parlor_model::query::{
-    GetAgentCard, GetApproval, GetRun, GetRunMessages, ListAgents, ListChildRuns, ListOpenQuestions,
-    ListRuns, ListRunsOfMessage, NamedRun,
+    GetAgentCard, GetApproval, GetRun, GetRunMessages, ListAgents, ListChildRuns, ListMembers,
+    ListOpenQuestions, ListRooms, ListRuns, ListRunsOfMessage, MayUpload, NamedRun,
 };
 use parlor_model::{
-    AgentId, Answer, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Query, Refusal,
-    RoomId, Run, RunId, RunState,
+    AgentId, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Refusal, RoomId, Run,
+    RunId, RunState,
 };
 use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
@@ -58,8 +58,8 @@ pub async fn chat(
     Body(body): Body<NewChat>,
 ) -> Result<BareJson<ChatAccepted>, Problem> {
     // The response reveals the resulting run, so a caller without read access is rejected before the post.
-    app.hub.may(&caller, Query::Rooms).await?;
-    app.hub.may(&caller, Query::MayUpload).await?;
+    app.hub.may(&caller, ListRooms).await?;
+    app.hub.may(&caller, MayUpload).await?;
     let rooms =
         rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     if body.session_id.is_none() && rooms.is_some() {
@@ -164,11 +164,9 @@ async fn can_address(
             Err(refusal) => Err(refusal),
         };
     };
-    let query = Query::Members { room: room.clone(), limit: usize::MAX, offset: 0 };
-    let Answer::Members { members, .. } = app.hub.read(caller, query).await? else {
-        return Err(Refusal::Unavailable);
-    };
-    Ok(members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
+    let query = ListMembers { room: room.clone(), limit: usize::MAX, offset: 0 };
+    let page = app.hub.read(caller, query).await?;
+    Ok(page.members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
 }
 
 /// Stores the base64 images of a message as uploads of the caller and returns their ids, for use as

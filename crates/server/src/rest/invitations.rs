@@ -1,7 +1,7 @@
 //! Invitations, and registration of accounts with them.
 
 use super::auth::{SignedIn, new_password, sign_in};
-use super::users::{self, admins_only, site_role};
+use super::users::{admins_only, site_role};
 use crate::App;
 use crate::auth::secrets;
 use crate::http::body::Body;
@@ -13,8 +13,9 @@ use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
 use http::header::HOST;
-use parlor_model::command::{NewInvitation, NewUser};
-use parlor_model::{Answer, Command, InvitationId, Query, Receipt, Refusal, SiteRole, Time};
+use parlor_model::command::{CreateInvitation, NewUser, Register, RevokeInvitation};
+use parlor_model::query::{ListInvitations, MayRegister};
+use parlor_model::{InvitationId, SiteRole, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
@@ -27,9 +28,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Invitation<'static>>, Problem> {
-    let Answer::Invitations(found) = app.hub.read(&caller, Query::Invitations).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let found = app.hub.read(&caller, ListInvitations).await?;
     Ok(all(found.iter().map(rest::Invitation::from)))
 }
 
@@ -41,16 +40,14 @@ pub async fn create(
 ) -> Result<Created<rest::CreatedInvitation<'static>>, Problem> {
     admins_only(&app, &caller).await?;
     let secret = secrets::invitation_token();
-    let command = Command::CreateInvitation(NewInvitation {
+    let command = CreateInvitation {
         role: site_role(body.role.as_deref())?.unwrap_or(SiteRole::User),
         uses: body.uses.unwrap_or(1),
         expires_at: expiry(&body, app.hub.now())?,
         note: body.note,
         secret: secrets::hash(&secret),
-    });
-    let Receipt::Invitation(invitation) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
     };
+    let invitation = app.hub.execute(&caller, command).await?;
     let url = format!("{}/register#token={secret}", address(&app, &headers));
     Ok(created(rest::CreatedInvitation { about: (&*invitation).into(), token: &secret, url: &url }))
 }
@@ -79,7 +76,7 @@ pub async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let invitation = InvitationId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.execute(&caller, Command::RevokeInvitation { invitation }).await?;
+    app.hub.execute(&caller, RevokeInvitation { invitation }).await?;
     Ok(Done)
 }
 
@@ -93,10 +90,10 @@ pub async fn register(
     app.logins.check(peer.0.ip())?;
     let token = secrets::hash(&body.token);
     // Checked first, so that only an invited user can make the hub compute an expensive password hash.
-    app.hub.may(&peer.anonymous(), Query::MayRegister { token }).await?;
+    app.hub.may(&peer.anonymous(), MayRegister { token }).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
-    let registered = app.hub.execute(&peer.anonymous(), Command::Register { token, account }).await?;
-    sign_in(&app, &*users::user(registered)?, None, peer, &headers).await
+    let user = app.hub.execute(&peer.anonymous(), Register { token, account }).await?;
+    sign_in(&app, &user, None, peer, &headers).await
 }

@@ -9,7 +9,10 @@ use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
-use parlor_model::{Answer, Caller, Command, IdlePrompt, Mission, Query, Refusal, RoomId};
+use parlor_model::command::{EndMission, SetIdlePrompt, SetMission};
+use parlor_model::query::ListRooms;
+use parlor_model::query::{GetIdlePrompt, ListMissions};
+use parlor_model::{Caller, IdlePrompt, Mission, RoomId};
 use parlor_wire::events::missions::{
     ActiveMission, AgentOverride, Missions, NewIdleAgent, NewMission, NewOverride, ScopeParams,
 };
@@ -43,20 +46,13 @@ async fn any_room(app: &App, caller: &Caller, params: &SessionQuery) -> Result<R
     Ok(rooms.swap_remove(0))
 }
 
-async fn missions(app: &App, caller: &Caller, room: RoomId, limit: usize) -> Result<Vec<Mission>, Refusal> {
-    match app.hub.read(caller, Query::Missions { room, limit }).await? {
-        Answer::Missions(missions) => Ok(missions),
-        _ => Err(Refusal::Unavailable),
-    }
-}
-
 pub async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<SessionQuery>,
 ) -> Result<BareJson<ActiveMission>, Problem> {
     let room = any_room(&app, &caller, &params).await?;
-    let latest = missions(&app, &caller, room, 1).await?.pop();
+    let latest = app.hub.read(&caller, ListMissions { room, limit: 1 }).await?.pop();
     Ok(bare_json(ActiveMission::new(latest.filter(Mission::is_on).as_ref())))
 }
 
@@ -66,7 +62,8 @@ pub async fn list(
     Parameters(params): Parameters<SessionQuery>,
 ) -> Result<BareJson<Missions>, Problem> {
     let room = any_room(&app, &caller, &params).await?;
-    Ok(bare_json(Missions::new(&missions(&app, &caller, room, MAX_MISSIONS).await?)))
+    let missions = app.hub.read(&caller, ListMissions { room, limit: MAX_MISSIONS }).await?;
+    Ok(bare_json(Missions::new(&missions)))
 }
 
 pub async fn set(
@@ -82,7 +79,7 @@ pub async fn set(
     };
     let agents =
         body.agents.unwrap_or_default().into_iter().map(parse_agent).collect::<Result<_, Problem>>()?;
-    app.hub.execute(&caller, Command::SetMission { room, text: body.text.into(), agents }).await?;
+    app.hub.execute(&caller, SetMission { room, text: body.text.into(), agents }).await?;
     Ok(bare_json(Okay::YES))
 }
 
@@ -94,7 +91,7 @@ pub async fn end(
 ) -> Result<BareJson<Okay>, Problem> {
     let ScopeParams { session_id, project_root } = scope_params(body, params.session_id, params.project_root);
     let room = require_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
-    app.hub.execute(&caller, Command::EndMission { room }).await?;
+    app.hub.execute(&caller, EndMission { room }).await?;
     Ok(bare_json(Okay::YES))
 }
 
@@ -142,9 +139,7 @@ pub async fn show_override(
     let agent = agent_id(&params.agent_id)?;
     let room =
         scope_room(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
-    let Answer::Idle(idle) = app.hub.read(&caller, Query::Idle { agent: agent.clone(), room }).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let idle = app.hub.read(&caller, GetIdlePrompt { agent: agent.clone(), room }).await?;
     Ok(bare_json(AgentOverride::new(&agent, &idle.unwrap_or_default())))
 }
 
@@ -153,11 +148,11 @@ pub async fn set_override(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewOverride>,
 ) -> Result<BareJson<Okay>, Problem> {
-    app.hub.may(&caller, Query::Rooms).await?;
+    app.hub.may(&caller, ListRooms).await?;
     let agent = agent_id(&body.agent_id)?;
     let room = scope_room(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
     let idle = IdlePrompt { prompt: body.idle_prompt.map(Into::into), interval: body.idle_interval_secs };
-    app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
+    app.hub.execute(&caller, SetIdlePrompt { agent, room, idle: Some(idle) }).await?;
     Ok(bare_json(Okay::YES))
 }
 
@@ -171,6 +166,6 @@ pub async fn remove_override(
     let ScopeParams { session_id, project_root } = scope_params(body, session_id, project_root);
     let agent = agent_id(&agent)?;
     let room = scope_room(&app, &caller, session_id.as_deref(), project_root.as_deref()).await?;
-    app.hub.execute(&caller, Command::SetIdlePrompt { agent, room, idle: None }).await?;
+    app.hub.execute(&caller, SetIdlePrompt { agent, room, idle: None }).await?;
     Ok(bare_json(Okay::YES))
 }

@@ -11,7 +11,7 @@ use crate::http::response::{Created, created};
 use crate::http::{Authenticated, Peer};
 use axum::extract::State;
 use http::HeaderMap;
-use parlor_model::{Command, Receipt, Refusal};
+use parlor_model::command::{OfferPairing, RedeemPairingCode};
 use parlor_wire::agentim::rest;
 use parlor_wire::time::iso;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub async fn offer(
 ) -> Result<Created<rest::PairingCode<'static>>, Problem> {
     let code = secrets::pairing_code();
     let expires_at = app.hub.now().plus(CODE_TTL);
-    let offer = Command::OfferPairing { code: secrets::typed_code(&code), expires_at };
+    let offer = OfferPairing { code: secrets::typed_code(&code), expires_at };
     app.hub.execute(&caller, offer).await?;
     let command = format!("parlor join {code} --server {}", address(&app, &headers));
     Ok(created(rest::PairingCode { code: &code, expires_at: iso(expires_at), command: &command }))
@@ -44,7 +44,6 @@ pub async fn exchange(
     let key = secrets::api_key();
     let name = body.name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "gateway".into());
     let (code, secret) = (secrets::typed_code(&body.code), secrets::hash(&key));
-    let receipt = app.hub.execute(&peer.anonymous(), Command::Pair { code, name, secret }).await?;
-    let Receipt::Key(paired) = receipt else { return Err(Refusal::Unavailable.into()) };
+    let paired = app.hub.execute(&peer.anonymous(), RedeemPairingCode { code, name, secret }).await?;
     Ok(created(rest::CreatedKey { about: (&*paired).into(), key: &key }))
 }

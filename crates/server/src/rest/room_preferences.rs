@@ -8,7 +8,8 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{Data, data};
 use axum::extract::State;
-use parlor_model::{Caller, Command, Notifications, Receipt, Refusal, RoomPreferenceChange, RoomPreferences};
+use parlor_model::command::ChangeRoomPreferences;
+use parlor_model::{Caller, Notifications, RoomPreferenceChange, RoomPreferences};
 use parlor_wire::agentim::rest;
 use parlor_wire::time::iso;
 use std::sync::Arc;
@@ -58,8 +59,6 @@ async fn change_preferences(
     id: &str,
     how: RoomPreferenceChange,
 ) -> Result<RoomPreferences, Problem> {
-    match app.hub.execute(caller, Command::ChangeRoomPreferences { room: room_id(id)?, how }).await? {
-        Receipt::Member(member) => Ok(member.room_preferences),
-        _ => Err(Refusal::Unavailable.into()),
-    }
+    let member = app.hub.execute(caller, ChangeRoomPreferences { room: room_id(id)?, how }).await?;
+    Ok(member.room_preferences)
 }

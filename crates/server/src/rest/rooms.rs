@@ -8,10 +8,15 @@ use crate::http::parameters::{Parameters, Path};
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Created, Data, Done, List, bare_json, created, data, list as all};
 use axum::extract::State;
-use parlor_model::command::RoomChanges;
+use parlor_engine::commands::Command;
+use parlor_model::command::{
+    AddMember, ChangeMember, ChangeRoom, CreateRoom, DeleteRoom, FreezeRoom, RemoveMember, RoomChanges,
+    ThawRoom,
+};
+use parlor_model::query::{GetRoom, ListMembers, ListRooms, MemberPage, RoomWithMembers};
 use parlor_model::{
-    AgentId, Answer, AnswerPolicy, Caller, Command, EntityKind, MemberId, Query, Receipt, Refusal, RoomId,
-    RoomKind, RoomRole, RouterId, UserId,
+    AgentId, AnswerPolicy, Caller, EntityKind, MemberId, Refusal, RoomId, RoomKind, RoomRole, RouterId,
+    UserId,
 };
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -24,9 +29,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::RoomOfMember<'static>>, Problem> {
-    let Answer::Rooms(rooms) = app.hub.read(&caller, Query::Rooms).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let rooms = app.hub.read(&caller, ListRooms).await?;
     Ok(all(rooms.iter().map(|(room, member)| rest::RoomOfMember::new(room, member))))
 }
 
@@ -38,10 +41,7 @@ pub async fn create(
     let ids = body.member_ids.as_deref().unwrap_or_default();
     let members = ids.iter().map(|id| UserId::parse(id).map(MemberId::User)).collect::<Result<_, _>>();
     let members = members.map_err(|_| Problem::invalid("memberIds", "must be user ids"))?;
-    let command = Command::CreateRoom { changes: changes(body)?, members };
-    let Receipt::Room(room) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let room = app.hub.execute(&caller, CreateRoom { changes: changes(body)?, members }).await?;
     Ok(created(rest::Room::from(&*room)))
 }
 
@@ -50,12 +50,10 @@ pub async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::RoomWithMembers<'static>>, Problem> {
-    let query = Query::Room { room: room_id(&id)? };
-    let Answer::Room { room, members, total } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let RoomWithMembers { room, members: MemberPage { members, total } } =
+        app.hub.read(&caller, GetRoom { room: room_id(&id)? }).await?;
     let members = members.iter().map(rest::Member::from).collect();
-    Ok(data(rest::RoomWithMembers { room: (&room).into(), members, total_members: total }))
+    Ok(data(rest::RoomWithMembers { room: (&*room).into(), members, total_members: total }))
 }
 
 pub async fn change(
@@ -64,7 +62,9 @@ pub async fn change(
     Path(id): Path<String>,
     Body(body): Body<rest::RoomBody>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    execute_change(&app, &caller, Command::ChangeRoom { room: room_id(&id)?, changes: changes(body)? }).await
+    let command = ChangeRoom { room: room_id(&id)?, changes: changes(body)? };
+    let room = app.hub.execute(&caller, command).await?;
+    Ok(data(rest::Room::from(&*room)))
 }
 
 pub async fn remove(
@@ -72,7 +72,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::DeleteRoom { room: room_id(&id)? }).await?;
+    app.hub.execute(&caller, DeleteRoom { room: room_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -81,7 +81,8 @@ pub async fn freeze(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    execute_change(&app, &caller, Command::Freeze { room: room_id(&id)? }).await
+    let room = app.hub.execute(&caller, FreezeRoom { room: room_id(&id)? }).await?;
+    Ok(data(rest::Room::from(&*room)))
 }
 
 pub async fn thaw(
@@ -89,17 +90,7 @@ pub async fn thaw(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
-    execute_change(&app, &caller, Command::Thaw { room: room_id(&id)? }).await
-}
-
-async fn execute_change(
-    app: &App,
-    caller: &Caller,
-    command: Command,
-) -> Result<Data<rest::Room<'static>>, Problem> {
-    let Receipt::Room(room) = app.hub.execute(caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let room = app.hub.execute(&caller, ThawRoom { room: room_id(&id)? }).await?;
     Ok(data(rest::Room::from(&*room)))
 }
 
@@ -110,10 +101,8 @@ pub async fn members(
     Parameters(pages): Parameters<Pages>,
 ) -> Result<BareJson<rest::Members<'static>>, Problem> {
     let (limit, offset) = (pages.limit(), pages.offset());
-    let query = Query::Members { room: room_id(&id)?, limit, offset };
-    let Answer::Members { members, total } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListMembers { room: room_id(&id)?, limit, offset };
+    let MemberPage { members, total } = app.hub.read(&caller, query).await?;
     let data = members.iter().map(rest::Member::from).collect();
     let pagination = rest::Pagination { limit, offset, total };
     Ok(bare_json(rest::Members { ok: rest::True, data, pagination }))
@@ -133,10 +122,8 @@ pub async fn add_member(
     };
     let role = room_role(body.role.as_deref())?.unwrap_or(RoomRole::Member);
     let description = body.role_description;
-    let command = Command::AddMember { room: room_id(&id)?, member, role, description };
-    let Receipt::Member(member) = app.hub.execute(&caller, command).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let command = AddMember { room: room_id(&id)?, member, role, description };
+    let member = app.hub.execute(&caller, command).await?;
     Ok(created(rest::Member::from(&*member)))
 }
 
@@ -148,16 +135,14 @@ pub async fn change_member(
 ) -> Result<Data<rest::Member<'static>>, Problem> {
     let room = room_id(&id)?;
     let role = room_role(body.role.as_deref())?;
-    let command = |member| Command::ChangeMember {
+    let command = |member| ChangeMember {
         room: room.clone(),
         member,
         role,
         description: body.role_description.clone().into(),
     };
-    match execute_for_member(&app, &caller, &member, command).await? {
-        Receipt::Member(member) => Ok(data(rest::Member::from(&*member))),
-        _ => Err(Refusal::Unavailable.into()),
-    }
+    let member = execute_for_member(&app, &caller, &member, command).await?;
+    Ok(data(rest::Member::from(&*member)))
 }
 
 pub async fn remove_member(
@@ -166,19 +151,18 @@ pub async fn remove_member(
     Path((id, member)): Path<(String, String)>,
 ) -> Result<Done, Problem> {
     let room = room_id(&id)?;
-    execute_for_member(&app, &caller, &member, |member| Command::RemoveMember { room: room.clone(), member })
-        .await?;
+    execute_for_member(&app, &caller, &member, |member| RemoveMember { room: room.clone(), member }).await?;
     Ok(Done)
 }
 
 /// Runs `command` for a member id from the path, which may be a user or an agent: tries the user first, then
 /// the agent.
-async fn execute_for_member(
+async fn execute_for_member<C: Command>(
     app: &App,
     caller: &Caller,
     id: &str,
-    command: impl Fn(MemberId) -> Command,
-) -> Result<Receipt, Problem> {
+    command: impl Fn(MemberId) -> C,
+) -> Result<C::Receipt, Problem> {
     if let Ok(user) = UserId::parse(id) {
         match app.hub.execute(caller, command(MemberId::User(user))).await {
             Err(Refusal::NotFound(EntityKind::Member)) => {}

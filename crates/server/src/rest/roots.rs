@@ -9,7 +9,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Data, bare_json, data};
 use axum::extract::State;
-use parlor_model::{Answer, Caller, Command, Query, Receipt, Refusal, RoomId};
+use parlor_model::command::SetProjectRoot;
+use parlor_model::query::{ListProjectRoots, ListRooms, ListRoomsAtRoot, MayFollowRoom};
+use parlor_model::{Caller, RoomId};
 use parlor_wire::agentim::rest;
 use parlor_wire::events::rest::ProjectRoots;
 use std::sync::Arc;
@@ -18,14 +20,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<BareJson<ProjectRoots>, Problem> {
-    Ok(bare_json(ProjectRoots { roots: allowed(&app, &caller).await? }))
-}
-
-async fn allowed(app: &App, caller: &Caller) -> Result<Vec<Box<str>>, Refusal> {
-    match app.hub.read(caller, Query::ProjectRoots).await? {
-        Answer::ProjectRoots(roots) => Ok(roots),
-        _ => Err(Refusal::Unavailable),
-    }
+    Ok(bare_json(ProjectRoots { roots: app.hub.read(&caller, ListProjectRoots).await? }))
 }
 
 pub async fn set(
@@ -35,21 +30,18 @@ pub async fn set(
     Body(body): Body<rest::NewProjectRoot>,
 ) -> Result<Data<rest::Room<'static>>, Problem> {
     let room = room_id(&id)?;
-    app.hub.may(&caller, Query::MayFollow { room: room.clone() }).await?;
+    app.hub.may(&caller, MayFollowRoom { room: room.clone() }).await?;
     let (root, there) = match body.project_root {
         None => (None, true),
         Some(path) => {
             // Admins only, checked before touching the disk: others must not learn which folders exist.
-            allowed(&app, &caller).await?;
+            app.hub.may(&caller, ListProjectRoots).await?;
             let real = real_folder(path.clone()).await?;
             let there = real.is_some();
             (Some(real.unwrap_or(path)), there)
         }
     };
-    let Receipt::Room(room) = app.hub.execute(&caller, Command::SetProjectRoot { room, root, there }).await?
-    else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let room = app.hub.execute(&caller, SetProjectRoot { room, root, there }).await?;
     Ok(data(rest::Room::from(&*room)))
 }
 
@@ -73,9 +65,7 @@ pub async fn rooms_of_call(
 ) -> Result<Option<Vec<RoomId>>, Problem> {
     let room = session.map(room_id).transpose()?;
     let Some(root) = root else { return Ok(room.map(|room| vec![room])) };
-    let Answer::Rooms(rooms) = app.hub.read(caller, Query::RoomsAt { root: root.into(), room }).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let rooms = app.hub.read(caller, ListRoomsAtRoot { root: root.into(), room }).await?;
     Ok(Some(rooms.into_iter().map(|(room, _)| room.id).collect()))
 }
 
@@ -89,6 +79,6 @@ pub async fn required_rooms_of_call(
     if let Some(rooms) = rooms_of_call(app, caller, session, root).await? {
         return Ok(rooms);
     }
-    app.hub.may(caller, Query::Rooms).await?;
+    app.hub.may(caller, ListRooms).await?;
     Err(Problem::invalid("session_id", "is required unless project_root is given"))
 }

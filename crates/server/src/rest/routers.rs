@@ -8,10 +8,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
-use parlor_model::command::{NewRouter, RouterChanges};
-use parlor_model::{
-    Answer, Caller, Command, EntityKind, ModelApi, Query, Receipt, Refusal, Router, RouterId,
-};
+use parlor_model::command::{ChangeRouter, CreateRouter, RemoveRouter, RouterChanges};
+use parlor_model::query::{GetOwnRouter, ListRouters, MayCreateRouter};
+use parlor_model::{EntityKind, ModelApi, Refusal, RouterId};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Router<'static>>, Problem> {
-    Ok(all(read_routers(&app, &caller).await?.iter().map(rest::Router::from)))
+    Ok(all(app.hub.read(&caller, ListRouters).await?.iter().map(rest::Router::from)))
 }
 
 pub async fn show(
@@ -32,16 +31,9 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let id = router_id(&id)?;
-    let routers = read_routers(&app, &caller).await?;
+    let routers = app.hub.read(&caller, ListRouters).await?;
     let found = routers.iter().find(|router| router.id == id).ok_or(Refusal::NotFound(EntityKind::Router))?;
     Ok(data(rest::Router::from(found)))
-}
-
-async fn read_routers(app: &App, caller: &Caller) -> Result<Vec<Router>, Problem> {
-    match app.hub.read(caller, Query::Routers).await? {
-        Answer::Routers(routers) => Ok(routers),
-        _ => Err(Refusal::Unavailable.into()),
-    }
 }
 
 pub async fn create(
@@ -51,12 +43,9 @@ pub async fn create(
 ) -> Result<Created<rest::Router<'static>>, Problem> {
     let shared = parse_scope(body.scope.as_deref())?.unwrap_or(false);
     // Checked first: only an authorised caller may learn which addresses the hub can reach.
-    app.hub.may(&caller, Query::MayMakeRouter { shared }).await?;
+    app.hub.may(&caller, MayCreateRouter { shared }).await?;
     let (name, model) = (body.name.clone().unwrap_or_default(), model_form(&body)?.access(&app)?);
-    let new = NewRouter { name, shared, model };
-    let Receipt::Router(router) = app.hub.execute(&caller, Command::CreateRouter(new)).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let router = app.hub.execute(&caller, CreateRouter { name, shared, model }).await?;
     Ok(created(rest::Router::from(&*router)))
 }
 
@@ -68,16 +57,13 @@ pub async fn change(
 ) -> Result<Data<rest::Router<'static>>, Problem> {
     let router = router_id(&id)?;
     // Checked first: only a caller who may change the router may learn which base URL its key is bound to.
-    let existing = read_own_router(&app, &caller, router.clone()).await?;
+    let existing = app.hub.read(&caller, GetOwnRouter { router: router.clone() }).await?;
     let changes = RouterChanges {
         shared: parse_scope(body.scope.as_deref())?,
         model: model_form(&body)?.changes(&app, &existing.model)?,
         name: body.name,
     };
-    let Receipt::Router(router) = app.hub.execute(&caller, Command::ChangeRouter { router, changes }).await?
-    else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let router = app.hub.execute(&caller, ChangeRouter { router, changes }).await?;
     Ok(data(rest::Router::from(&*router)))
 }
 
@@ -86,7 +72,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::RemoveRouter { router: router_id(&id)? }).await?;
+    app.hub.execute(&caller, RemoveRouter { router: router_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -97,16 +83,9 @@ pub async fn test(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::RouterTest>, Problem> {
-    let router = read_own_router(&app, &caller, router_id(&id)?).await?;
+    let router = app.hub.read(&caller, GetOwnRouter { router: router_id(&id)? }).await?;
     let error = app.config.models.probe(router.model).await.err();
     Ok(data(rest::RouterTest { success: error.is_none(), error }))
-}
-
-async fn read_own_router(app: &App, caller: &Caller, router: RouterId) -> Result<Router, Problem> {
-    match app.hub.read(caller, Query::OwnRouter { router }).await? {
-        Answer::Router(router) => Ok(router),
-        _ => Err(Refusal::Unavailable.into()),
-    }
 }
 
 fn model_form(body: &rest::RouterBody) -> Result<ModelForm<'_>, Problem> {

@@ -8,8 +8,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{Created, Data, Done, List, created, data, list as all};
 use axum::extract::State;
-use parlor_model::command::{NewService, ServiceChanges};
-use parlor_model::{Agent, AgentId, Answer, Caller, Command, ModelApi, Query, Receipt, Refusal, Service};
+use parlor_model::command::{ChangeService, CreateService, RemoveService, ServiceChanges, ServiceWithAgent};
+use parlor_model::query::{FoundService, GetService, ListServices};
+use parlor_model::{AgentId, ModelApi};
 use parlor_wire::agentim::rest::{
     ServiceAgent, ServiceAgentBody, ServiceAgentSettings, ServiceAgentType, ServiceProvider,
     ServiceValidation,
@@ -24,7 +25,7 @@ pub async fn providers(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<ServiceProvider>, Problem> {
-    app.hub.may(&caller, Query::Services).await?;
+    app.hub.may(&caller, ListServices).await?;
     Ok(all(ServiceProvider::all()))
 }
 
@@ -32,9 +33,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<ServiceAgent<'static>>, Problem> {
-    let Answer::Services(services) = app.hub.read(&caller, Query::Services).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let services = app.hub.read(&caller, ListServices).await?;
     Ok(all(services.iter().map(|(agent, service)| ServiceAgent::new(agent, service))))
 }
 
@@ -43,7 +42,8 @@ pub async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
-    let (agent, service) = read_service(&app, &caller, agent_id(&id)?).await?;
+    let query = GetService { agent: agent_id(&id)? };
+    let FoundService { agent, service } = app.hub.read(&caller, query).await?;
     Ok(data(ServiceAgent::new(&agent, &service)))
 }
 
@@ -53,12 +53,12 @@ pub async fn create(
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Created<ServiceAgent<'static>>, Problem> {
     // Checked first: only an authorised caller may learn which addresses the hub can reach.
-    app.hub.may(&caller, Query::Services).await?;
+    app.hub.may(&caller, ListServices).await?;
     let api = parse_api(body.kind.as_deref())?.unwrap_or_default();
     let active = parse_status(body.status.as_deref())?.unwrap_or(true);
     let mut config = body.config.unwrap_or_default();
     config.base_url.get_or_insert_with(|| ServiceProvider::base_url(api).into());
-    let new = NewService {
+    let new = CreateService {
         name: body.name.unwrap_or_default(),
         description: body.description.unwrap_or_default(),
         active,
@@ -67,10 +67,8 @@ pub async fn create(
         instructions: config.system_prompt.flatten().and_then(non_empty),
         most_tokens: config.max_tokens.flatten(),
     };
-    match app.hub.execute(&caller, Command::CreateService(new)).await? {
-        Receipt::Service { agent, service } => Ok(created(ServiceAgent::new(&agent, &service))),
-        _ => Err(Refusal::Unavailable.into()),
-    }
+    let ServiceWithAgent { agent, service } = app.hub.execute(&caller, new).await?;
+    Ok(created(ServiceAgent::new(&agent, &service)))
 }
 
 pub async fn change(
@@ -80,7 +78,7 @@ pub async fn change(
     Body(body): Body<ServiceAgentBody>,
 ) -> Result<Data<ServiceAgent<'static>>, Problem> {
     let agent = agent_id(&id)?;
-    let (_, existing) = read_service(&app, &caller, agent.clone()).await?;
+    let existing = app.hub.read(&caller, GetService { agent: agent.clone() }).await?.service;
     let api = parse_api(body.kind.as_deref())?;
     let mut config = body.config.unwrap_or_default();
     let changes = ServiceChanges {
@@ -92,10 +90,8 @@ pub async fn change(
         instructions: config.system_prompt.map(|prompt| prompt.and_then(non_empty)).into(),
         most_tokens: config.max_tokens.into(),
     };
-    match app.hub.execute(&caller, Command::ChangeService { agent, changes }).await? {
-        Receipt::Service { agent, service } => Ok(data(ServiceAgent::new(&agent, &service))),
-        _ => Err(Refusal::Unavailable.into()),
-    }
+    let changed = app.hub.execute(&caller, ChangeService { agent, changes }).await?;
+    Ok(data(ServiceAgent::new(&changed.agent, &changed.service)))
 }
 
 pub async fn remove(
@@ -103,7 +99,7 @@ pub async fn remove(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
-    app.hub.execute(&caller, Command::RemoveService { agent: agent_id(&id)? }).await?;
+    app.hub.execute(&caller, RemoveService { agent: agent_id(&id)? }).await?;
     Ok(Done)
 }
 
@@ -112,16 +108,9 @@ pub async fn validate(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<ServiceValidation>, Problem> {
-    let (_, service) = read_service(&app, &caller, agent_id(&id)?).await?;
+    let service = app.hub.read(&caller, GetService { agent: agent_id(&id)? }).await?.service;
     let error = app.config.models.probe(service.model).await.err();
     Ok(data(ServiceValidation { valid: error.is_none(), error }))
-}
-
-async fn read_service(app: &App, caller: &Caller, agent: AgentId) -> Result<(Agent, Service), Problem> {
-    match app.hub.read(caller, Query::Service { agent }).await? {
-        Answer::Service(agent, service) => Ok((agent, service)),
-        _ => Err(Refusal::Unavailable.into()),
-    }
 }
 
 fn model_form(config: &mut ServiceAgentSettings, api: Option<ModelApi>) -> ModelForm<'_> {

@@ -8,7 +8,9 @@ use crate::http::body::Body;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Data, List, bare_json, data, list};
 use axum::extract::State;
-use parlor_model::{Answer, Caller, Command, HubSettings, Query, Receipt, Refusal, SettingChanges};
+use parlor_model::command::ChangeSettings;
+use parlor_model::query::{GetSettings, MaySeeLimits};
+use parlor_model::{Caller, HubSettings};
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<BareJson<rest::Settings<'static>>, Problem> {
-    let settings = read_settings(&app, &caller).await?;
+    let settings = app.hub.read(&caller, GetSettings).await?;
     Ok(bare_json(settings_response(&app, &settings)))
 }
 
@@ -25,7 +27,7 @@ pub async fn change(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewSettings>,
 ) -> Result<BareJson<rest::Settings<'static>>, Problem> {
-    let settings = change_settings(&app, &caller, body.into()).await?;
+    let settings = app.hub.execute(&caller, ChangeSettings { changes: body.into() }).await?;
     Ok(bare_json(settings_response(&app, &settings)))
 }
 
@@ -34,7 +36,7 @@ pub async fn show_to_admin(
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
     admins_only(&app, &caller).await?;
-    let settings = read_settings(&app, &Caller::OPERATOR).await?;
+    let settings = app.hub.read(&Caller::OPERATOR, GetSettings).await?;
     Ok(data(settings_response(&app, &settings)))
 }
 
@@ -43,7 +45,7 @@ pub async fn change_by_admin(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::ChangedSettings>,
 ) -> Result<Data<rest::Settings<'static>>, Problem> {
-    let settings = change_settings(&app, &caller, body.changes.into()).await?;
+    let settings = app.hub.execute(&caller, ChangeSettings { changes: body.changes.into() }).await?;
     Ok(data(settings_response(&app, &settings)))
 }
 
@@ -51,26 +53,8 @@ pub async fn limits(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::Limit>, Problem> {
-    app.hub.may(&caller, Query::MaySeeLimits).await?;
+    app.hub.may(&caller, MaySeeLimits).await?;
     Ok(list(app.config.limits.iter().cloned()))
-}
-
-async fn read_settings(app: &App, caller: &Caller) -> Result<HubSettings, Refusal> {
-    match app.hub.read(caller, Query::Settings).await? {
-        Answer::Settings(settings) => Ok(settings),
-        _ => Err(Refusal::Unavailable),
-    }
-}
-
-async fn change_settings(
-    app: &App,
-    caller: &Caller,
-    changes: SettingChanges,
-) -> Result<Arc<HubSettings>, Refusal> {
-    match app.hub.execute(caller, Command::ChangeSettings(changes)).await? {
-        Receipt::Settings(settings) => Ok(settings),
-        _ => Err(Refusal::Unavailable),
-    }
 }
 
 fn settings_response<'a>(app: &App, settings: &'a HubSettings) -> rest::Settings<'a> {

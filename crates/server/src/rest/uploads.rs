@@ -9,8 +9,9 @@ use crate::http::response::{Data, data};
 use axum::extract::State;
 use parlor_engine::ports::StoredBlob;
 use parlor_engine::{Sniffer, blob_gc};
-use parlor_model::command::NewUpload;
-use parlor_model::{Caller, Command, File, Query, Receipt, Refusal, Upload, UploadId};
+use parlor_model::command::AddUpload;
+use parlor_model::query::{GetUpload, MayUpload};
+use parlor_model::{Caller, File, Refusal, Upload, UploadId};
 use parlor_wire::agentim::rest;
 use parlor_wire::files::FileFrame;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ async fn receive_upload(
     avatar: bool,
 ) -> Result<Arc<Upload>, Problem> {
     // Checked first, so that an unauthorised caller cannot make the hub write a file.
-    app.hub.may(&caller, Query::MayUpload).await?;
+    app.hub.may(&caller, MayUpload).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
     let _permit = app.upload_limiter.user(user, None)?;
     let max_bytes = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
@@ -57,7 +58,7 @@ pub async fn store_image(
     name: &str,
     content: Vec<u8>,
 ) -> Result<Arc<Upload>, Problem> {
-    app.hub.may(caller, Query::MayUpload).await?;
+    app.hub.may(caller, MayUpload).await?;
     let mut sniffer = Sniffer::default();
     sniffer.look(&content);
     let media = sniffer.kind(name).filter(|media| media.as_str().starts_with("image/"));
@@ -82,20 +83,16 @@ async fn store_upload(
     let Received { name, media, incoming } = received;
     let StoredBlob { digest, size, hold } = blocking(move || incoming.keep()).await?;
     let file = File { name, media, size };
-    let outcome = app.hub.execute(&caller, Command::Upload(NewUpload { file, digest, avatar })).await;
+    let outcome = app.hub.execute(&caller, AddUpload { file, digest, avatar }).await;
     drop(hold);
-    match outcome {
-        Ok(Receipt::Upload(upload)) => Ok(upload),
-        Ok(_) => Err(Refusal::Unavailable),
-        Err(refusal) => {
-            let discard = move || {
-                blob_gc::remove(&app.hub, &*app.blobs, &[digest]);
-                Ok(())
-            };
-            blocking(discard).await?;
-            Err(refusal)
-        }
+    if outcome.is_err() {
+        let discard = move || {
+            blob_gc::remove(&app.hub, &*app.blobs, &[digest]);
+            Ok(())
+        };
+        blocking(discard).await?;
     }
+    outcome
 }
 
 /// Creates a short-lived link that opens the file without a token, while the caller may see the file.
@@ -105,7 +102,7 @@ pub async fn link(
     Path(id): Path<String>,
 ) -> Result<Data<rest::Link>, Problem> {
     let id = UploadId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.may(&caller, Query::Upload { id: id.clone() }).await?;
+    app.hub.may(&caller, GetUpload { id: id.clone() }).await?;
     let (link, expires) = app.tokens.issue_link(&caller, &id, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
     Ok(data(rest::Link::new(&id, &link, expires)))
 }

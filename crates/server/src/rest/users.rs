@@ -9,8 +9,11 @@ use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Data, Done, List, bare_json, data, list as all};
 use crate::http::{Authenticated, Peer};
 use axum::extract::State;
-use parlor_model::command::{NewUser, ProfileChanges, UserChanges};
-use parlor_model::{Answer, Caller, Command, Pattern, Query, Receipt, Refusal, SiteRole, UserId};
+use parlor_model::command::{
+    ChangePassword, ChangeProfile, ChangeUser, CreateUser, NewUser, RemoveUser, UserChanges,
+};
+use parlor_model::query::{GetMe, ListUsers, SearchUsers, UserPage};
+use parlor_model::{Caller, Pattern, Refusal, SiteRole, UserId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -20,9 +23,7 @@ pub async fn me(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Data<rest::User<'static>>, Problem> {
-    let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let user = app.hub.read(&caller, GetMe).await?;
     Ok(data(rest::User::from(&*user)))
 }
 
@@ -31,8 +32,8 @@ pub async fn change_me(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::Profile>,
 ) -> Result<Data<rest::User<'static>>, Problem> {
-    let changes = ProfileChanges { display_name: body.display_name, avatar_url: body.avatar_url.into() };
-    let changed = user(app.hub.execute(&caller, Command::ChangeProfile(changes)).await?)?;
+    let change = ChangeProfile { display_name: body.display_name, avatar_url: body.avatar_url.into() };
+    let changed = app.hub.execute(&caller, change).await?;
     Ok(data(rest::User::from(&*changed)))
 }
 
@@ -41,7 +42,7 @@ pub async fn oauth_accounts(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<List<rest::OauthProvider<'static>>, Problem> {
-    app.hub.may(&caller, Query::Me).await?;
+    app.hub.may(&caller, GetMe).await?;
     Ok(all([]))
 }
 
@@ -53,15 +54,13 @@ pub async fn change_password(
 ) -> Result<Done, Problem> {
     // Rate-limited like a login: with a stolen session, an attacker could guess the password here.
     app.logins.check(peer.0.ip())?;
-    let Answer::User(user) = app.hub.read(&caller, Query::Me).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let user = app.hub.read(&caller, GetMe).await?;
     if !app.passwords.verify(&body.current_password, Some(&user.password_hash)).await? {
         return Err(Refusal::WrongCredentials.into());
     }
     let password_hash = new_password(&app, &body.new_password).await?;
     let verified_password_hash = user.password_hash.clone();
-    app.hub.execute(&caller, Command::ChangePassword { verified_password_hash, password_hash }).await?;
+    app.hub.execute(&caller, ChangePassword { verified_password_hash, password_hash }).await?;
     Ok(Done)
 }
 
@@ -81,10 +80,7 @@ pub async fn search(
     if !(2..=100).contains(&text.trim().chars().count()) {
         return Err(Problem::invalid("q", "must have 2 to 100 characters"));
     }
-    let query = Query::SearchUsers { text: text.trim().into() };
-    let Answer::Users { users, .. } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let users = app.hub.read(&caller, SearchUsers { text: text.trim().into() }).await?;
     Ok(all(users.iter().map(rest::Person::from)))
 }
 
@@ -93,10 +89,8 @@ pub async fn list(
     Authenticated(caller): Authenticated,
     Parameters(pages): Parameters<Pages>,
 ) -> Result<BareJson<rest::Users<'static>>, Problem> {
-    let query = Query::Users { limit: pages.limit(), offset: pages.offset() };
-    let Answer::Users { users, total } = app.hub.read(&caller, query).await? else {
-        return Err(Refusal::Unavailable.into());
-    };
+    let query = ListUsers { limit: pages.limit(), offset: pages.offset() };
+    let UserPage { users, total } = app.hub.read(&caller, query).await?;
     let now = app.hub.now();
     let data = users.iter().map(|user| rest::ManagedUser::new(user, now)).collect();
     Ok(bare_json(rest::Users { ok: rest::True, data, total }))
@@ -112,7 +106,7 @@ pub async fn create(
     admins_only(&app, &caller).await?;
     let password_hash = new_password(&app, &body.password).await?;
     let account = NewUser { username: body.username, display_name: body.display_name, role, password_hash };
-    let created = user(app.hub.execute(&caller, Command::CreateUser(account)).await?)?;
+    let created = app.hub.execute(&caller, CreateUser { account }).await?;
     Ok(data(rest::User::from(&*created)))
 }
 
@@ -136,7 +130,7 @@ pub async fn change(
         max_connections: body.max_connections.into(),
         hears: body.hears.map(|patterns| parse_patterns(&patterns)).transpose()?,
     };
-    let changed = user(app.hub.execute(&caller, Command::ChangeUser { user: id, changes }).await?)?;
+    let changed = app.hub.execute(&caller, ChangeUser { user: id, changes }).await?;
     Ok(data(rest::ManagedUser::new(&changed, app.hub.now())))
 }
 
@@ -146,12 +140,12 @@ pub async fn remove(
     Path(id): Path<String>,
 ) -> Result<Done, Problem> {
     let user = UserId::parse(&id).map_err(|_| Problem::not_an_id())?;
-    app.hub.execute(&caller, Command::RemoveUser { user }).await?;
+    app.hub.execute(&caller, RemoveUser { user }).await?;
     Ok(Done)
 }
 
 pub async fn admins_only(app: &App, caller: &Caller) -> Result<(), Refusal> {
-    app.hub.may(caller, Query::Users { limit: 1, offset: 0 }).await
+    app.hub.may(caller, ListUsers { limit: 1, offset: 0 }).await
 }
 
 pub fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
@@ -166,11 +160,4 @@ pub fn site_role(role: Option<&str>) -> Result<Option<SiteRole>, Problem> {
 fn parse_patterns(texts: &[Box<str>]) -> Result<Vec<Pattern>, Problem> {
     let patterns = texts.iter().map(|text| Pattern::parse(text));
     patterns.collect::<Result<_, _>>().map_err(|_| Problem::invalid("hears", "must be path patterns"))
-}
-
-pub fn user(receipt: Receipt) -> Result<Arc<parlor_model::User>, Problem> {
-    match receipt {
-        Receipt::User(user) => Ok(user),
-        _ => Err(Refusal::Unavailable.into()),
-    }
 }

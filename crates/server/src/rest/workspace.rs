@@ -8,7 +8,8 @@ use crate::http::problem::Problem;
 use crate::http::response::{BareJson, bare_json};
 use crate::workspace::{self, Missing};
 use axum::extract::State;
-use parlor_model::{Answer, EntityKind, Query, Refusal};
+use parlor_model::query::GetWorkspaceRoot;
+use parlor_model::{EntityKind, Refusal};
 use parlor_wire::events::tree::{Tree, worked_on};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,11 +37,7 @@ pub async fn tree(
 ) -> Result<BareJson<Tree>, Problem> {
     let (session, root) = (params.session_id.as_deref(), params.project_root.as_deref());
     let room = required_rooms_of_call(&app, &caller, session, root).await?.swap_remove(0);
-    let Answer::ProjectRoots(roots) = app.hub.read(&caller, Query::Workspace { room: room.clone() }).await?
-    else {
-        return Err(Refusal::Unavailable.into());
-    };
-    let root = roots.into_iter().next().ok_or(Refusal::NotFound(EntityKind::ProjectRoot))?;
+    let root = app.hub.read(&caller, GetWorkspaceRoot { room: room.clone() }).await?;
     let below = params.path.unwrap_or_default();
     let depth = params.depth.unwrap_or(workspace::DEFAULT_DEPTH).clamp(1, workspace::MAX_DEPTH);
     let permit = app.workspace_scans.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;

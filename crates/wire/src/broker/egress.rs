@@ -3,28 +3,34 @@
 use super::frames::{Frame, HandledBy, mailbox_path};
 use super::ingress::EchoedFields;
 use crate::broker::codes;
-use parlor_model::command::{AgentWithSubscriptions, Posted};
+use parlor_model::command::{AgentWithSubscriptions, Posted, ReceivedMail};
 use parlor_model::query::FoundAgent;
-use parlor_model::{Agent, Answer, DeadLetter, Delivery, Message, Receipt, Refusal, Session, Subscription};
+use parlor_model::{Agent, DeadLetter, Delivery, Message, Refusal, Session, Subscription};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// Receipt of a command of any type that a frame can request.
 #[derive(Debug)]
 pub enum BrokerReceipt {
+    Posted(Posted),
+    Received(ReceivedMail),
+    /// Number of acknowledged messages.
+    Acknowledged(usize),
+    Subscriptions(Vec<Subscription>),
+    DeadLettersCleared,
     Agent(AgentWithSubscriptions),
     AgentRemoved,
-    /// Receipt of a command that has no type of its own yet.
-    Legacy(Receipt),
 }
 
 /// Answer to a query of any type that a frame can request.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "few of them exist at the same time")]
 pub enum BrokerAnswer {
+    Subscriptions(Vec<Subscription>),
+    Mail(ReceivedMail),
+    DeadLetters(Vec<DeadLetter>),
     Agents(Vec<Agent>),
     Agent(FoundAgent),
-    /// Answer to a query that has no type of its own yet.
-    Legacy(Answer),
 }
 
 pub fn plain(kind: &str, req_id: Option<&str>) -> String {
@@ -59,28 +65,23 @@ pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> Stri
 pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &BrokerReceipt) -> String {
     let ok = format!("{kind}.ok");
     let frame = match receipt {
-        BrokerReceipt::Legacy(Receipt::Posted(posted)) if matches!(kind, "msg.route" | "msg.relay") => {
+        BrokerReceipt::Posted(posted) if matches!(kind, "msg.route" | "msg.relay") => {
             routed(Frame::new(&ok), posted)
         }
-        BrokerReceipt::Legacy(Receipt::Posted(posted)) => {
+        BrokerReceipt::Posted(posted) => {
             let message = routed(Frame::object(), posted);
             Frame::new(&ok).with("messageId", posted.id.as_str()).with_object("message", message)
         }
-        BrokerReceipt::Legacy(Receipt::Received { mail }) => {
-            echoed(&ok, about).with_objects("messages", copies(mail))
-        }
-        BrokerReceipt::Legacy(Receipt::Acknowledged(count)) => echoed(&ok, about).with("acknowledged", count),
-        BrokerReceipt::Legacy(Receipt::Subscriptions(subscriptions)) => {
+        BrokerReceipt::Received(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
+        BrokerReceipt::Acknowledged(count) => echoed(&ok, about).with("acknowledged", count),
+        BrokerReceipt::Subscriptions(subscriptions) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
         }
+        BrokerReceipt::DeadLettersCleared => Frame::new(&ok).with("cleared", &true),
         BrokerReceipt::Agent(AgentWithSubscriptions { agent, subscriptions }) => {
             Frame::new(&ok).with("id", &agent.id.as_str()).with("agent", &described(agent, subscriptions))
         }
-        BrokerReceipt::Legacy(Receipt::Done) if kind == "msg.unmatched.clear" => {
-            Frame::new(&ok).with("cleared", &true)
-        }
         BrokerReceipt::AgentRemoved => Frame::new(&ok).with("id", &about.agent),
-        BrokerReceipt::Legacy(_) => Frame::new(&ok),
     };
     frame.end(req_id)
 }
@@ -105,14 +106,13 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &B
             agent["sessions"] = sessions.iter().map(session).collect();
             Frame::new(&result).with("agent", &agent)
         }
-        BrokerAnswer::Legacy(Answer::Subscriptions(subscriptions)) => {
+        BrokerAnswer::Subscriptions(subscriptions) => {
             echoed(&ok, about).with("subscriptions", &listed(subscriptions))
         }
-        BrokerAnswer::Legacy(Answer::Mail(mail)) => echoed(&ok, about).with_objects("messages", copies(mail)),
-        BrokerAnswer::Legacy(Answer::DeadLetters(letters)) => {
+        BrokerAnswer::Mail(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
+        BrokerAnswer::DeadLetters(letters) => {
             Frame::new(&ok).with_objects("messages", letters.iter().map(dead_letter))
         }
-        BrokerAnswer::Legacy(_) => Frame::new(&ok),
     };
     frame.end(req_id)
 }

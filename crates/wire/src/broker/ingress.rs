@@ -1,12 +1,12 @@
 //! Decodes broker frames into commands and queries. Never panics, whatever the input.
 
 use crate::json::{self, JsonLimits};
-use parlor_model::command::{AgentProfile, ChangeAgent, CreateAgent, RemoveAgent};
-use parlor_model::query::{GetAgent, ListAgents, MailPage};
-use parlor_model::{
-    AgentId, Command, Mailbox, MessageId, Path, Pattern, Payload, Query, Relay, RoomId, Route, SessionId,
-    Time,
+use parlor_model::command::{
+    AcknowledgeMail, AgentProfile, ChangeAgent, ClearDeadLetters, CreateAgent, ReceiveMail, Relay,
+    RemoveAgent, Route, Subscribe, Unsubscribe,
 };
+use parlor_model::query::{GetAgent, ListAgents, ListDeadLetters, ListMail, ListSubscriptions, MailPage};
+use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, RoomId, SessionId, Time};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -45,20 +45,26 @@ pub enum BrokerRequest {
 /// A command of any type that a frame can request.
 #[derive(Debug)]
 pub enum BrokerCommand {
+    Route(Route),
+    Relay(Relay),
+    ReceiveMail(ReceiveMail),
+    AcknowledgeMail(AcknowledgeMail),
+    Subscribe(Subscribe),
+    Unsubscribe(Unsubscribe),
+    ClearDeadLetters(ClearDeadLetters),
     CreateAgent(CreateAgent),
     ChangeAgent(ChangeAgent),
     RemoveAgent(RemoveAgent),
-    /// A command that has no type of its own yet.
-    Legacy(Command),
 }
 
 /// A query of any type that a frame can request.
 #[derive(Debug)]
 pub enum BrokerQuery {
+    ListSubscriptions(ListSubscriptions),
+    ListMail(ListMail),
+    ListDeadLetters(ListDeadLetters),
     ListAgents(ListAgents),
     GetAgent(GetAgent),
-    /// A query that has no type of its own yet.
-    Legacy(Query),
 }
 
 /// Request about a room that the caller follows.
@@ -121,13 +127,13 @@ fn decode(
             let remove = RemoveAgent { id: named(text, about)? };
             BrokerRequest::Command(BrokerCommand::RemoveAgent(remove))
         }
-        "msg.send" => BrokerRequest::Command(BrokerCommand::Legacy(send(head)?)),
-        "msg.route" => BrokerRequest::Command(BrokerCommand::Legacy(route(head)?)),
+        "msg.send" => BrokerRequest::Command(BrokerCommand::Route(send(head)?)),
+        "msg.route" => BrokerRequest::Command(BrokerCommand::Route(route(head)?)),
         "msg.broadcast" => {
             let broadcast = routed(head, Path::stored("agent/**"), "internal")?;
-            BrokerRequest::Command(BrokerCommand::Legacy(broadcast))
+            BrokerRequest::Command(BrokerCommand::Route(broadcast))
         }
-        "msg.relay" => BrokerRequest::Command(BrokerCommand::Legacy(relay(text)?)),
+        "msg.relay" => BrokerRequest::Command(BrokerCommand::Relay(relay(text)?)),
         "msg.room.listen" => BrokerRequest::Room(room(text)?, RoomRequest::Listen),
         "msg.room.members" => BrokerRequest::Room(room(text)?, RoomRequest::Members),
         "msg.room.history" => {
@@ -137,15 +143,16 @@ fn decode(
             BrokerRequest::Room(room(text)?, RoomRequest::History { after, limit })
         }
         "msg.unmatched" => {
-            BrokerRequest::Query(BrokerQuery::Legacy(Query::DeadLetters { page: page(text)? }))
+            BrokerRequest::Query(BrokerQuery::ListDeadLetters(ListDeadLetters { page: page(text)? }))
         }
-        "msg.unmatched.clear" => BrokerRequest::Command(BrokerCommand::Legacy(Command::ClearDeadLetters)),
+        "msg.unmatched.clear" => BrokerRequest::Command(BrokerCommand::ClearDeadLetters(ClearDeadLetters)),
         "msg.ack" => {
             let Acknowledged { message_ids } = parse(text)?;
             let mailbox = mailbox(text, MailboxKind::Either, about)?;
             let messages = message_ids.iter().map(|id| MessageId::parse(id)).collect::<Result<_, _>>();
             let messages = messages.map_err(|_| Box::<str>::from("messageIds must be ids of messages"))?;
-            BrokerRequest::Command(BrokerCommand::Legacy(Command::Acknowledge { mailbox, messages }))
+            let acknowledge = AcknowledgeMail { mailbox, messages };
+            BrokerRequest::Command(BrokerCommand::AcknowledgeMail(acknowledge))
         }
         _ => {
             let (verb, addressed) = match kind.strip_prefix("msg.session.") {
@@ -170,24 +177,24 @@ fn mailbox_request(
             let mailbox = mailbox(text, addressed, about)?;
             let Lease { lease } = parse(text)?;
             let lease = lease.map(Duration::from_millis);
-            let receive = Command::Receive { mailbox, limit: MAX_RECEIVE, lease };
-            BrokerRequest::Command(BrokerCommand::Legacy(receive))
+            let receive = ReceiveMail { mailbox, limit: MAX_RECEIVE, lease };
+            BrokerRequest::Command(BrokerCommand::ReceiveMail(receive))
         }
         "history" => {
             let (mailbox, page) = (mailbox(text, addressed, about)?, page(text)?);
-            BrokerRequest::Query(BrokerQuery::Legacy(Query::Mail { mailbox, page }))
+            BrokerRequest::Query(BrokerQuery::ListMail(ListMail { mailbox, page }))
         }
         "sub.add" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            BrokerRequest::Command(BrokerCommand::Legacy(Command::Subscribe { mailbox, pattern }))
+            BrokerRequest::Command(BrokerCommand::Subscribe(Subscribe { mailbox, pattern }))
         }
         "sub.remove" => {
             let (mailbox, pattern) = (mailbox(text, addressed, about)?, pattern(text, about)?);
-            BrokerRequest::Command(BrokerCommand::Legacy(Command::Unsubscribe { mailbox, pattern }))
+            BrokerRequest::Command(BrokerCommand::Unsubscribe(Unsubscribe { mailbox, pattern }))
         }
         "sub.list" => {
-            let list = Query::Subscriptions { mailbox: mailbox(text, addressed, about)? };
-            BrokerRequest::Query(BrokerQuery::Legacy(list))
+            let list = ListSubscriptions { mailbox: mailbox(text, addressed, about)? };
+            BrokerRequest::Query(BrokerQuery::ListSubscriptions(list))
         }
         _ => BrokerRequest::Unknown,
     })
@@ -287,18 +294,18 @@ fn profile(text: &str) -> Result<(AgentProfile, Vec<Pattern>), Box<str>> {
     Ok((profile, subscriptions))
 }
 
-fn send(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
+fn send(head: &FrameFields<'_>) -> Result<Route, Box<str>> {
     let to: Box<str> = required("to", head.to)?;
     routed(head, Path::of_agent(&agent(&to)?), "internal")
 }
 
-fn route(head: &FrameFields<'_>) -> Result<Command, Box<str>> {
+fn route(head: &FrameFields<'_>) -> Result<Route, Box<str>> {
     let path: Cow<'_, str> = required("path", head.path)?;
     let path = Path::parse(&path).map_err(|error| Box::<str>::from(error.to_string()))?;
     routed(head, path, "external")
 }
 
-fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Command, Box<str>> {
+fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Route, Box<str>> {
     let from = required("from", head.from)?;
     let optional = |field: Option<&RawValue>| field.map(|json| parse::<Box<str>>(json.get())).transpose();
     let command = optional(head.command)?.unwrap_or_else(|| "message".into());
@@ -314,13 +321,13 @@ fn routed(head: &FrameFields<'_>, path: Path, source: &str) -> Result<Command, B
         None => None,
     };
     let (payload, text) = (Payload(payload.into()), text.map(Into::into));
-    Ok(Command::Route(Route { from, path, command, payload, text, source, external_id }))
+    Ok(Route { from, path, command, payload, text, source, external_id })
 }
 
-fn relay(text: &str) -> Result<Command, Box<str>> {
+fn relay(text: &str) -> Result<Relay, Box<str>> {
     let form: RelayForm = parse(text)?;
     let continues = form.continues.as_deref().map(MessageId::parse).transpose();
-    Ok(Command::Relay(Relay {
+    Ok(Relay {
         room: room(text)?,
         author: form.author,
         recipient: form.recipient,
@@ -329,7 +336,7 @@ fn relay(text: &str) -> Result<Command, Box<str>> {
         continues: continues.map_err(|_| Box::<str>::from("continues must be the id of a message"))?,
         source: form.source.unwrap_or_else(|| "external".into()),
         external_id: form.external_id,
-    }))
+    })
 }
 
 fn room(text: &str) -> Result<RoomId, Box<str>> {

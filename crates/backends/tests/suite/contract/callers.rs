@@ -4,13 +4,11 @@ use crate::stores::kinds;
 use crate::test_hub::TestHub;
 use parlor_engine::commands;
 use parlor_model::command::{
-    CreateKey, CreateSignIn, EndSignIn, NewUser, ProfileChanges, RefreshSignIn, Refreshed, RevokeKey,
-    SignedIn, UserChanges,
+    ChangeProfile, ChangeUser, CreateKey, CreateSignIn, CreateUser, EndSignIn, NewUser, RefreshSignIn,
+    Refreshed, RemoveUser, RevokeKey, SignedIn, UserChanges,
 };
-use parlor_model::{
-    Caller, Command, Epoch, KeyId, Query, Receipt, Refusal, Scope, SecretHash, SignInId, SiteRole, Time,
-    UserId,
-};
+use parlor_model::query::GetMe;
+use parlor_model::{Caller, Epoch, KeyId, Refusal, Scope, SecretHash, SignInId, SiteRole, Time, UserId};
 use std::time::Duration;
 
 const NOW: Time = Time(1_700_000_000_000_000);
@@ -40,9 +38,7 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
         role: SiteRole::User,
         password_hash: "hash".into(),
     };
-    let Ok(Receipt::User(user)) = hub.execute(&operator, Command::CreateUser(account)).await else {
-        panic!("no user was created");
-    };
+    let user = hub.execute(&operator, CreateUser { account }).await.unwrap();
     let new = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
@@ -65,9 +61,9 @@ async fn account(test_hub: &TestHub, name: &str, byte: u8) -> Ann {
 
 /// Whether the hub accepts the caller. Checks that a write and a read agree on it.
 async fn is_accepted(test_hub: &TestHub, caller: &Caller) -> bool {
-    let profile = ProfileChanges { display_name: Some("Me".into()), ..Default::default() };
-    let wrote = test_hub.hub().execute(caller, Command::ChangeProfile(profile)).await;
-    let read = test_hub.hub().read(caller, Query::Me).await;
+    let change = ChangeProfile { display_name: Some("Me".into()), ..Default::default() };
+    let wrote = test_hub.hub().execute(caller, change).await;
+    let read = test_hub.hub().read(caller, GetMe).await;
     assert_eq!(wrote.is_ok(), read.is_ok());
     if wrote.is_err() {
         assert_eq!((wrote.err(), read.err()), (Some(Refusal::NotSignedIn), Some(Refusal::NotSignedIn)));
@@ -122,7 +118,7 @@ fn a_signed_out_caller_is_rejected() {
 fn a_new_password_ends_every_sign_in() {
     each(async |test_hub, ann| {
         let changes = UserChanges { password_hash: Some("new".into()), ..Default::default() };
-        by_operator(test_hub, Command::ChangeUser { user: ann.user.clone(), changes }).await;
+        by_operator(test_hub, ChangeUser { user: ann.user.clone(), changes }).await;
         assert!(!is_accepted(test_hub, &ann.person()).await);
     });
 }
@@ -139,7 +135,7 @@ fn a_revoked_key_is_rejected() {
 #[test]
 fn a_removed_user_is_rejected_with_sign_in_and_key() {
     each(async |test_hub, ann| {
-        by_operator(test_hub, Command::RemoveUser { user: ann.user.clone() }).await;
+        by_operator(test_hub, RemoveUser { user: ann.user.clone() }).await;
         assert!(!is_accepted(test_hub, &ann.person()).await && !is_accepted(test_hub, &ann.program()).await);
     });
 }

@@ -3,8 +3,9 @@
 use super::news::{NOW, each, signed_in_user};
 use super::reach::{agent, send, send_with};
 use crate::test_hub::TestHub;
-use parlor_model::query::{Answer, MailPage};
-use parlor_model::{AgentId, Caller, Command, Mailbox, MessageId, Query, Receipt, Time};
+use parlor_model::command::{AcknowledgeMail, ReceiveMail};
+use parlor_model::query::{ListMail, MailPage};
+use parlor_model::{AgentId, Caller, Mailbox, MessageId, Time};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(1);
@@ -25,17 +26,14 @@ async fn ann(test_hub: &TestHub, letters: usize) -> Caller {
 
 /// Leases mail and returns each message id with its number of delivery attempts.
 async fn receive(test_hub: &TestHub, caller: &Caller, limit: usize) -> Vec<(MessageId, u32)> {
-    let command = Command::Receive { mailbox: coder(), limit, lease: Some(LEASE) };
-    let received = test_hub.hub().execute(caller, command).await;
-    let Ok(Receipt::Received { mail }) = received else { panic!("no mail received: {received:?}") };
+    let command = ReceiveMail { mailbox: coder(), limit, lease: Some(LEASE) };
+    let mail = test_hub.hub().execute(caller, command).await.unwrap();
     mail.into_iter().map(|(message, copy)| (message.id.clone(), copy.attempts)).collect()
 }
 
 async fn acknowledge(test_hub: &TestHub, caller: &Caller, messages: Vec<MessageId>) -> usize {
-    let acknowledged =
-        test_hub.hub().execute(caller, Command::Acknowledge { mailbox: coder(), messages }).await;
-    let Ok(Receipt::Acknowledged(count)) = acknowledged else { panic!("not acknowledged: {acknowledged:?}") };
-    count
+    let command = AcknowledgeMail { mailbox: coder(), messages };
+    test_hub.hub().execute(caller, command).await.unwrap()
 }
 
 fn at_second(test_hub: &TestHub, second: i64) {
@@ -54,9 +52,8 @@ fn unacknowledged_mail_is_delivered_again_and_dead_after_five_attempts() {
         }
         at_second(test_hub, 20);
         assert_eq!(receive(test_hub, &ann, 9).await, []);
-        let query = Query::Mail { mailbox: coder(), page: MailPage { limit: 9, from: None, to: None } };
-        let read = test_hub.hub().read(&ann, query).await;
-        let Ok(Answer::Mail(mail)) = read else { panic!("no mail read: {read:?}") };
+        let query = ListMail { mailbox: coder(), page: MailPage { limit: 9, from: None, to: None } };
+        let mail = test_hub.hub().read(&ann, query).await.unwrap();
         assert!(mail.len() == 2 && mail.iter().all(|(_, copy)| copy.state.as_str() == "dead"));
     });
 }

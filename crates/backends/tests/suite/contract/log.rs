@@ -2,8 +2,8 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
+use parlor_engine::MAX_MEMBERS_IN_EVENT;
 use parlor_engine::decide::Change;
-use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
 use parlor_model::{
     Event, EventAudience, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
 };

@@ -4,10 +4,13 @@
 use crate::stores::kinds;
 use crate::test_hub::TestHub;
 use parlor_engine::commands;
-use parlor_model::command::{AgentProfile, CreateAgent, CreateSignIn, NewUser, RoomChanges, SignedIn};
+use parlor_model::command::{
+    AddMember, AgentProfile, ChangeMember, CreateAgent, CreateRoom, CreateSignIn, CreateUser, NewUser,
+    RemoveMember, RemoveUser, RoomChanges, SignedIn,
+};
 use parlor_model::{
-    AgentId, Caller, Command, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId,
-    Receipt, Room, RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
+    AgentId, Caller, Edit, Epoch, Event, EventAudience, LoggedEvent, Member, MemberChange, MemberId, Room,
+    RoomRole, SecretHash, Seq, SiteRole, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -29,8 +32,7 @@ pub fn each(test: impl AsyncFn(&TestHub)) {
 pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId, Caller) {
     let (username, password_hash) = (name.into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::User, password_hash };
-    let created = test_hub.hub().execute(&Caller::OPERATOR, Command::CreateUser(account)).await;
-    let Ok(Receipt::User(user)) = created else { panic!("no user created: {created:?}") };
+    let user = test_hub.hub().execute(&Caller::OPERATOR, CreateUser { account }).await.unwrap();
     let new = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
@@ -46,9 +48,7 @@ pub async fn signed_in_user(test_hub: &TestHub, name: &str, byte: u8) -> (UserId
 
 pub async fn room(test_hub: &TestHub, owner: &Caller, members: Vec<MemberId>) -> Arc<Room> {
     let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
-    let created = test_hub.hub().execute(owner, Command::CreateRoom { changes, members }).await;
-    let Ok(Receipt::Room(room)) = created else { panic!("no room created: {created:?}") };
-    room
+    test_hub.hub().execute(owner, CreateRoom { changes, members }).await.unwrap()
 }
 
 pub async fn execute(test_hub: &TestHub, caller: &Caller, command: impl commands::Command) {
@@ -94,7 +94,7 @@ fn adding_a_member_publishes_no_room_change() {
         execute(
             test_hub,
             &ann,
-            Command::AddMember { room: room.id.clone(), member: member.clone(), role, description: None },
+            AddMember { room: room.id.clone(), member: member.clone(), role, description: None },
         )
         .await;
         let events = published_events(test_hub);
@@ -113,15 +113,10 @@ fn the_new_owner_is_published_before_the_members_who_leave() {
         let (profile, subscriptions) = (AgentProfile::default(), Vec::new());
         execute(test_hub, &ann, CreateAgent { id: id.clone(), profile, subscriptions }).await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        execute(
-            test_hub,
-            &ann,
-            Command::AddMember { room: room.id.clone(), member, role, description: None },
-        )
-        .await;
+        execute(test_hub, &ann, AddMember { room: room.id.clone(), member, role, description: None }).await;
         test_hub.published();
 
-        execute(test_hub, &Caller::OPERATOR, Command::RemoveUser { user: ann_id.clone() }).await;
+        execute(test_hub, &Caller::OPERATOR, RemoveUser { user: ann_id.clone() }).await;
         let events = published_events(test_hub);
         let changes = changes(&events);
         assert_eq!(
@@ -154,7 +149,7 @@ fn agents_leave_a_room_with_their_owner() {
         execute(
             test_hub,
             &ann,
-            Command::ChangeMember {
+            ChangeMember {
                 room: room.id.clone(),
                 member: promoted,
                 role: Some(role),
@@ -163,17 +158,11 @@ fn agents_leave_a_room_with_their_owner() {
         )
         .await;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        execute(
-            test_hub,
-            &bob,
-            Command::AddMember { room: room.id.clone(), member, role, description: None },
-        )
-        .await;
+        execute(test_hub, &bob, AddMember { room: room.id.clone(), member, role, description: None }).await;
         test_hub.published();
 
         let member = MemberId::User(bob_id.clone());
-        execute(test_hub, &ann, Command::RemoveMember { room: room.id.clone(), member: member.clone() })
-            .await;
+        execute(test_hub, &ann, RemoveMember { room: room.id.clone(), member: member.clone() }).await;
         let events = published_events(test_hub);
         let removed: Vec<_> = changes(&events).into_iter().map(|(change, _)| change).collect();
         assert_eq!(removed, [MemberChange::Removed(member), MemberChange::Removed(MemberId::Agent(id))]);

@@ -2,10 +2,13 @@
 
 use super::news::{each, execute, room, signed_in_user};
 use crate::test_hub::TestHub;
-use parlor_model::command::{AgentProfile, CreateAgent, CreateKey, RemoveAgent, UserChanges};
+use parlor_model::command::{
+    AddMember, AgentProfile, ChangeUser, CreateAgent, CreateKey, RemoveAgent, RemoveMember, Subscribe,
+    UserChanges,
+};
 use parlor_model::{
-    AgentId, Caller, Command, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Receipt, Refusal,
-    RoomId, RoomRole, Route, Scope, SecretHash, SessionId, SiteRole, UserId,
+    AgentId, Caller, EntityKind, Mailbox, MemberId, Path, Pattern, Payload, Refusal, RoomId, RoomRole, Route,
+    Scope, SecretHash, SessionId, SiteRole, UserId,
 };
 
 pub async fn agent(test_hub: &TestHub, owner: &Caller, id: &str, patterns: &[&str]) {
@@ -16,12 +19,11 @@ pub async fn agent(test_hub: &TestHub, owner: &Caller, id: &str, patterns: &[&st
 
 async fn join(test_hub: &TestHub, owner: &Caller, room: &RoomId, agent: &str) {
     let (member, role) = (MemberId::Agent(AgentId::stored(agent)), RoomRole::Member);
-    execute(test_hub, owner, Command::AddMember { room: room.clone(), member, role, description: None })
-        .await;
+    execute(test_hub, owner, AddMember { room: room.clone(), member, role, description: None }).await;
 }
 
 async fn change(test_hub: &TestHub, user: &UserId, changes: UserChanges) {
-    execute(test_hub, &Caller::OPERATOR, Command::ChangeUser { user: user.clone(), changes }).await;
+    execute(test_hub, &Caller::OPERATOR, ChangeUser { user: user.clone(), changes }).await;
 }
 
 async fn set_role(test_hub: &TestHub, user: &UserId, role: SiteRole) {
@@ -50,7 +52,7 @@ pub async fn send_with(
     path: &str,
     payload: &str,
 ) -> Vec<String> {
-    let route = Command::Route(Route {
+    let route = Route {
         from: from.into(),
         path: Path::parse(path).unwrap(),
         command: "say".into(),
@@ -58,9 +60,8 @@ pub async fn send_with(
         text: Some("hello".into()),
         source: "test".into(),
         external_id: None,
-    });
-    let sent = test_hub.hub().execute(caller, route).await;
-    let Ok(Receipt::Posted(posted)) = sent else { panic!("not sent: {sent:?}") };
+    };
+    let posted = test_hub.hub().execute(caller, route).await.unwrap();
     let name = |mailbox: &Mailbox| match &mailbox.session {
         Some(session) => format!("{}:{session}", mailbox.agent),
         None => mailbox.agent.to_string(),
@@ -102,7 +103,7 @@ fn an_agent_of_another_user_is_reached_through_a_common_room_only() {
             "coder is in no room with Bob"
         );
         let member = MemberId::User(ann_id);
-        execute(test_hub, &bob, Command::RemoveMember { room: room.id.clone(), member }).await;
+        execute(test_hub, &bob, RemoveMember { room: room.id.clone(), member }).await;
         assert_eq!(send(test_hub, &ann, "coder", "agent/writer").await, NO_MAILBOX);
     });
 }
@@ -183,16 +184,14 @@ fn a_key_grants_no_more_than_its_owner_currently_has() {
         let source = bridge(test_hub, &ann_id).await;
         assert_eq!(send(test_hub, &source, "bridge", "slack/x").await, NO_MAILBOX);
         set_role(test_hub, &ann_id, SiteRole::User).await;
-        let route = |path| {
-            Command::Route(Route {
-                from: "bridge".into(),
-                path: Path::parse(path).unwrap(),
-                command: "say".into(),
-                payload: Payload("{}".into()),
-                text: None,
-                source: "test".into(),
-                external_id: None,
-            })
+        let route = |path| Route {
+            from: "bridge".into(),
+            path: Path::parse(path).unwrap(),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            text: None,
+            source: "test".into(),
+            external_id: None,
         };
         let refused = test_hub.hub().execute(&source, route("slack/x")).await;
         assert_eq!(
@@ -242,7 +241,7 @@ fn a_room_path_reaches_its_members_and_their_sessions() {
         join(test_hub, &ann, &room.id, "speaker").await;
         let mailbox = Mailbox { agent: AgentId::stored("coder"), session: Some(SessionId::main()) };
         let pattern = Pattern::stored(Path::of_room(&room.id).as_str());
-        execute(test_hub, &ann, Command::Subscribe { mailbox, pattern }).await;
+        execute(test_hub, &ann, Subscribe { mailbox, pattern }).await;
         let received = send(test_hub, &ann, "speaker", Path::of_room(&room.id).as_str()).await;
         assert_eq!(received, ["coder:main", "coder"]);
     });

@@ -4,11 +4,12 @@ use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, CreateAgent, DisconnectGateway, HostAgent,
-    RegisterAgent, RemoveAgent, RemoveGateway,
+    AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, CreateAgent,
+    DisconnectGateway, HostAgent, ReceiveMail, RegisterAgent, RemoveAgent, RemoveGateway, Subscribe,
+    Unsubscribe,
 };
 use parlor_model::{
-    AgentId, Command, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
+    AgentId, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
     Visibility,
 };
 use std::time::Duration;
@@ -121,11 +122,11 @@ pub fn remove(dice: &mut Dice, world: &World) -> RemoveAgent {
     RemoveAgent { id: agent(dice, world) }
 }
 
-pub fn subscribe(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Subscribe { mailbox: mailbox(dice, world), pattern: pattern(dice, world) }
+pub fn subscribe(dice: &mut Dice, world: &mut World) -> Subscribe {
+    Subscribe { mailbox: mailbox(dice, world), pattern: pattern(dice, world) }
 }
 
-pub fn unsubscribe(dice: &mut Dice, world: &mut World) -> Command {
+pub fn unsubscribe(dice: &mut Dice, world: &mut World) -> Unsubscribe {
     let any = (mailbox(dice, world), pattern(dice, world));
     let (mailbox, pattern) = match dice.roll(6) {
         0 => any,
@@ -136,35 +137,35 @@ pub fn unsubscribe(dice: &mut Dice, world: &mut World) -> Command {
         }
         _ => dice.known(&world.subscribed, any),
     };
-    Command::Unsubscribe { mailbox, pattern }
+    Unsubscribe { mailbox, pattern }
 }
 
-pub fn receive(dice: &mut Dice, world: &mut World) -> Command {
+pub fn receive(dice: &mut Dice, world: &mut World) -> ReceiveMail {
     let mailbox = mailbox(dice, world);
     let lease = dice.maybe(|dice| if dice.once_in(8) { LEASES[0] } else { dice.one_of(&LEASES[1..]) });
-    Command::Receive { mailbox, limit: dice.roll(4), lease }
+    ReceiveMail { mailbox, limit: dice.roll(4), lease }
 }
 
 /// Leases all mail of a mailbox with a lease that expires when the clock moves next.
-pub fn receive_on_short_lease(dice: &mut Dice, world: &mut World) -> Command {
-    Command::Receive { mailbox: mailbox(dice, world), limit: 1000, lease: Some(LEASES[1]) }
+pub fn receive_on_short_lease(dice: &mut Dice, world: &mut World) -> ReceiveMail {
+    ReceiveMail { mailbox: mailbox(dice, world), limit: 1000, lease: Some(LEASES[1]) }
 }
 
-pub fn acknowledge(dice: &mut Dice, world: &mut World) -> Command {
+pub fn acknowledge(dice: &mut Dice, world: &mut World) -> AcknowledgeMail {
     let any = (mailbox(dice, world), MessageId::stored("never"));
     let (mailbox, message) = dice.known(&world.handed_out, any);
     let mut messages = vec![message];
     for _ in 0..dice.roll(3) {
         messages.push(dice.known(&world.messages, MessageId::stored("never")));
     }
-    Command::Acknowledge { mailbox, messages }
+    AcknowledgeMail { mailbox, messages }
 }
 
-pub fn relay(dice: &mut Dice, world: &mut World) -> Command {
+pub fn relay(dice: &mut Dice, world: &mut World) -> Relay {
     let name = |dice: &mut Dice, world: &World| -> Box<str> {
         if dice.once_in(4) { "stranger".into() } else { agent(dice, world).as_str().into() }
     };
-    Command::Relay(Relay {
+    Relay {
         room: room(dice, world),
         author: name(dice, world),
         recipient: (!dice.once_in(3)).then(|| name(dice, world)),
@@ -173,10 +174,10 @@ pub fn relay(dice: &mut Dice, world: &mut World) -> Command {
         continues: (!dice.once_in(3)).then(|| dice.known(&world.messages, MessageId::stored("never"))),
         source: dice.one_of(&SOURCES).into(),
         external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
-    })
+    }
 }
 
-pub fn route(dice: &mut Dice, world: &mut World) -> Command {
+pub fn route(dice: &mut Dice, world: &mut World) -> Route {
     let from = if dice.once_in(3) { "bridge".into() } else { agent(dice, world).as_str().into() };
     let path = match dice.roll(10) {
         0 | 1 => Path::of_agent(&agent(dice, world)),
@@ -184,7 +185,7 @@ pub fn route(dice: &mut Dice, world: &mut World) -> Command {
         4..=6 => Path::parse(dice.one_of(&BROADCASTS)).unwrap(),
         _ => Path::parse(dice.one_of(&PATHS)).unwrap(),
     };
-    Command::Route(Route {
+    Route {
         from,
         path,
         command: "say".into(),
@@ -192,5 +193,5 @@ pub fn route(dice: &mut Dice, world: &mut World) -> Command {
         text: (!dice.once_in(4)).then(|| dice.one_of(&TEXTS).into()),
         source: dice.one_of(&SOURCES).into(),
         external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
-    })
+    }
 }

@@ -14,15 +14,18 @@ use super::world::{World, learn};
 use crate::test_hub::TestHub;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, CreateKey, CreateSignIn, DeleteMessage, DeleteMessages, EditMessage, EndSignIn,
-    ForwardMessage, MarkAllRead, MarkRoomRead, ModelChanges, NewRouter, NewUpload, NewUser, PinMessage,
-    RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RevokeKey, RewindRoom, RoomChanges, RouterChanges,
-    StartChat, ToggleReaction, UnpinMessage, UserChanges,
+    AddBookmark, AddMember, AddUpload, AppendNoop, ChangeMember, ChangePassword, ChangeRoom,
+    ChangeRoomPreferences, ChangeRouter, ChangeUser, ClearDeadLetters, CreateKey, CreateRoom, CreateRouter,
+    CreateSignIn, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, EndSignIn,
+    ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser, OfferSetup, PinMessage,
+    RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RemoveMember, RemoveRouter, RemoveUser,
+    RevokeKey, RewindRoom, RoomChanges, RouterChanges, SetProjectRoot, StartChat, TakeUnreferencedBlobs,
+    ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
-    AnswerPolicy, BlobDigest, Caller, Command, File, KeyId, MediaType, MemberId, MessageId, ModelAccess,
-    ModelApi, Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RouterId,
-    Scope, SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
+    AnswerPolicy, BlobDigest, Caller, File, KeyId, MediaType, MemberId, MessageId, ModelAccess, ModelApi,
+    Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RouterId, Scope,
+    SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -43,93 +46,15 @@ pub enum Step {
 
 #[derive(Debug, Clone)]
 pub struct RandomCommand {
-    build: AnyBuild,
+    build: Build,
     bytes: Bytes,
 }
 
-/// Builds a command that is a variant of `parlor_model::Command`.
-type Build = fn(&mut Dice, &mut World) -> Command;
+/// Builds a command from random bytes.
+type Build = fn(&mut Dice, &mut World) -> AnyCommand;
 
-/// Builds a command that has a type of its own.
-type ListedBuild = fn(&mut Dice, &mut World) -> AnyCommand;
-
-#[derive(Debug, Clone, Copy)]
-enum AnyBuild {
-    Legacy(Build),
-    Listed(ListedBuild),
-}
-
-/// Each kind of command that is a variant of `parlor_model::Command`, with its relative frequency.
+/// Each kind of command, with its relative frequency.
 const KINDS: &[(u32, Build)] = &[
-    (16, upload),
-    (4, |dice, _| Command::TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }),
-    (24, agents::route),
-    (16, agents::relay),
-    (24, agents::receive),
-    (12, agents::acknowledge),
-    (10, agents::subscribe),
-    (6, agents::unsubscribe),
-    (2, |_, _| Command::ClearDeadLetters),
-    (12, missions::set),
-    (8, missions::end),
-    (12, missions::set_idle),
-    (20, missions::prompt),
-    (5, create_room),
-    (4, change_room),
-    (4, |dice, world| {
-        let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
-        Command::SetProjectRoot { room: room(dice, world), root, there: true }
-    }),
-    (3, |dice, world| Command::Freeze { room: room(dice, world) }),
-    (4, |dice, world| Command::Thaw { room: room(dice, world) }),
-    (3, |dice, world| Command::DeleteRoom { room: room(dice, world) }),
-    (12, |dice, world| Command::AddMember {
-        room: room(dice, world),
-        member: member(dice, world),
-        role: role(dice),
-        description: description(dice),
-    }),
-    (8, |dice, world| {
-        let (room, member) = membership(dice, world);
-        let description = dice.maybe(description);
-        Command::ChangeMember { room, member, role: dice.maybe(role), description: description.into() }
-    }),
-    (8, |dice, world| Command::ChangeRoomPreferences {
-        room: room(dice, world),
-        how: dice.one_of(&PREFERENCE_CHANGES),
-    }),
-    (8, |dice, world| {
-        let (room, member) = membership(dice, world);
-        Command::RemoveMember { room, member }
-    }),
-    (6, |dice, _| Command::CreateUser(account(dice))),
-    (4, change_user),
-    (2, |dice, world| Command::RemoveUser { user: user(dice, world) }),
-    (3, people::change_profile),
-    (5, people::create_invitation),
-    (2, people::revoke_invitation),
-    (5, people::offer_pairing),
-    (6, people::pair),
-    (5, people::register),
-    (3, people::change_settings),
-    (5, create_router),
-    (8, change_router),
-    (6, |dice, world| Command::RemoveRouter { router: router(dice, world) }),
-    (5, services::create),
-    (5, services::change),
-    (2, services::remove),
-    (2, change_password),
-    (4, |dice, _| Command::NoteBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }),
-    (4, |_, _| Command::AppendNoop),
-    (1, |dice, world| Command::OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }),
-    (1, |dice, world| Command::SetUp {
-        token: dice.known(&world.tokens, SecretHash([9; 32])),
-        account: account(dice),
-    }),
-];
-
-/// Each kind of command that has a type of its own, with its relative frequency.
-const LISTED: &[(u32, ListedBuild)] = &[
     (30, |dice, world| post(dice, world).into()),
     (12, |dice, world| answer(dice, world).into()),
     (12, |dice, world| turns::decide_plan(dice, world).into()),
@@ -163,6 +88,54 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (3, |dice, world| EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }.into()),
     (6, |dice, world| create_key(dice, world).into()),
     (4, |dice, world| RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }.into()),
+    (5, |dice, world| create_room(dice, world).into()),
+    (4, |dice, world| change_room(dice, world).into()),
+    (4, |dice, world| {
+        let root = dice.maybe(|dice| dice.one_of(&ROOTS).into());
+        SetProjectRoot { room: room(dice, world), root, there: true }.into()
+    }),
+    (3, |dice, world| FreezeRoom { room: room(dice, world) }.into()),
+    (4, |dice, world| ThawRoom { room: room(dice, world) }.into()),
+    (3, |dice, world| DeleteRoom { room: room(dice, world) }.into()),
+    (12, |dice, world| {
+        let (room, member) = (room(dice, world), member(dice, world));
+        AddMember { room, member, role: role(dice), description: description(dice) }.into()
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        let description = dice.maybe(description);
+        ChangeMember { room, member, role: dice.maybe(role), description: description.into() }.into()
+    }),
+    (8, |dice, world| {
+        ChangeRoomPreferences { room: room(dice, world), how: dice.one_of(&PREFERENCE_CHANGES) }.into()
+    }),
+    (8, |dice, world| {
+        let (room, member) = membership(dice, world);
+        RemoveMember { room, member }.into()
+    }),
+    (3, |dice, _| people::change_settings(dice).into()),
+    (5, |dice, world| people::create_invitation(dice, world).into()),
+    (2, |dice, world| people::revoke_invitation(dice, world).into()),
+    (5, |dice, world| people::register(dice, world).into()),
+    (5, |dice, world| people::offer_pairing(dice, world).into()),
+    (6, |dice, world| people::redeem_pairing_code(dice, world).into()),
+    (1, |dice, world| OfferSetup { token: world.new_secret(), expires_at: later(dice, world) }.into()),
+    (1, |dice, world| people::set_up(dice, world).into()),
+    (6, |dice, _| CreateUser { account: account(dice) }.into()),
+    (4, |dice, world| change_user(dice, world).into()),
+    (2, |dice, world| RemoveUser { user: user(dice, world) }.into()),
+    (3, |dice, world| people::change_profile(dice, world).into()),
+    (2, |dice, world| change_password(dice, world).into()),
+    (12, |dice, world| missions::set(dice, world).into()),
+    (8, |dice, world| missions::end(dice, world).into()),
+    (12, |dice, world| missions::set_idle(dice, world).into()),
+    (20, |dice, world| missions::prompt(dice, world).into()),
+    (5, |dice, _| create_router(dice).into()),
+    (8, |dice, world| change_router(dice, world).into()),
+    (6, |dice, world| RemoveRouter { router: router(dice, world) }.into()),
+    (5, |dice, _| services::create(dice).into()),
+    (5, |dice, world| services::change(dice, world).into()),
+    (2, |dice, world| services::remove(dice, world).into()),
     (10, |dice, world| tasks::create(dice, world).into()),
     (10, |dice, world| tasks::change(dice, world).into()),
     (8, |dice, world| tasks::remove(dice, world).into()),
@@ -173,6 +146,17 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (12, |dice, world| approvals::answer(dice, world).into()),
     (6, |dice, world| approvals::expire(dice, world).into()),
     (8, |dice, world| approvals::revoke_rule(dice, world).into()),
+    (16, |dice, _| upload(dice).into()),
+    (4, |dice, _| TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }.into()),
+    (24, |dice, world| agents::route(dice, world).into()),
+    (16, |dice, world| agents::relay(dice, world).into()),
+    (24, |dice, world| agents::receive(dice, world).into()),
+    (12, |dice, world| agents::acknowledge(dice, world).into()),
+    (10, |dice, world| agents::subscribe(dice, world).into()),
+    (6, |dice, world| agents::unsubscribe(dice, world).into()),
+    (2, |_, _| ClearDeadLetters.into()),
+    (4, |dice, _| RecordBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }.into()),
+    (4, |_, _| AppendNoop.into()),
     (4, |dice, world| start_chat(dice, world).into()),
     (8, |dice, world| EditMessage { message: message(dice, world), text: dice.one_of(&TEXTS).into() }.into()),
     (10, |dice, world| DeleteMessage { message: message(dice, world) }.into()),
@@ -183,22 +167,19 @@ const LISTED: &[(u32, ListedBuild)] = &[
     (3, |_, _| MarkAllRead.into()),
 ];
 
-/// All kinds of command with their relative frequencies.
-fn kinds() -> impl Iterator<Item = (u32, AnyBuild)> {
-    let legacy = KINDS.iter().map(|(weight, build)| (*weight, AnyBuild::Legacy(*build)));
-    legacy.chain(LISTED.iter().map(|(weight, build)| (*weight, AnyBuild::Listed(*build))))
-}
-
 /// One command of each kind. Its content depends on the bytes and on the entities that exist when it runs.
 pub fn one_of_each(bytes: impl Fn(usize) -> Bytes) -> impl Iterator<Item = RandomCommand> {
-    kinds().enumerate().map(move |(number, (_, build))| RandomCommand { build, bytes: bytes(number) })
+    KINDS
+        .iter()
+        .enumerate()
+        .map(move |(number, (_, build))| RandomCommand { build: *build, bytes: bytes(number) })
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let build = Union::new_weighted(kinds().map(|(weight, build)| (weight, Just(build))).collect());
+    let build = Union::new_weighted(KINDS.iter().map(|(weight, build)| (*weight, Just(*build))).collect());
     let command = (build, any::<Bytes>()).prop_map(|(build, bytes)| RandomCommand { build, bytes });
-    let neglected = any::<Bytes>()
-        .prop_map(|bytes| RandomCommand { build: AnyBuild::Legacy(agents::receive_on_short_lease), bytes });
+    let neglect: Build = |dice, world| agents::receive_on_short_lease(dice, world).into();
+    let neglected = any::<Bytes>().prop_map(move |bytes| RandomCommand { build: neglect, bytes });
     let hours: i64 = 60 * 60;
     let step = prop_oneof![
         30 => prop::collection::vec(command.clone(), 1).prop_map(Step::Commands),
@@ -221,10 +202,7 @@ impl RandomCommand {
         for run in test_hub.read(|store| store.open_runs()) {
             learn(&mut world.runs, &run.id);
         }
-        let command: AnyCommand = match self.build {
-            AnyBuild::Legacy(build) => build(&mut dice, world).into(),
-            AnyBuild::Listed(build) => build(&mut dice, world),
-        };
+        let command = (self.build)(&mut dice, world);
         let permitted = test_hub.read(|store| fitting::caller(&command, &mut dice, store, world));
         (permitted.filter(|_| !use_any).unwrap_or(any_caller), command)
     }
@@ -310,7 +288,7 @@ pub fn account(dice: &mut Dice) -> NewUser {
     }
 }
 
-fn change_user(dice: &mut Dice, world: &mut World) -> Command {
+fn change_user(dice: &mut Dice, world: &World) -> ChangeUser {
     let changes = UserChanges {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         role: dice.maybe(|dice| dice.one_of(&[SiteRole::User, SiteRole::Admin])),
@@ -321,7 +299,7 @@ fn change_user(dice: &mut Dice, world: &mut World) -> Command {
             patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect()
         }),
     };
-    Command::ChangeUser { user: user(dice, world), changes }
+    ChangeUser { user: user(dice, world), changes }
 }
 
 pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
@@ -329,10 +307,10 @@ pub fn proof(dice: &mut Dice, world: &World, user: &UserId) -> Box<str> {
     if dice.once_in(5) { "wrong".into() } else { stored }
 }
 
-fn change_password(dice: &mut Dice, world: &mut World) -> Command {
+fn change_password(dice: &mut Dice, world: &World) -> ChangePassword {
     let user = user(dice, world);
     let password_hash = dice.one_of(&["second", "third"]).into();
-    Command::ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
+    ChangePassword { verified_password_hash: proof(dice, world, &user), password_hash }
 }
 
 fn sign_in(dice: &mut Dice, world: &mut World) -> CreateSignIn {
@@ -388,8 +366,8 @@ fn router(dice: &mut Dice, world: &World) -> RouterId {
     dice.known(&world.routers, RouterId::stored("never"))
 }
 
-fn create_router(dice: &mut Dice, _: &mut World) -> Command {
-    Command::CreateRouter(NewRouter {
+fn create_router(dice: &mut Dice) -> CreateRouter {
+    CreateRouter {
         name: dice.one_of(&NAMES).into(),
         shared: dice.once_in(3),
         model: ModelAccess {
@@ -398,10 +376,10 @@ fn create_router(dice: &mut Dice, _: &mut World) -> Command {
             model: "small".into(),
             key: dice.maybe(sealed_key),
         },
-    })
+    }
 }
 
-fn change_router(dice: &mut Dice, world: &mut World) -> Command {
+fn change_router(dice: &mut Dice, world: &World) -> ChangeRouter {
     let changes = RouterChanges {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         shared: dice.maybe(|dice| dice.once_in(2)),
@@ -412,14 +390,14 @@ fn change_router(dice: &mut Dice, world: &mut World) -> Command {
             key: dice.maybe(|dice| dice.maybe(sealed_key)).into(),
         },
     };
-    Command::ChangeRouter { router: router(dice, world), changes }
+    ChangeRouter { router: router(dice, world), changes }
 }
 
 pub fn sealed_key(dice: &mut Dice) -> SealedKey {
     SealedKey([dice.one_of(&[1, 2, 3])].into())
 }
 
-fn create_room(dice: &mut Dice, world: &mut World) -> Command {
+fn create_room(dice: &mut Dice, world: &mut World) -> CreateRoom {
     let changes = RoomChanges { name: Some(" A room ".into()), ..room_changes(dice, world) };
     let mut members = Vec::new();
     for _ in 0..dice.roll(4) {
@@ -428,11 +406,11 @@ fn create_room(dice: &mut Dice, world: &mut World) -> Command {
     if dice.once_in(12) {
         members.push(member(dice, world));
     }
-    Command::CreateRoom { changes, members }
+    CreateRoom { changes, members }
 }
 
-fn change_room(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
+fn change_room(dice: &mut Dice, world: &mut World) -> ChangeRoom {
+    ChangeRoom { room: room(dice, world), changes: room_changes(dice, world) }
 }
 
 fn post(dice: &mut Dice, world: &mut World) -> Post {
@@ -469,14 +447,14 @@ fn some_uploads(dice: &mut Dice, world: &World) -> Vec<Box<str>> {
     (0..1 + dice.roll(2)).map(|_| upload(dice)).collect()
 }
 
-fn upload(dice: &mut Dice, _: &mut World) -> Command {
+fn upload(dice: &mut Dice) -> AddUpload {
     let file = File {
         name: dice.one_of(&["cat.png", "a/b", "notes"]).into(),
         media: dice.one_of(&[MediaType::Png, MediaType::Text]),
         size: dice.roll(4) as u64,
     };
     let digest = BlobDigest([dice.roll(4) as u8; 32]);
-    Command::Upload(NewUpload { file, digest, avatar: dice.once_in(3) })
+    AddUpload { file, digest, avatar: dice.once_in(3) }
 }
 
 fn forward(dice: &mut Dice, world: &mut World) -> ForwardMessage {

@@ -2,11 +2,9 @@
 
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::commands::AnyReceipt::{self, Legacy};
+use parlor_engine::commands::AnyReceipt;
 use parlor_model::command::{Posted, Refreshed, RunStart, SignedIn};
-use parlor_model::{
-    Approval, Command, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Receipt, Refusal,
-};
+use parlor_model::{Approval, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Refusal};
 use std::collections::BTreeMap;
 
 /// Counts accepted and refused commands per kind, and notable outcomes.
@@ -19,7 +17,7 @@ pub struct Coverage {
 
 impl Coverage {
     pub fn count(&mut self, command: &AnyCommand, outcome: &AnyResult) {
-        let (accepted, refused) = self.commands.entry(name(command)).or_default();
+        let (accepted, refused) = self.commands.entry(command.name()).or_default();
         *if outcome.is_ok() { accepted } else { refused } += 1;
         for (name, matches) in NOTABLE {
             if matches(outcome) {
@@ -39,7 +37,7 @@ impl Coverage {
         let never = NOTABLE.iter().map(|(name, _)| *name).filter(|name| !self.notable.contains_key(name));
         let missed: Vec<_> = partly.map(|(name, _)| *name).chain(never).collect();
         assert_eq!(missed, [""; 0], "never accepted, never refused, or never occurred");
-        assert_eq!(self.commands.len(), KINDS, "every kind of command was executed");
+        assert_eq!(self.commands.len(), AnyCommand::NAMES.len(), "every kind of command was executed");
     }
 }
 
@@ -82,7 +80,7 @@ const NOTABLE: [Notable; 29] = [
     ("mail taken", |outcome| received(outcome, |copy| copy.state == DeliveryState::Delivered)),
     ("mail leased", |outcome| received(outcome, |copy| copy.attempts == 1)),
     ("mail leased again", |outcome| received(outcome, |copy| copy.attempts > 1)),
-    ("mail acknowledged", |outcome| matches!(outcome, Ok(Legacy(Receipt::Acknowledged(1..))))),
+    ("mail acknowledged", |outcome| matches!(outcome, Ok(AnyReceipt::AcknowledgeMail(1..)))),
     ("mail handled by a session", |outcome| {
         posted(outcome, |posted| posted.deliveries.iter().any(|copy| !copy.handled_by.is_empty()))
     }),
@@ -116,7 +114,7 @@ const NOTABLE: [Notable; 29] = [
     }),
     (
         "blob released",
-        |outcome| matches!(outcome, Ok(Legacy(Receipt::Released(digests))) if !digests.is_empty()),
+        |outcome| matches!(outcome, Ok(AnyReceipt::TakeUnreferencedBlobs(digests)) if !digests.is_empty()),
     ),
     (DEAD_MAIL, |_| false),
 ];
@@ -125,9 +123,11 @@ fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
     match outcome {
         Ok(
             AnyReceipt::Post(posted)
+            | AnyReceipt::Route(posted)
+            | AnyReceipt::Relay(posted)
             | AnyReceipt::ForwardMessage(posted)
             | AnyReceipt::StartChat(posted)
-            | Legacy(Receipt::Posted(posted)),
+            | AnyReceipt::PromptIdle(posted),
         ) => is(posted),
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
@@ -151,64 +151,5 @@ fn approval(outcome: &AnyResult, is: impl Fn(&Approval) -> bool) -> bool {
 }
 
 fn received(outcome: &AnyResult, is: impl Fn(&Delivery) -> bool) -> bool {
-    matches!(outcome, Ok(Legacy(Receipt::Received { mail })) if mail.iter().any(|(_, copy)| is(copy)))
-}
-
-pub const KINDS: usize = 92;
-
-/// Name of the command's kind. When you add a kind here, also add it to `KINDS` in `asks.rs`.
-pub fn name(command: &AnyCommand) -> &'static str {
-    match command {
-        AnyCommand::Legacy(command) => legacy_name(command),
-        listed => listed.name(),
-    }
-}
-
-fn legacy_name(command: &Command) -> &'static str {
-    match command {
-        Command::OfferSetup { .. } => "OfferSetup",
-        Command::SetUp { .. } => "SetUp",
-        Command::CreateUser(_) => "CreateUser",
-        Command::ChangeUser { .. } => "ChangeUser",
-        Command::RemoveUser { .. } => "RemoveUser",
-        Command::ChangeProfile(_) => "ChangeProfile",
-        Command::ChangePassword { .. } => "ChangePassword",
-        Command::CreateInvitation(_) => "CreateInvitation",
-        Command::RevokeInvitation { .. } => "RevokeInvitation",
-        Command::Register { .. } => "Register",
-        Command::OfferPairing { .. } => "OfferPairing",
-        Command::Pair { .. } => "Pair",
-        Command::ChangeSettings(_) => "ChangeSettings",
-        Command::CreateRouter(_) => "CreateRouter",
-        Command::ChangeRouter { .. } => "ChangeRouter",
-        Command::RemoveRouter { .. } => "RemoveRouter",
-        Command::CreateService(_) => "CreateService",
-        Command::ChangeService { .. } => "ChangeService",
-        Command::RemoveService { .. } => "RemoveService",
-        Command::CreateRoom { .. } => "CreateRoom",
-        Command::ChangeRoom { .. } => "ChangeRoom",
-        Command::SetProjectRoot { .. } => "SetProjectRoot",
-        Command::DeleteRoom { .. } => "DeleteRoom",
-        Command::SetMission { .. } => "SetMission",
-        Command::EndMission { .. } => "EndMission",
-        Command::SetIdlePrompt { .. } => "SetIdlePrompt",
-        Command::PromptIdle { .. } => "PromptIdle",
-        Command::Freeze { .. } => "Freeze",
-        Command::Thaw { .. } => "Thaw",
-        Command::AddMember { .. } => "AddMember",
-        Command::ChangeMember { .. } => "ChangeMember",
-        Command::RemoveMember { .. } => "RemoveMember",
-        Command::ChangeRoomPreferences { .. } => "ChangeRoomPreferences",
-        Command::Upload(_) => "Upload",
-        Command::TakeUnreferencedBlobs { .. } => "TakeUnreferencedBlobs",
-        Command::NoteBackup { .. } => "NoteBackup",
-        Command::AppendNoop => "AppendNoop",
-        Command::Route(_) => "Route",
-        Command::Relay(_) => "Relay",
-        Command::Subscribe { .. } => "Subscribe",
-        Command::Unsubscribe { .. } => "Unsubscribe",
-        Command::Receive { .. } => "Receive",
-        Command::Acknowledge { .. } => "Acknowledge",
-        Command::ClearDeadLetters => "ClearDeadLetters",
-    }
+    matches!(outcome, Ok(AnyReceipt::ReceiveMail(mail)) if mail.iter().any(|(_, copy)| is(copy)))
 }

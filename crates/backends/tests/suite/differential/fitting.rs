@@ -6,14 +6,14 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AddBookmark, AnswerQuestions, ChangeAgent, ChangeTask, CreateKey, DecideApproval, DecidePlan,
-    DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage, EndSignIn, ForwardMessage, MarkRoomRead,
-    PinMessage, RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RemoveTask,
-    RewindRoom, StartChat, ToggleReaction, UnpinMessage,
+    AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, ChangeAgent, ChangeMember, ChangeRoom,
+    ChangeRoomPreferences, ChangeRouter, ChangeTask, CreateKey, DecideApproval, DecidePlan, DeleteMessage,
+    DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndSignIn, ForwardMessage,
+    FreezeRoom, MarkRoomRead, PinMessage, ReceiveMail, RegisterAgent, RemoveAgent, RemoveBookmark,
+    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask, RewindRoom, SetIdlePrompt,
+    SetMission, StartChat, Subscribe, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
 };
-use parlor_model::{
-    AgentId, Caller, Command, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId,
-};
+use parlor_model::{AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId};
 
 /// A caller that, according to the store, may execute the command, with the user's latest sign-in.
 pub fn caller(
@@ -23,7 +23,19 @@ pub fn caller(
     world: &World,
 ) -> Result<Option<Caller>, Fault> {
     let user = match command {
-        AnyCommand::Legacy(command) => return legacy_caller(command, dice, store, world),
+        AnyCommand::ChangeSettings(_)
+        | AnyCommand::CreateInvitation(_)
+        | AnyCommand::RevokeInvitation(_)
+        | AnyCommand::OfferSetup(_)
+        | AnyCommand::CreateUser(_)
+        | AnyCommand::ChangeUser(_)
+        | AnyCommand::RemoveUser(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::Register(_)
+        | AnyCommand::OfferPairing(_)
+        | AnyCommand::RedeemPairingCode(_)
+        | AnyCommand::SetUp(_)
+        | AnyCommand::ChangeProfile(_)
+        | AnyCommand::ChangePassword(_) => None,
         AnyCommand::Post(post) => match post.attachments.first() {
             Some(upload) => owner_of_upload(upload, store)?,
             None => member_of(&post.room, dice, store)?,
@@ -88,6 +100,32 @@ pub fn caller(
         | AnyCommand::RefreshSignIn(_)
         | AnyCommand::OfferSecondFactor(_)
         | AnyCommand::ConfirmSecondFactor(_) => None,
+        AnyCommand::SetProjectRoot(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::ChangeRoom(ChangeRoom { room, .. })
+        | AnyCommand::ThawRoom(ThawRoom { room })
+        | AnyCommand::DeleteRoom(DeleteRoom { room })
+        | AnyCommand::AddMember(AddMember { room, .. })
+        | AnyCommand::ChangeMember(ChangeMember { room, .. })
+        | AnyCommand::RemoveMember(RemoveMember { room, .. }) => owner_of(room, store)?,
+        AnyCommand::FreezeRoom(FreezeRoom { room })
+        | AnyCommand::ChangeRoomPreferences(ChangeRoomPreferences { room, .. }) => {
+            member_of(room, dice, store)?
+        }
+        AnyCommand::CreateRoom(_) => None,
+        AnyCommand::PromptIdle(_) => return Ok(Some(Caller::OPERATOR)),
+        AnyCommand::SetMission(SetMission { room, .. })
+        | AnyCommand::EndMission(EndMission { room })
+        | AnyCommand::SetIdlePrompt(SetIdlePrompt { room: Some(room), .. }) => owner_of(room, store)?,
+        AnyCommand::SetIdlePrompt(SetIdlePrompt { agent, room: None, .. }) => owner_of_agent(agent, store)?,
+        // The first user is the site admin.
+        AnyCommand::CreateService(_) | AnyCommand::ChangeService(_) | AnyCommand::RemoveService(_) => {
+            world.users.first().cloned()
+        }
+        AnyCommand::CreateRouter(new) => new.shared.then(|| world.users.first().cloned()).flatten(),
+        AnyCommand::ChangeRouter(ChangeRouter { router, .. })
+        | AnyCommand::RemoveRouter(RemoveRouter { router }) => {
+            store.router(router)?.map(|router| router.created_by)
+        }
         AnyCommand::CreateTask(new) => match &new.by {
             Some(agent) => owner_of_agent(agent, store)?,
             None => member_of(&new.room, dice, store)?,
@@ -108,73 +146,26 @@ pub fn caller(
             None => None,
         },
         AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
-    };
-    Ok(user.and_then(|user| latest_sign_in(&user, world)))
-}
-
-fn legacy_caller(
-    command: &Command,
-    dice: &mut Dice,
-    store: &mut dyn Snapshot,
-    world: &World,
-) -> Result<Option<Caller>, Fault> {
-    let user = match command {
-        Command::OfferSetup { .. }
-        | Command::NoteBackup { .. }
-        | Command::AppendNoop
-        | Command::CreateUser(_)
-        | Command::ChangeUser { .. }
-        | Command::RemoveUser { .. }
-        | Command::TakeUnreferencedBlobs { .. }
-        | Command::CreateInvitation(_)
-        | Command::ChangeSettings(_)
-        | Command::SetProjectRoot { .. }
-        | Command::PromptIdle { .. }
-        | Command::RevokeInvitation { .. } => return Ok(Some(Caller::OPERATOR)),
-        Command::ChangeRoom { room, .. }
-        | Command::Thaw { room }
-        | Command::DeleteRoom { room }
-        | Command::AddMember { room, .. }
-        | Command::ChangeMember { room, .. }
-        | Command::SetMission { room, .. }
-        | Command::EndMission { room }
-        | Command::SetIdlePrompt { room: Some(room), .. }
-        | Command::RemoveMember { room, .. } => owner_of(room, store)?,
-        Command::SetIdlePrompt { agent, room: None, .. } => owner_of_agent(agent, store)?,
-        // The first user is the site admin.
-        Command::CreateRouter(new) if new.shared => world.users.first().cloned(),
-        Command::CreateService(_) | Command::ChangeService { .. } | Command::RemoveService { .. } => {
-            world.users.first().cloned()
+        AnyCommand::RecordBackup(_) | AnyCommand::AppendNoop(_) | AnyCommand::TakeUnreferencedBlobs(_) => {
+            return Ok(Some(Caller::OPERATOR));
         }
-        Command::ChangeRouter { router, .. } | Command::RemoveRouter { router } => {
-            store.router(router)?.map(|router| router.created_by)
-        }
-        Command::Freeze { room } | Command::ChangeRoomPreferences { room, .. } => {
-            member_of(room, dice, store)?
-        }
-        Command::Route(route) => match AgentId::parse(&route.from) {
+        AnyCommand::Route(route) => match AgentId::parse(&route.from) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             // The first user is the site admin, who may send as an external source.
             _ => world.users.first().cloned(),
         },
-        Command::Relay(relay) => match AgentId::parse(&relay.author) {
+        AnyCommand::Relay(relay) => match AgentId::parse(&relay.author) {
             Ok(agent) if store.agent(&agent)?.is_some() => owner_of_agent(&agent, store)?,
             _ => member_of(&relay.room, dice, store)?,
         },
-        Command::Subscribe { mailbox, .. }
-        | Command::Unsubscribe { mailbox, .. }
-        | Command::Receive { mailbox, .. }
-        | Command::Acknowledge { mailbox, .. } => owner_of_agent(&mailbox.agent, store)?,
-        Command::ClearDeadLetters => world.users.first().cloned(),
-        Command::SetUp { .. }
-        | Command::Register { .. }
-        | Command::OfferPairing { .. }
-        | Command::Pair { .. }
-        | Command::ChangeProfile(_)
-        | Command::ChangePassword { .. }
-        | Command::CreateRouter(_)
-        | Command::CreateRoom { .. }
-        | Command::Upload(_) => None,
+        AnyCommand::Subscribe(Subscribe { mailbox, .. })
+        | AnyCommand::Unsubscribe(Unsubscribe { mailbox, .. })
+        | AnyCommand::ReceiveMail(ReceiveMail { mailbox, .. })
+        | AnyCommand::AcknowledgeMail(AcknowledgeMail { mailbox, .. }) => {
+            owner_of_agent(&mailbox.agent, store)?
+        }
+        AnyCommand::ClearDeadLetters(_) => world.users.first().cloned(),
+        AnyCommand::AddUpload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))
 }

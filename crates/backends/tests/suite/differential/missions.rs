@@ -4,7 +4,8 @@ use super::agents::agent;
 use super::asks::{TEXTS, room};
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::{AgentId, Command, IdlePrompt, MissionId, RoomId};
+use parlor_model::command::{EndMission, PromptIdle, SetIdlePrompt, SetMission};
+use parlor_model::{AgentId, IdlePrompt, MissionId, RoomId};
 
 fn idle(dice: &mut Dice) -> IdlePrompt {
     IdlePrompt {
@@ -21,25 +22,25 @@ fn room_and_agent(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
     if dice.once_in(4) { any } else { dice.known(&here, any) }
 }
 
-pub fn set(dice: &mut Dice, world: &mut World) -> Command {
+pub fn set(dice: &mut Dice, world: &World) -> SetMission {
     let (room, agent) = room_and_agent(dice, world);
     let agents = dice.maybe(|dice| (agent, idle(dice))).into_iter().collect();
-    Command::SetMission { room, text: dice.one_of(&TEXTS).into(), agents }
+    SetMission { room, text: dice.one_of(&TEXTS).into(), agents }
 }
 
-pub fn end(dice: &mut Dice, world: &mut World) -> Command {
-    Command::EndMission { room: room_and_agent(dice, world).0 }
+pub fn end(dice: &mut Dice, world: &World) -> EndMission {
+    EndMission { room: room_and_agent(dice, world).0 }
 }
 
-pub fn set_idle(dice: &mut Dice, world: &mut World) -> Command {
+pub fn set_idle(dice: &mut Dice, world: &World) -> SetIdlePrompt {
     let (room, agent) = room_and_agent(dice, world);
     let room = (!dice.once_in(3)).then_some(room);
-    Command::SetIdlePrompt { agent, room, idle: dice.maybe(idle) }
+    SetIdlePrompt { agent, room, idle: dice.maybe(idle) }
 }
 
-pub fn prompt(dice: &mut Dice, world: &mut World) -> Command {
+pub fn prompt(dice: &mut Dice, world: &World) -> PromptIdle {
     let never = (MissionId::stored("never"), agent(dice, world));
     let latest = world.missions.last().cloned().unwrap_or(never.clone());
     let (mission, agent) = if dice.once_in(3) { dice.known(&world.missions, never) } else { latest };
-    Command::PromptIdle { mission, agent }
+    PromptIdle { mission, agent }
 }

@@ -23,7 +23,9 @@ mod turns;
 mod world;
 
 use asks::{Step, one_of_each, steps};
-use parlor_model::{Caller, Command};
+use parlor_engine::commands::AnyCommand;
+use parlor_model::Caller;
+use parlor_model::command::TakeUnreferencedBlobs;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 use run::Run;
 use std::collections::BTreeSet;
@@ -56,7 +58,7 @@ async fn random_commands_cover_every_kind() {
     let outcome = one_of_every_kind(&mut run).await;
     let trace = run.close().await;
     let kinds = outcome.unwrap_or_else(|error| panic!("{error}\nafter:\n{trace}"));
-    assert_eq!(kinds.len(), coverage::KINDS, "{kinds:?}");
+    assert_eq!(kinds.len(), AnyCommand::NAMES.len(), "{kinds:?}");
 }
 
 async fn one_of_every_kind(run: &mut Run) -> Result<BTreeSet<&'static str>, TestCaseError> {
@@ -64,7 +66,7 @@ async fn one_of_every_kind(run: &mut Run) -> Result<BTreeSet<&'static str>, Test
     let mut kinds = BTreeSet::new();
     for command in one_of_each(|number| std::array::from_fn(|at| (number * 31 + at * 7) as u8)) {
         let resolved = run.resolve(&command);
-        kinds.insert(coverage::name(&resolved.1));
+        kinds.insert(resolved.1.name());
         run.act(vec![resolved]).await?;
     }
     run.compare().await?;
@@ -115,7 +117,7 @@ async fn random_history(run: &mut Run, steps: Vec<Step>) -> Result<(), TestCaseE
     for step in steps {
         run.take(step).await?;
     }
-    let take = Command::TakeUnreferencedBlobs { limit: 1000 };
+    let take = TakeUnreferencedBlobs { limit: 1000 };
     run.act(vec![(Caller::OPERATOR, take.into())]).await?;
     run.compare().await
 }

@@ -4,12 +4,13 @@ use super::asks::{NAMES, account, later, proof, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
-    ConfirmSecondFactor, NewInvitation, OfferSecondFactor, ProfileChanges, RemoveSecondFactor,
+    ChangeProfile, ChangeSettings, ConfirmSecondFactor, CreateInvitation, OfferPairing, OfferSecondFactor,
+    RedeemPairingCode, Register, RemoveSecondFactor, RevokeInvitation, SetUp,
 };
-use parlor_model::{Command, InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
+use parlor_model::{InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
 
-pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
-    Command::ChangeProfile(ProfileChanges {
+pub fn change_profile(dice: &mut Dice, world: &World) -> ChangeProfile {
+    ChangeProfile {
         display_name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         avatar_url: dice
             .maybe(|dice| {
@@ -17,38 +18,42 @@ pub fn change_profile(dice: &mut Dice, world: &mut World) -> Command {
                 dice.one_of(&[None, Some(format!("/uploads/{upload}").into())])
             })
             .into(),
-    })
+    }
 }
 
-pub fn create_invitation(dice: &mut Dice, world: &mut World) -> Command {
-    Command::CreateInvitation(NewInvitation {
+pub fn create_invitation(dice: &mut Dice, world: &mut World) -> CreateInvitation {
+    CreateInvitation {
         role: dice.one_of(&[SiteRole::User, SiteRole::User, SiteRole::Admin]),
         note: dice.maybe(|dice| dice.one_of(&NAMES).into()),
         uses: dice.one_of(&[1, 1, 2, 0]),
         expires_at: later(dice, world),
         secret: world.new_secret(),
-    })
+    }
 }
 
-pub fn offer_pairing(dice: &mut Dice, world: &mut World) -> Command {
+pub fn offer_pairing(dice: &mut Dice, world: &mut World) -> OfferPairing {
     let code = world.new_secret();
     world.pairings.push(code);
-    Command::OfferPairing { code, expires_at: later(dice, world) }
+    OfferPairing { code, expires_at: later(dice, world) }
 }
 
-pub fn pair(dice: &mut Dice, world: &mut World) -> Command {
+pub fn redeem_pairing_code(dice: &mut Dice, world: &mut World) -> RedeemPairingCode {
     let code = dice.known(&world.pairings, SecretHash([9; 32]));
-    Command::Pair { code, name: "laptop".into(), secret: world.new_secret() }
+    RedeemPairingCode { code, name: "laptop".into(), secret: world.new_secret() }
 }
 
-pub fn revoke_invitation(dice: &mut Dice, world: &mut World) -> Command {
+pub fn revoke_invitation(dice: &mut Dice, world: &World) -> RevokeInvitation {
     let known: Vec<InvitationId> = world.invitations.iter().map(|(id, _)| id.clone()).collect();
-    Command::RevokeInvitation { invitation: dice.known(&known, InvitationId::stored("never")) }
+    RevokeInvitation { invitation: dice.known(&known, InvitationId::stored("never")) }
 }
 
-pub fn register(dice: &mut Dice, world: &mut World) -> Command {
+pub fn register(dice: &mut Dice, world: &World) -> Register {
     let known: Vec<SecretHash> = world.invitations.iter().map(|(_, secret)| *secret).collect();
-    Command::Register { token: dice.known(&known, SecretHash([9; 32])), account: account(dice) }
+    Register { token: dice.known(&known, SecretHash([9; 32])), account: account(dice) }
+}
+
+pub fn set_up(dice: &mut Dice, world: &World) -> SetUp {
+    SetUp { token: dice.known(&world.tokens, SecretHash([9; 32])), account: account(dice) }
 }
 
 /// A sealed secret out of a few, so that some commands match the stored one.
@@ -85,12 +90,13 @@ pub fn remove_second_factor(dice: &mut Dice, world: &mut World) -> RemoveSecondF
     RemoveSecondFactor { user, verified_password_hash }
 }
 
-pub fn change_settings(dice: &mut Dice, _: &mut World) -> Command {
-    Command::ChangeSettings(SettingChanges {
+pub fn change_settings(dice: &mut Dice) -> ChangeSettings {
+    let changes = SettingChanges {
         name: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&NAMES).into())).into(),
         // Rarely disabled, so that registrations succeed.
         invitations: Some(dice.one_of(&[None, Some(true), Some(true), Some(false)])).into(),
         lockout_failures: dice.maybe(|dice| dice.one_of(&[None, Some(0), Some(3)])).into(),
         lockout_seconds: dice.maybe(|dice| dice.one_of(&[None, Some(60)])).into(),
-    })
+    };
+    ChangeSettings { changes }
 }

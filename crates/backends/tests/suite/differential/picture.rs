@@ -12,18 +12,20 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, GetAgent, GetAgentCard, GetRun, GetRunMessages, ListAgentCards, ListAgents,
-    ListApprovalRules, ListApprovals, ListBookmarks, ListChildRuns, ListGateways, ListHistory, ListKeys,
-    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListRecent, ListReplies, ListRevisions, ListRuns,
-    ListRunsOfAgent, ListRunsOfMessage, ListSharedAgentCards, ListSignIns, ListTasks, MailPage, Page, Recent,
-    SearchMessages,
+    CountReplies, GetAgent, GetAgentCard, GetMe, GetRoom, GetRun, GetRunMessages, GetService, GetSettings,
+    GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules, ListApprovals,
+    ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListGateways, ListHistory,
+    ListInvitations, ListKeys, ListMail, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks,
+    ListPins, ListPlans, ListProjectRoots, ListRecent, ListReplies, ListRevisions, ListRooms,
+    ListRoomsAtRoot, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage,
+    ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailPage,
+    MayFollowRoom, MayListenToMailbox, MayUpload, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pin, Query, RefreshToken, Refusal, Revision, Room, RoomId,
-    Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, User,
-    UserId,
+    MessageId, Mission, MissionScope, Pairing, Pin, RefreshToken, Refusal, Revision, Room, RoomId, Router,
+    SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -431,13 +433,40 @@ fn message_picture(store: &mut dyn Snapshot, id: &MessageId) -> Result<MessagePi
 }
 
 fn queries(world: &World) -> Vec<AnyQuery> {
-    let mut queries: Vec<AnyQuery> = legacy_queries(world).into_iter().map(AnyQuery::from).collect();
+    let mut queries: Vec<AnyQuery> = Vec::new();
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend([ListSignIns.into(), ListKeys.into(), ListAgents.into(), ListGateways.into()]);
     queries.extend([ListAgentCards.into(), ListSharedAgentCards { limit: 2, offset: 1 }.into()]);
     for id in &world.agents {
         queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
     }
+    queries.extend([
+        ListRooms.into(),
+        ListProjectRoots.into(),
+        ListRoomsAtRoot { root: "/srv".into(), room: None }.into(),
+    ]);
+    for room in &world.rooms {
+        queries.extend([
+            AnyQuery::from(GetRoom { room: room.clone() }),
+            ListMembers { room: room.clone(), limit: 2, offset: 1 }.into(),
+            GetWorkspaceRoot { room: room.clone() }.into(),
+            MayFollowRoom { room: room.clone() }.into(),
+        ]);
+    }
+    let agents = world.agents.iter().cloned();
+    queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
+    queries.extend([GetSettings.into(), ListInvitations.into(), GetMe.into()]);
+    queries.push(ListUsers { limit: 3, offset: 1 }.into());
+    queries.push(SearchUsers { text: "a".into() }.into());
+    let every = |limit| AuditFilter { limit, ..AuditFilter::default() };
+    let filters = [
+        AuditFilter { before: Some(9), ..every(5) },
+        AuditFilter { action: Some(Action::SignInFailed), ..every(3) },
+        AuditFilter { actor: Some("root".into()), ..every(3) },
+        AuditFilter { subject: Some("ann".into()), ..every(3) },
+        AuditFilter { from: Some(Time(world.now.0 - 1_000_000)), ..every(3) },
+    ];
+    queries.extend(filters.map(|filter| AnyQuery::from(ListAuditRecords { filter })));
     queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
     queries.push(ListOpenQuestions.into());
     for room in &world.rooms {
@@ -449,7 +478,33 @@ fn queries(world: &World) -> Vec<AnyQuery> {
             ListPlans { room: Some(room.clone()) }.into(),
         ]);
     }
+    queries.extend(mail_queries(world));
+    queries.push(MayUpload.into());
+    queries.extend(world.uploads.iter().take(8).map(|id| AnyQuery::from(GetUpload { id: id.clone() })));
+    queries.extend([ListRouters.into(), ListServices.into()]);
+    let services = world.services.iter().take(3);
+    queries.extend(services.map(|agent| AnyQuery::from(GetService { agent: agent.clone() })));
+    let missions = |room: &RoomId| AnyQuery::from(ListMissions { room: room.clone(), limit: 3 });
+    queries.extend(world.rooms.iter().map(missions));
     queries.extend(message_queries(world));
+    queries
+}
+
+fn mail_queries(world: &World) -> Vec<AnyQuery> {
+    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
+    let pages = [
+        MailPage { limit: 3, from: None, to: None },
+        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
+    ];
+    let mut queries: Vec<AnyQuery> = pages.map(|page| ListDeadLetters { page }.into()).into();
+    for id in &world.agents {
+        queries.push(MayListenToMailbox { agent: id.clone() }.into());
+        for (session, page) in [None, Some("main")].into_iter().zip(pages) {
+            let mailbox = mailbox_of(id.clone(), session);
+            queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());
+            queries.push(ListMail { mailbox, page }.into());
+        }
+    }
     queries
 }
 
@@ -481,57 +536,5 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
         queries.push(ListChildRuns { run: run.clone() }.into());
         queries.push(GetRunMessages { run: run.clone() }.into());
     }
-    queries
-}
-
-fn legacy_queries(world: &World) -> Vec<Query> {
-    let mut queries = vec![
-        Query::Me,
-        Query::Users { limit: 3, offset: 1 },
-        Query::SearchUsers { text: "a".into() },
-        Query::Invitations,
-        Query::Routers,
-        Query::Services,
-        Query::Settings,
-        Query::Audit(AuditFilter { limit: 5, before: Some(9), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, action: Some(Action::SignInFailed), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, actor: Some("root".into()), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter { limit: 3, subject: Some("ann".into()), ..AuditFilter::default() }),
-        Query::Audit(AuditFilter {
-            limit: 3,
-            from: Some(Time(world.now.0 - 1_000_000)),
-            ..AuditFilter::default()
-        }),
-        Query::Rooms,
-        Query::ProjectRoots,
-        Query::RoomsAt { root: "/srv".into(), room: None },
-        Query::MayUpload,
-    ];
-    for room in &world.rooms {
-        queries.extend([
-            Query::Room { room: room.clone() },
-            Query::Members { room: room.clone(), limit: 2, offset: 1 },
-            Query::Workspace { room: room.clone() },
-            Query::Missions { room: room.clone(), limit: 3 },
-            Query::MayFollow { room: room.clone() },
-        ]);
-    }
-    queries.extend(world.services.iter().take(3).map(|agent| Query::Service { agent: agent.clone() }));
-    queries.extend(world.uploads.iter().take(8).map(|id| Query::Upload { id: id.clone() }));
-    let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
-    let pages = [
-        MailPage { limit: 3, from: None, to: None },
-        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
-    ];
-    for id in &world.agents {
-        queries.push(Query::MayListen { agent: id.clone() });
-        queries.push(Query::RoomsWith { agent: id.clone() });
-        for (session, page) in [None, Some("main")].into_iter().zip(pages) {
-            let mailbox = mailbox_of(id.clone(), session);
-            queries
-                .extend([Query::Subscriptions { mailbox: mailbox.clone() }, Query::Mail { mailbox, page }]);
-        }
-    }
-    queries.extend(pages.map(|page| Query::DeadLetters { page }));
     queries
 }

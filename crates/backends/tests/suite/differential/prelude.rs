@@ -7,16 +7,17 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AgentRegistration, AskApproval, ConfirmSecondFactor, ConnectGateway,
-    CreateAgent, CreateKey, CreateSignIn, CreateTask, DecideApproval, NewInvitation, NewRouter, NewService,
-    NewUpload, NewUser, OfferSecondFactor, PinMessage, RegisterAgent, RoomChanges, StartUnpromptedRun,
-    ToggleReaction, UpdatePlan, UserChanges,
+    AddBookmark, AddMember, AddUpload, AgentProfile, AgentRegistration, AskApproval, ChangeUser,
+    ConfirmSecondFactor, ConnectGateway, CreateAgent, CreateInvitation, CreateKey, CreateRoom, CreateRouter,
+    CreateService, CreateSignIn, CreateTask, CreateUser, DecideApproval, NewUser, OfferSecondFactor,
+    OfferSetup, PinMessage, PromptIdle, RegisterAgent, RoomChanges, SetMission, SetUp, StartUnpromptedRun,
+    Subscribe, ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalSubject, BlobDigest, Caller, Command, Device, File, GatewayId, IdlePrompt, InputDigest,
-    Mailbox, MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole,
-    Scope, SecretHash, SessionId, SignInId, SiteRole, UserId,
+    AgentId, ApprovalSubject, BlobDigest, Caller, Device, File, GatewayId, IdlePrompt, InputDigest, Mailbox,
+    MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope,
+    SecretHash, SessionId, SignInId, SiteRole, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -36,17 +37,17 @@ pub struct PreludeUsers {
 pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     let token = run.world.new_secret();
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
-    run.must(Caller::OPERATOR, Command::OfferSetup { token, expires_at }).await?;
-    run.must(Caller::ANONYMOUS, Command::SetUp { token, account: account("root", SiteRole::Admin) }).await?;
+    run.must(Caller::OPERATOR, OfferSetup { token, expires_at }).await?;
+    run.must(Caller::ANONYMOUS, SetUp { token, account: account("root", SiteRole::Admin) }).await?;
     let root = sign_in(run).await?;
     let mut people = Vec::new();
     for name in ["ann", "bob", "cyd"] {
-        run.must(root.clone(), Command::CreateUser(account(name, SiteRole::User))).await?;
+        run.must(root.clone(), CreateUser { account: account(name, SiteRole::User) }).await?;
         people.push(sign_in(run).await?);
         let user = run.world.users.last().expect("it was just created").clone();
         let hears = Some(vec![Pattern::parse("slack/**").unwrap()]);
         let changes = UserChanges { hears, ..Default::default() };
-        run.must(root.clone(), Command::ChangeUser { user, changes }).await?;
+        run.must(root.clone(), ChangeUser { user, changes }).await?;
     }
     let [ann, bob, cyd] = <[Caller; 3]>::try_from(people).expect("three users were created");
     for (owner, invited, agent, gateway) in
@@ -54,7 +55,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     {
         let changes = RoomChanges { name: Some("A room".into()), ..Default::default() };
         let members = vec![MemberId::User(user_of(invited))];
-        run.must(owner.clone(), Command::CreateRoom { changes, members }).await?;
+        run.must(owner.clone(), CreateRoom { changes, members }).await?;
         let room = run.world.rooms.last().expect("it was just created").clone();
         let id = AgentId::stored(agent);
         let subscriptions = ["slack/**", "room/**"].map(|text| Pattern::parse(text).unwrap()).into();
@@ -67,10 +68,9 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(owner.clone(), RegisterAgent { registration }).await?;
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
-        run.must(owner.clone(), Command::Subscribe { mailbox, pattern }).await?;
+        run.must(owner.clone(), Subscribe { mailbox, pattern }).await?;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
-        run.must(owner.clone(), Command::AddMember { room: room.clone(), member, role, description: None })
-            .await?;
+        run.must(owner.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.
         run.must(Caller::OPERATOR, StartUnpromptedRun { agent: id, room: room.clone() }).await?;
         let running = run.world.runs.last().expect("a run was just started").clone();
@@ -110,7 +110,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(invited.clone(), answer).await?;
         run.must(owner.clone(), task(room.clone(), AgentId::stored(agent))).await?;
         let agents = Vec::new();
-        run.must(owner.clone(), Command::SetMission { room, text: "Order".into(), agents }).await?;
+        run.must(owner.clone(), SetMission { room, text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
         run.must(owner.clone(), PinMessage { message: message.clone() }).await?;
         run.must(owner.clone(), AddBookmark { message }).await?;
@@ -121,7 +121,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
     run.must(cyd.clone(), OfferSecondFactor { sealed: sealed.clone() }).await?;
     let backup_codes = BACKUP_CODES.map(|byte| SecretHash([byte; 32])).to_vec();
     run.must(cyd.clone(), ConfirmSecondFactor { sealed, step: 0, backup_codes }).await?;
-    let service = NewService {
+    let service = CreateService {
         name: "Sage".into(),
         description: "knows".into(),
         active: true,
@@ -130,11 +130,11 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         instructions: None,
         most_tokens: None,
     };
-    run.must(root.clone(), Command::CreateService(service)).await?;
+    run.must(root.clone(), service).await?;
     let secret = run.world.new_secret();
     let (role, expires_at) = (SiteRole::User, run.world.now.plus(Duration::from_secs(7 * 24 * 3600)));
-    let invitation = NewInvitation { role, note: None, uses: 2, expires_at, secret };
-    run.must(root.clone(), Command::CreateInvitation(invitation)).await?;
+    let invitation = CreateInvitation { role, note: None, uses: 2, expires_at, secret };
+    run.must(root.clone(), invitation).await?;
     // A caller with a sign-in that never existed.
     run.world.callers.push(Caller::person(user_of(&ann), SignInId::stored("never")));
     Ok(PreludeUsers { root, ann, bob, cyd })
@@ -146,10 +146,10 @@ async fn other_entities(run: &mut Run, owner: &Caller) -> Result<(), TestCaseErr
     let key = CreateKey { owner: None, name: "script".into(), scopes: vec![Scope::Read], secret };
     run.must(owner.clone(), key).await?;
     let file = File { name: "cat.png".into(), media: MediaType::Png, size: 3 };
-    let upload = NewUpload { file, digest: BlobDigest([0; 32]), avatar: false };
-    run.must(owner.clone(), Command::Upload(upload)).await?;
-    let router = NewRouter { name: "Small".into(), shared: false, model: model() };
-    run.must(owner.clone(), Command::CreateRouter(router)).await
+    let upload = AddUpload { file, digest: BlobDigest([0; 32]), avatar: false };
+    run.must(owner.clone(), upload).await?;
+    let router = CreateRouter { name: "Small".into(), shared: false, model: model() };
+    run.must(owner.clone(), router).await
 }
 
 pub fn model() -> ModelAccess {
@@ -175,17 +175,17 @@ pub fn task(room: RoomId, agent: AgentId) -> CreateTask {
 /// Creates a room of Ann with a mission and an agent without runs, and prompts the agent.
 async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let changes = RoomChanges { name: Some("A quiet room".into()), ..Default::default() };
-    run.must(ann.clone(), Command::CreateRoom { changes, members: Vec::new() }).await?;
+    run.must(ann.clone(), CreateRoom { changes, members: Vec::new() }).await?;
     let (room, agent) =
         (run.world.rooms.last().expect("it was just created").clone(), AgentId::stored("idler"));
     let registration = registration(GatewayId::stored(GATEWAYS[0]), agent.clone());
     run.must(ann.clone(), RegisterAgent { registration }).await?;
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
-    run.must(ann.clone(), Command::AddMember { room: room.clone(), member, role, description: None }).await?;
+    run.must(ann.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
-    run.must(ann.clone(), Command::SetMission { room, text: "Tea".into(), agents }).await?;
+    run.must(ann.clone(), SetMission { room, text: "Tea".into(), agents }).await?;
     let (mission, agent) = run.world.missions.last().expect("a mission was just set").clone();
-    run.must(Caller::OPERATOR, Command::PromptIdle { mission, agent }).await
+    run.must(Caller::OPERATOR, PromptIdle { mission, agent }).await
 }
 
 pub fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
@@ -261,6 +261,8 @@ fn is_open_to_all(command: &AnyCommand) -> bool {
         AnyCommand::CreateSignIn(_)
             | AnyCommand::RecordFailedSignIn(_)
             | AnyCommand::RefreshSignIn(_)
-            | AnyCommand::Legacy(Command::SetUp { .. } | Command::Register { .. } | Command::Pair { .. })
+            | AnyCommand::SetUp(_)
+            | AnyCommand::Register(_)
+            | AnyCommand::RedeemPairingCode(_)
     )
 }

@@ -7,18 +7,22 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AgentProfile, AnswerQuestions, AskApproval, ChangeAgent, ChangeTask, ConnectGateway,
-    CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DisconnectGateway, EditMessage,
-    EndSignIn, ExpireApproval, FinishRun, ForwardMessage, HostAgent, MarkAllRead, MarkRoomRead, MergeRun,
-    NewRouter, NewUpload, PlanDecision, PostLateReply, ProfileChanges, RecordFailedSignIn, RefreshSignIn,
-    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveSecondFactor, RemoveTask, ReportTask, ReportUsage,
-    RevokeApprovalRule, RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, StartChat,
-    StartRun, TaskChanges, ToggleReaction, UnpinMessage,
+    AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
+    ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
+    ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
+    CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
+    EditMessage, EndMission, EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent,
+    MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply, ReceiveMail,
+    RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent,
+    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask,
+    RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom,
+    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartChat, StartRun,
+    TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
 };
 use parlor_model::{
-    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Command, Device, Edit, File,
-    GatewayId, IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload,
-    Post, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
+    AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
+    IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
+    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
     SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
@@ -42,8 +46,8 @@ pub async fn execute(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     sign_ins(run, users).await?;
     agents(run, users).await?;
     removals(run, users).await?;
-    run.must(Caller::OPERATOR, Command::NoteBackup { through: Seq(7) }).await?;
-    run.must(Caller::OPERATOR, Command::AppendNoop).await
+    run.must(Caller::OPERATOR, RecordBackup { through: Seq(7) }).await?;
+    run.must(Caller::OPERATOR, AppendNoop).await
 }
 
 /// Ann's room, with Bob and the agent `coder`.
@@ -134,14 +138,13 @@ async fn files(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     // Of two avatar uploads, the one that the profile does not show is released.
     for digest in [2, 3] {
         let file = File { name: "me.png".into(), media: MediaType::Png, size: 3 };
-        let new = NewUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
-        run.must(ann.clone(), Command::Upload(new)).await?;
+        let new = AddUpload { file, digest: BlobDigest([digest; 32]), avatar: true };
+        run.must(ann.clone(), new).await?;
     }
     let shown = format!("/uploads/{}", run.world.uploads.last().expect("an upload was just created"));
-    let changes =
-        ProfileChanges { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
-    run.must(ann.clone(), Command::ChangeProfile(changes)).await?;
-    run.must(Caller::OPERATOR, Command::TakeUnreferencedBlobs { limit: 1 }).await
+    let change = ChangeProfile { display_name: Some("Ann Lee".into()), avatar_url: Edit::Set(shown.into()) };
+    run.must(ann.clone(), change).await?;
+    run.must(Caller::OPERATOR, TakeUnreferencedBlobs { limit: 1 }).await
 }
 
 /// Decides the approvals of `coder`'s run in the first room. The prelude made the first one a rule; the
@@ -217,20 +220,18 @@ fn queued(run: &Run, room: &RoomId) -> Vec<RunId> {
 
 async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, root) = (&users.ann, &users.bob, &users.root);
-    let route = |from: &str, path: &str, external_id: &str| {
-        Command::Route(Route {
-            from: from.into(),
-            path: Path::parse(path).unwrap(),
-            command: "say".into(),
-            payload: Payload("{}".into()),
-            text: Some("hello".into()),
-            source: "slack".into(),
-            external_id: Some(external_id.into()),
-        })
+    let route = |from: &str, path: &str, external_id: &str| Route {
+        from: from.into(),
+        path: Path::parse(path).unwrap(),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: Some("hello".into()),
+        source: "slack".into(),
+        external_id: Some(external_id.into()),
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
-    let relay = Command::Relay(Relay {
+    let relay = Relay {
         room: run.world.rooms[0].clone(),
         author: "coder".into(),
         recipient: Some("writer".into()),
@@ -239,10 +240,10 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         continues: run.world.messages.first().cloned(),
         source: "chatmd".into(),
         external_id: Some("e3".into()),
-    });
+    };
     run.must(ann.clone(), relay).await?;
 
-    let take = |mailbox: &Mailbox, lease| Command::Receive { mailbox: mailbox.clone(), limit: 1000, lease };
+    let take = |mailbox: &Mailbox, lease| ReceiveMail { mailbox: mailbox.clone(), limit: 1000, lease };
     let main = mailbox_of(coder(), Some("main"));
     run.must(ann.clone(), take(&main, None)).await?;
     let lease = Some(Duration::from_millis(1));
@@ -253,7 +254,7 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     }
     let leased = run.world.handed_out.iter().filter(|(mailbox, _)| *mailbox == own);
     let messages = leased.map(|(_, message)| message.clone()).collect();
-    run.must(bob.clone(), Command::Acknowledge { mailbox: own, messages }).await?;
+    run.must(bob.clone(), AcknowledgeMail { mailbox: own, messages }).await?;
     // Mail that is leased repeatedly and never acknowledged becomes dead.
     let neglected = mailbox_of(writer(), Some("main"));
     for _ in 0..6 {
@@ -261,34 +262,29 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         run.move_clock(1);
     }
     run.compare().await?;
-    run.must(root.clone(), Command::ClearDeadLetters).await?;
+    run.must(root.clone(), ClearDeadLetters).await?;
 
     let pattern = Pattern::parse("slack/team").unwrap();
-    run.must(ann.clone(), Command::Unsubscribe { mailbox: main, pattern }).await?;
+    run.must(ann.clone(), Unsubscribe { mailbox: main, pattern }).await?;
     let (mailbox, own) = (Mailbox::of(coder()), Pattern::stored(Path::of_agent(&coder()).as_str()));
-    run.refused(ann.clone(), Command::Unsubscribe { mailbox, pattern: own }).await
+    run.refused(ann.clone(), Unsubscribe { mailbox, pattern: own }).await
 }
 
 async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob, first, second) = (&users.ann, &users.bob, first_room(run), second_room(run));
     let changes = RoomChanges { name: Some("Den".into()), ..RoomChanges::default() };
-    run.must(ann.clone(), Command::ChangeRoom { room: first.clone(), changes }).await?;
+    run.must(ann.clone(), ChangeRoom { room: first.clone(), changes }).await?;
     let root = Some("/srv/a b".into());
-    run.must(Caller::OPERATOR, Command::SetProjectRoot { room: first.clone(), root, there: true }).await?;
-    run.must(bob.clone(), Command::Freeze { room: first.clone() }).await?;
-    run.must(bob.clone(), Command::Thaw { room: first.clone() }).await?;
-    run.must(bob.clone(), Command::ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin })
-        .await?;
+    run.must(Caller::OPERATOR, SetProjectRoot { room: first.clone(), root, there: true }).await?;
+    run.must(bob.clone(), FreezeRoom { room: first.clone() }).await?;
+    run.must(bob.clone(), ThawRoom { room: first.clone() }).await?;
+    run.must(bob.clone(), ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin }).await?;
     let member = MemberId::User(user_of(&users.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
-    let change = Command::ChangeMember {
-        room: second.clone(),
-        member: member.clone(),
-        role,
-        description: description.into(),
-    };
+    let change =
+        ChangeMember { room: second.clone(), member: member.clone(), role, description: description.into() };
     run.must(bob.clone(), change).await?;
-    run.must(bob.clone(), Command::RemoveMember { room: second, member }).await
+    run.must(bob.clone(), RemoveMember { room: second, member }).await
 }
 
 async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
@@ -301,55 +297,48 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     run.must(bob.clone(), report).await?;
     run.must(bob.clone(), RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
-    run.must(bob.clone(), Command::SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle })
-        .await?;
-    run.must(bob.clone(), Command::EndMission { room: second }).await
+    run.must(bob.clone(), SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle }).await?;
+    run.must(bob.clone(), EndMission { room: second }).await
 }
 
 async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (root, ann) = (&users.root, &users.ann);
-    run.must(
-        root.clone(),
-        Command::CreateRouter(NewRouter { name: "Large".into(), shared: true, model: model() }),
-    )
-    .await?;
+    run.must(root.clone(), CreateRouter { name: "Large".into(), shared: true, model: model() }).await?;
     let router = run.world.routers[0].clone();
     let changes = RouterChanges { name: Some("Tiny".into()), ..RouterChanges::default() };
-    run.must(ann.clone(), Command::ChangeRouter { router: router.clone(), changes }).await?;
-    run.must(ann.clone(), Command::RemoveRouter { router }).await?;
+    run.must(ann.clone(), ChangeRouter { router: router.clone(), changes }).await?;
+    run.must(ann.clone(), RemoveRouter { router }).await?;
     let agent = run.world.services[0].clone();
     let changes = ServiceChanges { name: Some("Seer".into()), ..ServiceChanges::default() };
-    run.must(root.clone(), Command::ChangeService { agent: agent.clone(), changes }).await?;
-    run.must(root.clone(), Command::RemoveService { agent }).await
+    run.must(root.clone(), ChangeService { agent: agent.clone(), changes }).await?;
+    run.must(root.clone(), RemoveService { agent }).await
 }
 
 async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let root = &users.root;
-    let settings = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
-    run.must(root.clone(), Command::ChangeSettings(settings)).await?;
-    run.refused(Caller::ANONYMOUS, Command::SetUp { token: NEVER, account: account("eve", SiteRole::Admin) })
-        .await?;
+    let changes = SettingChanges { name: Edit::Set("Den".into()), ..SettingChanges::default() };
+    run.must(root.clone(), ChangeSettings { changes }).await?;
+    run.refused(Caller::ANONYMOUS, SetUp { token: NEVER, account: account("eve", SiteRole::Admin) }).await?;
 
     let (invitation, token) = run.world.invitations[0].clone();
-    let register = |token| Command::Register { token, account: account("dora", SiteRole::User) };
+    let register = |token| Register { token, account: account("dora", SiteRole::User) };
     run.refused(Caller::ANONYMOUS, register(NEVER)).await?;
     run.must(Caller::ANONYMOUS, register(token)).await?;
     let dora = sign_in(run).await?;
-    run.must(root.clone(), Command::RevokeInvitation { invitation }).await?;
+    run.must(root.clone(), RevokeInvitation { invitation }).await?;
 
     let (code, secret) = (run.world.new_secret(), run.world.new_secret());
     let expires_at = run.world.now.plus(Duration::from_secs(3600));
-    run.must(dora.clone(), Command::OfferPairing { code, expires_at }).await?;
-    let pair = |code| Command::Pair { code, name: "laptop".into(), secret };
+    run.must(dora.clone(), OfferPairing { code, expires_at }).await?;
+    let pair = |code| RedeemPairingCode { code, name: "laptop".into(), secret };
     run.refused(Caller::ANONYMOUS, pair(NEVER)).await?;
     run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("a key was just created").clone();
     run.must(dora.clone(), RevokeKey { key }).await?;
 
-    let change =
-        Command::ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
+    let change = ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
     run.must(dora.clone(), change).await?;
-    run.must(root.clone(), Command::RemoveUser { user: user_of(&dora) }).await
+    run.must(root.clone(), RemoveUser { user: user_of(&dora) }).await
 }
 
 async fn sign_ins(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
@@ -405,7 +394,7 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
 async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (ann, bob) = (&users.ann, &users.bob);
     run.must(ann.clone(), RemoveAgent { id: AgentId::stored("idler") }).await?;
-    run.must(ann.clone(), Command::DeleteRoom { room: quiet_room(run) }).await?;
+    run.must(ann.clone(), DeleteRoom { room: quiet_room(run) }).await?;
     run.must(bob.clone(), RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
     let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
     run.must(bob.clone(), EndSignIn { sign_in: sign_in.clone() }).await

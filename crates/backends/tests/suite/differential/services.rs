@@ -3,13 +3,13 @@
 use super::asks::sealed_key;
 use super::dice::Dice;
 use super::world::World;
-use parlor_model::command::{ModelChanges, NewService, ServiceChanges};
-use parlor_model::{AgentId, Command, ModelAccess, ModelApi};
+use parlor_model::command::{ChangeService, CreateService, ModelChanges, RemoveService, ServiceChanges};
+use parlor_model::{AgentId, ModelAccess, ModelApi};
 
 const APIS: [ModelApi; 2] = [ModelApi::OpenAi, ModelApi::Anthropic];
 
-pub fn create(dice: &mut Dice, _: &mut World) -> Command {
-    Command::CreateService(NewService {
+pub fn create(dice: &mut Dice) -> CreateService {
+    CreateService {
         name: dice.one_of(&["Sage", " Oracle ", ""]).into(),
         description: dice.one_of(&["", "knows"]).into(),
         active: dice.once_in(2),
@@ -22,10 +22,10 @@ pub fn create(dice: &mut Dice, _: &mut World) -> Command {
         fallback: dice.maybe(|_| "smaller".into()),
         instructions: dice.maybe(|_| "Be kind.".into()),
         most_tokens: dice.maybe(|dice| dice.one_of(&[1, 4096])),
-    })
+    }
 }
 
-pub fn change(dice: &mut Dice, world: &mut World) -> Command {
+pub fn change(dice: &mut Dice, world: &World) -> ChangeService {
     let changes = ServiceChanges {
         name: dice.maybe(|_| "Seer".into()),
         description: dice.maybe(|_| "sees".into()),
@@ -40,11 +40,11 @@ pub fn change(dice: &mut Dice, world: &mut World) -> Command {
         instructions: dice.maybe(|dice| dice.maybe(|_| "Be brief.".into())).into(),
         most_tokens: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&[2, 8192]))).into(),
     };
-    Command::ChangeService { agent: service(dice, world), changes }
+    ChangeService { agent: service(dice, world), changes }
 }
 
-pub fn remove(dice: &mut Dice, world: &mut World) -> Command {
-    Command::RemoveService { agent: service(dice, world) }
+pub fn remove(dice: &mut Dice, world: &World) -> RemoveService {
+    RemoveService { agent: service(dice, world) }
 }
 
 /// A random service, or sometimes an agent that is not a service.

@@ -10,9 +10,7 @@ use parlor_model::command::{
     UpdatePlan,
 };
 use parlor_model::run_event::PlanState;
-use parlor_model::{
-    AgentReply, Chunk, ChunkKind, Command, MessageId, Payload, Post, RunId, RunOutcome, Usage,
-};
+use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, Post, RunId, RunOutcome, Usage};
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
 

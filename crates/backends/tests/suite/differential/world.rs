@@ -1,11 +1,12 @@
 //! Ids and secrets that the test knows from receipts, including those of deleted entities.
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
-use parlor_model::command::{Posted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, StartChat};
+use parlor_model::command::{
+    CreateRoom, Posted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, StartChat, Subscribe,
+};
 use parlor_model::{
-    AgentId, ApiKey, ApprovalId, Caller, Command, InvitationId, KeyId, Mailbox, MemberId, MessageId,
-    MissionId, Pattern, Receipt, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId,
-    User, UserId,
+    AgentId, ApiKey, ApprovalId, Caller, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
+    Pattern, RoomId, RouterId, Run, RunId, SecretHash, SignInId, TaskId, Time, UploadId, User, UserId,
 };
 use std::collections::BTreeMap;
 
@@ -91,14 +92,24 @@ impl World {
 
     pub fn learn(&mut self, caller: &Caller, command: &AnyCommand, receipt: &AnyReceipt) {
         match (command, receipt) {
-            (AnyCommand::Legacy(command), AnyReceipt::Legacy(receipt)) => {
-                self.learn_legacy(caller, command, receipt);
+            (AnyCommand::CreateRoom(CreateRoom { members, .. }), AnyReceipt::CreateRoom(room)) => {
+                learn(&mut self.rooms, &room.id);
+                self.memberships.extend(members.iter().map(|member| (room.id.clone(), member.clone())));
             }
             (
                 _,
+                AnyReceipt::AddMember(member)
+                | AnyReceipt::ChangeMember(member)
+                | AnyReceipt::ChangeRoomPreferences(member),
+            ) => learn(&mut self.memberships, &(member.room.clone(), member.member.clone())),
+            (
+                _,
                 AnyReceipt::Post(posted)
+                | AnyReceipt::Route(posted)
+                | AnyReceipt::Relay(posted)
                 | AnyReceipt::ForwardMessage(posted)
                 | AnyReceipt::StartChat(posted)
+                | AnyReceipt::PromptIdle(posted)
                 | AnyReceipt::DecidePlan(Some(posted)),
             ) => self.learn_post(caller, command, posted),
             (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
@@ -127,6 +138,34 @@ impl World {
                 | AnyReceipt::StartRun(RunStart::Refused(run)),
             ) => self.learn_run(run),
             (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
+            (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
+                self.invitations.push((invitation.id.clone(), new.secret));
+            }
+            (AnyCommand::RedeemPairingCode(new), AnyReceipt::RedeemPairingCode(key)) => {
+                self.learn_key(key, new.secret);
+            }
+            (
+                _,
+                AnyReceipt::SetUp(user)
+                | AnyReceipt::CreateUser(user)
+                | AnyReceipt::Register(user)
+                | AnyReceipt::ChangeUser(user)
+                | AnyReceipt::ChangeProfile(user)
+                | AnyReceipt::ChangePassword(user),
+            ) => self.learn_user(user),
+            (_, AnyReceipt::CreateRouter(router) | AnyReceipt::ChangeRouter(router)) => {
+                learn(&mut self.routers, &router.id);
+            }
+            (_, AnyReceipt::CreateService(new) | AnyReceipt::ChangeService(new)) => {
+                learn(&mut self.services, &new.agent.id);
+                learn(&mut self.agents, &new.agent.id);
+            }
+            (_, AnyReceipt::SetMission(mission)) => {
+                let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
+                let members = members.filter_map(|(_, member)| member.agent().cloned());
+                let named = mission.agents.iter().map(|entry| entry.agent.clone());
+                self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
+            }
             (_, AnyReceipt::CreateTask(task)) => learn(&mut self.tasks, &task.id),
             (_, AnyReceipt::AskApproval(approval)) => learn(&mut self.approvals, &approval.id),
             (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
@@ -134,6 +173,15 @@ impl World {
             {
                 let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
                 learn(&mut self.rules, &rule);
+            }
+            (_, AnyReceipt::AddUpload(upload)) => learn(&mut self.uploads, &upload.id),
+            (AnyCommand::Subscribe(Subscribe { mailbox, pattern }), _) => {
+                learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
+            }
+            (_, AnyReceipt::ReceiveMail(mail)) => {
+                for (message, delivery) in mail {
+                    learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
+                }
             }
             _ => {}
         }
@@ -180,55 +228,6 @@ impl World {
         }
         if !posted.repeated {
             self.posted.push((caller.clone(), command.clone()));
-        }
-    }
-
-    fn learn_legacy(&mut self, caller: &Caller, command: &Command, receipt: &Receipt) {
-        match receipt {
-            Receipt::User(user) => self.learn_user(user),
-            Receipt::Key(key) => {
-                if let Command::Pair { secret, .. } = command {
-                    self.learn_key(key, *secret);
-                }
-            }
-            Receipt::Invitation(invitation) => {
-                if let Command::CreateInvitation(new) = command {
-                    self.invitations.push((invitation.id.clone(), new.secret));
-                }
-            }
-            Receipt::Router(router) => learn(&mut self.routers, &router.id),
-            Receipt::Service { agent, .. } => {
-                learn(&mut self.services, &agent.id);
-                learn(&mut self.agents, &agent.id);
-            }
-            Receipt::Room(room) => {
-                learn(&mut self.rooms, &room.id);
-                if let Command::CreateRoom { members, .. } = command {
-                    self.memberships.extend(members.iter().map(|member| (room.id.clone(), member.clone())));
-                }
-            }
-            Receipt::Member(new) => {
-                learn(&mut self.memberships, &(new.room.clone(), new.member.clone()));
-            }
-            Receipt::Posted(posted) => self.learn_post(caller, &command.clone().into(), posted),
-            Receipt::Upload(upload) => learn(&mut self.uploads, &upload.id),
-            Receipt::Mission(mission) => {
-                let members = self.memberships.iter().filter(|(room, _)| *room == mission.room);
-                let members = members.filter_map(|(_, member)| member.agent().cloned());
-                let named = mission.agents.iter().map(|entry| entry.agent.clone());
-                self.missions.extend(members.chain(named).map(|agent| (mission.id.clone(), agent)));
-            }
-            Receipt::Subscriptions(_) => {
-                if let Command::Subscribe { mailbox, pattern } = command {
-                    learn(&mut self.subscribed, &(mailbox.clone(), pattern.clone()));
-                }
-            }
-            Receipt::Received { mail } => {
-                for (message, delivery) in mail {
-                    learn(&mut self.handed_out, &(delivery.mailbox.clone(), message.id.clone()));
-                }
-            }
-            Receipt::Done | Receipt::Settings(_) | Receipt::Released(_) | Receipt::Acknowledged(_) => {}
         }
     }
 }

@@ -48,8 +48,8 @@ impl Command for ChangeAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::agent;
     use crate::commands::test_fixtures::decide;
-    use crate::decide::test_fixtures::agent;
     use parlor_model::command::AgentProfile;
     use parlor_model::{EventAudience, Payload, RoomId, UserId, Visibility};
 

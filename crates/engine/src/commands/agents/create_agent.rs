@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use crate::commands::mail::subscriptions::MAX_GLOBSTAR_PATTERNS;
     use crate::commands::test_fixtures::decide;
+    use crate::commands::test_fixtures::pattern;
     use crate::decide::Change;
-    use crate::decide::test_fixtures::pattern;
     use crate::routing_index::RouteChange;
     use parlor_model::command::AgentProfile;
     use parlor_model::{AgentId, SessionId, UserId};

@@ -1,7 +1,8 @@
 //! Stores and publishes changes of existing agents.
 
 use crate::Fault;
-use crate::decide::{Change, HUB};
+use crate::HUB;
+use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::read_view::ReadView;
 use parlor_model::{Agent, AgentId, Event, EventAudience, MemberId, RoomId};

@@ -79,8 +79,8 @@ impl Command for RegisterAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::{NOW, agent};
     use crate::commands::test_fixtures::{decide, gateway, registration};
-    use crate::decide::test_fixtures::{NOW, agent};
     use parlor_model::{AgentId, Event, UserId, Visibility};
 
     fn register(gateway: &Gateway, target: Target) -> (Registered, crate::effects::Effects) {

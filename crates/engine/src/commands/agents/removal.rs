@@ -2,10 +2,10 @@
 
 use crate::Fault;
 use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
+use crate::commands::rooms::leave_all::Membership;
 use crate::commands::rooms::leave_all::leave_all;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
-use crate::facts::Membership;
 use crate::ports::OpenApprovalsOf;
 use crate::read_view::ReadView;
 use crate::routing_index::RouteChange;

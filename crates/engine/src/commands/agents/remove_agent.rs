@@ -50,9 +50,9 @@ impl Command for RemoveAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::agent;
     use crate::commands::test_fixtures::{decide, gateway};
     use crate::decide::Change;
-    use crate::decide::test_fixtures::agent;
     use crate::routing_index::RouteChange;
     use parlor_model::{AgentId, Event, EventAudience, GatewayId, Time};
 

@@ -147,8 +147,8 @@ fn applicable_rule(
 mod tests {
     use super::super::test_fixtures::{frozen_room, open, room, rule};
     use super::*;
+    use crate::commands::test_fixtures::agent;
     use crate::commands::test_fixtures::decide;
-    use crate::decide::test_fixtures::agent;
     use crate::effects::Effects;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalSubject, ConversationId, GatewayId, InputDigest, Lineage, Payload,

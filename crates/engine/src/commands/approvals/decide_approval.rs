@@ -81,8 +81,8 @@ impl Command for DecideApproval {
 mod tests {
     use super::super::test_fixtures::{decidable, frozen_room, open, room, rule};
     use super::*;
+    use crate::commands::test_fixtures::NOW;
     use crate::commands::test_fixtures::decide;
-    use crate::decide::test_fixtures::NOW;
     use crate::effects::Effects;
     use parlor_model::{ApprovalId, ApprovalSubject, Decider, InputDigest, UserId};
 

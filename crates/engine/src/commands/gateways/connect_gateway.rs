@@ -1,10 +1,11 @@
 //! Creates a gateway, or marks a known gateway as online.
 
+use crate::HUB;
 use crate::Limits;
 use crate::commands::Command;
-use crate::decide::{Change, HUB};
+use crate::decide::Change;
 use crate::effects::EffectsBuilder;
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;

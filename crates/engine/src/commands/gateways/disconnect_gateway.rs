@@ -51,8 +51,8 @@ impl Command for DisconnectGateway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::{NOW, agent};
     use crate::commands::test_fixtures::{decide, gateway};
-    use crate::decide::test_fixtures::{NOW, agent};
 
     #[test]
     fn an_agent_was_last_seen_when_its_gateway_disconnected() {

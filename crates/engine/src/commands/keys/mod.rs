@@ -2,5 +2,3 @@
 
 mod create_key;
 mod revoke_key;
-
-pub(crate) use create_key::put_key;

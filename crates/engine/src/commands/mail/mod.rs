@@ -1,3 +1,11 @@
 //! Commands on mailboxes, routes and subscriptions.
 
+mod acknowledge_mail;
+mod clear_dead_letters;
+pub mod reach;
+mod receive_mail;
+mod relay;
+mod route;
+mod subscribe;
 pub mod subscriptions;
+mod unsubscribe;

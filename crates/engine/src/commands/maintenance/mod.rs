@@ -1,1 +1,4 @@
 //! Commands on operating the hub.
+
+mod append_noop;
+mod record_backup;

@@ -39,7 +39,8 @@ impl Command for ForwardMessage {
         let original = view.seen_message(caller, &self.message, Scope::Write)?;
         let sender = view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?;
         let uploads = load_attached(&original.message, view.store)?;
-        let recipients = Recipients::of_quotation(&sender.room, view)?;
+        // A quotation: users and agents that the text mentions are not addressed again.
+        let recipients = Recipients::of_quiet_message(&sender.room, view)?;
         let (user, key) = (&sender.caller.user.id, self.client_message_id.as_deref());
         let digest = || digest_of_forward(&self.message, &self.room);
         let idempotency = IdempotencyCheck::of_client_message(user, key, digest, view.store)?;

@@ -1,6 +1,7 @@
 //! Idempotency keys: a retry of a posted message returns the receipt of the first request.
 
 use crate::Fault;
+use crate::digest::{digest, hex};
 use crate::effects::EffectsBuilder;
 use crate::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
 use parlor_model::command::Posted;
@@ -28,6 +29,25 @@ impl IdempotencyCheck {
         let Some(id) = id else { return Ok(None) };
         let (kind, owner) = (IdempotencyKind::ClientMessage, sender.as_str().into());
         Self::load(IdempotencyKey { kind, owner, key: id.into() }, digest(), store).map(Some)
+    }
+
+    /// Looks up the id that a message from outside has in its source, if it has one.
+    pub fn of_external_message(
+        sender: &UserId,
+        source: &str,
+        id: Option<&str>,
+        digest_of_body: impl FnOnce() -> [u8; 16],
+        store: &mut (impl Lookup + ?Sized),
+    ) -> Result<Option<Self>, Fault> {
+        let Some(id) = id else { return Ok(None) };
+        let body = digest_of_body();
+        // Messages of one external thread may share an id, so only the same message with the same id is a
+        // retry.
+        let key = hex(&digest(&[source, id, &hex(&body)])).into();
+        // Callers choose the source name, so the key belongs to the caller: it cannot block another caller's
+        // messages.
+        let (kind, owner) = (IdempotencyKind::External, sender.as_str().into());
+        Self::load(IdempotencyKey { kind, owner, key }, body, store).map(Some)
     }
 
     pub fn load(

@@ -3,7 +3,7 @@
 use super::read_marks::mark_read;
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use parlor_model::command::MarkAllRead;

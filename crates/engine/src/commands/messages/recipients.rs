@@ -13,7 +13,7 @@ use crate::read_view::WriterView;
 use crate::routing_index::Recipient;
 use parlor_model::command::Posted;
 use parlor_model::{
-    AddressedBy, Agent, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Mailbox,
+    AddressedBy, Agent, AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Event, Lineage, Mailbox,
     MemberId, Mention, Message, Path, Room, RoomRole, Sender, SessionRef, mention,
 };
 use std::collections::BTreeSet;
@@ -24,10 +24,12 @@ use std::time::Duration;
 pub struct Recipients {
     pub mentions: Vec<Mention>,
     /// Mailboxes of agents in the room that subscribe to its path.
-    mailboxes: Vec<Recipient>,
-    candidates: Vec<Candidate>,
+    pub mailboxes: Vec<Recipient>,
+    /// Members that receive a copy of a relayed message without being addressed by it.
+    pub observers: Vec<MemberId>,
+    pub candidates: Vec<Candidate>,
     /// Number of replies of the sending agent in the last minute.
-    replies_last_minute: u64,
+    pub replies_last_minute: u64,
 }
 
 impl Recipients {
@@ -57,7 +59,7 @@ impl Recipients {
         for id in named {
             candidates.extend(Candidate::load(id, addressed, room, view)?);
         }
-        Ok(Self { mentions, mailboxes, candidates, replies_last_minute: 0 })
+        Ok(Self { mentions, mailboxes, candidates, ..Self::default() })
     }
 
     /// Recipients of an agent's message. It addresses only the other agents that it mentions.
@@ -89,12 +91,12 @@ impl Recipients {
             let since = view.now.minus(Duration::from_secs(60));
             replies_last_minute = view.store.spoken(sender, since)?;
         }
-        Ok(Self { mentions, mailboxes, candidates, replies_last_minute })
+        Ok(Self { mentions, mailboxes, candidates, replies_last_minute, ..Self::default() })
     }
 
     /// The mailboxes that a message reaches.
     pub fn deliveries(&self, message: &Message) -> Arc<[Delivery]> {
-        deliveries(message, &self.mailboxes, &[])
+        deliveries(message, &self.mailboxes, &self.observers)
     }
 
     /// The agents that may get a run. `sender_role` is the role of the user who sends the message.
@@ -103,12 +105,10 @@ impl Recipients {
         Addressed { room, sender_role, candidates, replies_last_minute: *replies_last_minute }
     }
 
-    /// Recipients of a forwarded message. It is a quotation: users and agents that its text mentions are not
-    /// addressed again.
-    pub fn of_quotation(room: &Room, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+    /// Recipients of a message that addresses nobody: mailboxes only.
+    pub fn of_quiet_message(room: &Room, view: &mut WriterView<'_>) -> Result<Self, Fault> {
         let agents = view.agents_in(room)?;
-        let mailboxes = mailboxes(&agents, room, view);
-        Ok(Self { mentions: Vec::new(), mailboxes, candidates: Vec::new(), replies_last_minute: 0 })
+        Ok(Self { mailboxes: mailboxes(&agents, room, view), ..Self::default() })
     }
 
     /// Addresses one agent, in a new room: it has spent no budget there, and no mailbox subscribes to the room.
@@ -120,12 +120,7 @@ impl Recipients {
             spent: BudgetUsage::default(),
             asked: 0,
         };
-        Self {
-            mentions: vec![mention],
-            mailboxes: Vec::new(),
-            candidates: vec![candidate],
-            replies_last_minute: 0,
-        }
+        Self { mentions: vec![mention], candidates: vec![candidate], ..Self::default() }
     }
 
     /// Posts a user's message, with its deliveries, and creates runs for the agents that it addresses.
@@ -136,17 +131,29 @@ impl Recipients {
         idempotency: Option<&IdempotencyCheck>,
         effects: &mut EffectsBuilder<'_>,
     ) -> Posted {
-        let deliveries = self.deliveries(&message);
-        let message = Arc::new(message);
         let addressed = self.addressed(&sender.room, Some(sender.member.role));
+        self.deliver_to(addressed, None, message, idempotency, effects)
+    }
+
+    /// Posts a message of any sender, with its deliveries, and creates runs for the agents that it addresses.
+    /// `during` is the lineage that the message continues.
+    pub fn deliver_to(
+        &self,
+        addressed: Addressed<'_>,
+        during: Option<&Lineage>,
+        message: Message,
+        idempotency: Option<&IdempotencyCheck>,
+        effects: &mut EffectsBuilder<'_>,
+    ) -> Posted {
+        let (deliveries, message) = (self.deliveries(&message), Arc::new(message));
         let posted = put_message(message.clone(), deliveries, idempotency, effects);
-        create_runs(&message, None, None, addressed, effects);
+        create_runs(&message, during, None, addressed, effects);
         posted
     }
 }
 
 /// The mailboxes of agents in the room that subscribe to its path.
-fn mailboxes(agents: &[AgentId], room: &Room, view: &WriterView<'_>) -> Vec<Recipient> {
+pub fn mailboxes(agents: &[AgentId], room: &Room, view: &WriterView<'_>) -> Vec<Recipient> {
     // Starts from the members: agents of any user may subscribe to all rooms, and must not add cost to
     // messages in rooms they are not in.
     if view.routes.is_empty() || agents.is_empty() {

@@ -105,9 +105,9 @@ fn can_rewind(agent: &Agent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::{NOW, agent};
     use crate::commands::test_fixtures::{decide, room_message};
     use crate::decide::Change;
-    use crate::decide::test_fixtures::{NOW, agent};
     use parlor_model::audit::Action;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalId, ApprovalSubject, ConversationId, Decision, Event, GatewayId,

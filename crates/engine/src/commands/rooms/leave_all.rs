@@ -3,10 +3,18 @@
 use super::members::members_for_event;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
-use crate::facts::Membership;
-use parlor_model::{Event, Member, MemberChange, MemberId, RoomId, RoomRole};
+use parlor_model::{Event, Member, MemberChange, MemberId, Room, RoomId, RoomRole};
 use std::collections::HashSet;
 use std::sync::Arc;
+
+/// A membership that ends, with its room.
+#[derive(Debug, Clone)]
+pub struct Membership {
+    pub room: Room,
+    pub member: Member,
+    /// All members of the room.
+    pub everyone: Arc<[Member]>,
+}
 
 /// Removes these members, such as a user and the user's agents, from all their rooms. Ownership of a room
 /// passes to the remaining user with the highest role, by time of joining among equals; a room without users

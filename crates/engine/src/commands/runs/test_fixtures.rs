@@ -3,7 +3,7 @@
 use super::posting_agent::PostingAgent;
 use super::reply::ReplyFacts;
 use crate::commands::messages::recipients::Recipients;
-use crate::decide::test_fixtures::agent;
+use crate::commands::test_fixtures::agent;
 use parlor_model::{
     AddressedBy, AgentId, AgentReply, AnswerPolicy, ConversationId, Lineage, Room, RoomId, RoomKind,
     RoomRole, Run, RunId, RunState, Time, Usage, UserId,

@@ -4,7 +4,7 @@ use crate::audit;
 use crate::commands::Command;
 use crate::decide::Change;
 use crate::effects::EffectsBuilder;
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use parlor_model::audit::Action;

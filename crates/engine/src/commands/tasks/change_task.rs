@@ -72,8 +72,8 @@ impl Command for ChangeTask {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::test_fixtures::NOW;
     use crate::commands::test_fixtures::{auth, decide, member_of, room};
-    use crate::decide::test_fixtures::NOW;
     use crate::effects::Effects;
     use parlor_model::{Edit, EntityKind, MemberId, RoomId, TaskId, TaskStatus, Time, UserId};
 

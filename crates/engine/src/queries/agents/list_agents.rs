@@ -1,6 +1,6 @@
 //! Lists the agents that the caller may see.
 
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

@@ -1,7 +1,7 @@
 //! Lists the cards of agents that other users share with the caller.
 
 use super::card::card;
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

@@ -1,1 +1,4 @@
 //! Queries about invitations and pairing codes.
+
+mod list_invitations;
+mod may_register;

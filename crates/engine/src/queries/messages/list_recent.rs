@@ -1,6 +1,6 @@
 //! Lists the newest message of each room of the caller, with the caller's unread counts.
 
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

@@ -1,6 +1,6 @@
 //! Searches messages in the caller's rooms.
 
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

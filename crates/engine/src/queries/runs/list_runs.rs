@@ -1,7 +1,7 @@
 //! Lists the newest runs of a room, or of all rooms of the caller.
 
 use super::agent_names::with_agent_names;
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

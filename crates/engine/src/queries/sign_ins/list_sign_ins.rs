@@ -1,6 +1,6 @@
 //! Lists the caller's sign-ins.
 
-use crate::facts::AuthContext;
+use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;

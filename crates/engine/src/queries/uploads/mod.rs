@@ -1,1 +1,4 @@
 //! Queries about uploads.
+
+mod get_upload;
+mod may_upload;

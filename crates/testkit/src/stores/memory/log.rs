@@ -2,7 +2,7 @@
 //! the row is read, so that deleted content does not survive in the log.
 
 use super::tables::Tables;
-use parlor_engine::facts::MAX_MEMBERS_IN_EVENT;
+use parlor_engine::MAX_MEMBERS_IN_EVENT;
 use parlor_model::{
     AgentId, ApprovalId, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId, MessageId,
     Pin, RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,

@@ -1,0 +1,50 @@
+//! Changes of an existing account: by an admin, or by its user.
+
+use super::new_account::publish_user;
+use crate::Fault;
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::read_view::ReadView;
+use parlor_model::command::UserChanges;
+use parlor_model::{Event, MemberId, RoomId, User, UserId};
+use std::sync::Arc;
+
+/// Loads the rooms of a user. A changed profile is published in them.
+pub fn rooms_of(user: &UserId, view: &mut ReadView<'_>) -> Result<Vec<RoomId>, Fault> {
+    let memberships = view.store.memberships(&MemberId::User(user.clone()))?;
+    Ok(memberships.into_iter().map(|member| member.room).collect())
+}
+
+/// Stores and publishes an account with these changes.
+pub fn change_account(
+    mut user: User,
+    changes: UserChanges,
+    rooms: Vec<RoomId>,
+    effects: &mut EffectsBuilder<'_>,
+) -> Arc<User> {
+    let profile = (user.display_name.clone(), user.avatar_url.clone());
+    if let Some(name) = changes.display_name {
+        user.display_name = name;
+    }
+    if let Some(role) = changes.role {
+        user.role = role;
+    }
+    changes.max_connections.apply_to(&mut user.max_connections);
+    if let Some(patterns) = changes.hears {
+        user.source_patterns = patterns;
+    }
+    if let Some(hash) = changes.password_hash {
+        user.password_hash = hash;
+        user.failed_sign_ins = 0;
+        user.locked_until = None;
+        // A new password ends all sign-ins, so that a session with the old password does not survive.
+        effects.change(Change::EndSignInsOf(user.id.clone()));
+        effects.publish(Event::SignInsEnded(user.id.clone()));
+    }
+    user.updated_at = effects.now;
+    let user = Arc::new(user);
+    effects.change(Change::PutUser(user.clone()));
+    let profile_changed = profile != (user.display_name.clone(), user.avatar_url.clone());
+    publish_user(&user, rooms.into_iter().filter(|_| profile_changed), effects);
+    user
+}

@@ -1,0 +1,148 @@
+//! The welcome room and its guide: created for the first admin, and joined by every new user.
+
+use crate::Fault;
+use crate::commands::rooms::members::{load_for_event, member, members_for_event};
+use crate::commands::runs;
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::read_view::WriterView;
+use crate::routing_index::RouteChange;
+use parlor_model::{
+    AddressedBy, Agent, AgentHost, AgentId, ConversationId, Event, EventAudience, GatewayId, Lineage,
+    Mailbox, Member, MemberChange, MemberId, Path, Pattern, Room, RoomId, RoomKind, RoomRole, Run, RunState,
+    Seq, Session, SessionId, SiteRole, User, UserId, Visibility,
+};
+use std::sync::Arc;
+
+pub const ROOM: &str = "welcome";
+pub const GUIDE: &str = "guide";
+/// Id of the gateway that stands for the hub itself, which hosts built-in agents.
+pub const HUB: &str = "hub";
+
+/// The welcome room and its guide, as stored now.
+pub struct Welcome {
+    room: Option<Arc<Room>>,
+    members: Vec<Member>,
+    guide_exists: bool,
+    guide_is_member: bool,
+    /// `Seq` of the newest event. Earlier messages count as read for a new member.
+    head: Seq,
+}
+
+impl Welcome {
+    /// Returns `None` if the hub does not welcome new users.
+    pub fn load(view: &mut WriterView<'_>) -> Result<Option<Self>, Fault> {
+        if !view.limits.welcome {
+            return Ok(None);
+        }
+        let (room, guide) = (RoomId::stored(ROOM), AgentId::stored(GUIDE));
+        Ok(Some(Self {
+            room: view.room(&room)?,
+            members: load_for_event(&room, view)?,
+            guide_exists: view.agent(&guide)?.is_some(),
+            guide_is_member: view.store.member(&room, &MemberId::Agent(guide))?.is_some(),
+            head: view.head.seq,
+        }))
+    }
+
+    /// Adds a new user to the welcome room, which is created for the first admin, and queues a greeting by the
+    /// guide.
+    pub fn join(mut self, user: &User, admins: u64, effects: &mut EffectsBuilder<'_>) {
+        let first = admins == 0 && user.role == SiteRole::Admin;
+        let room = match self.room {
+            Some(room) => room,
+            None if first && !self.guide_exists => create_room(user, effects),
+            // The room was removed on purpose; it is not created again.
+            None => return,
+        };
+        let role = if first { RoomRole::Owner } else { RoomRole::Member };
+        let new = MemberId::User(user.id.clone());
+        let mut member = member(&room, new.clone(), role, &user.into(), effects.now);
+        member.read_through = self.head;
+        self.members.push(member.clone());
+        effects.change(Change::PutMember(Arc::new(member)));
+        let members = members_for_event(&self.members);
+        effects.publish(Event::MembersChanged {
+            room: room.clone(),
+            change: MemberChange::Added(new),
+            members,
+        });
+        if first || self.guide_is_member {
+            queue_greeting(&room, &user.id, effects);
+        }
+    }
+}
+
+/// Creates the welcome room with the guide as its first member.
+fn create_room(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
+    let guide = create_guide(owner, effects);
+    let now = effects.now;
+    let room = Arc::new(Room {
+        id: RoomId::stored(ROOM),
+        name: ROOM.into(),
+        kind: RoomKind::Group,
+        policy: Default::default(),
+        system_prompt: None,
+        agent_command_role: RoomRole::Member,
+        approve_role: RoomRole::Member,
+        router: None,
+        frozen: None,
+        project_root: None,
+        created_by: owner.id.clone(),
+        created_at: now,
+        updated_at: now,
+    });
+    effects.change(Change::PutRoom(room.clone()));
+    let new = MemberId::Agent(guide.id.clone());
+    let membership = member(&room, new.clone(), RoomRole::Member, &(&*guide).into(), now);
+    let members = members_for_event(std::slice::from_ref(&membership));
+    effects.change(Change::PutMember(Arc::new(membership)));
+    let change = MemberChange::Added(new);
+    effects.publish(Event::MembersChanged { room: room.clone(), change, members });
+    room
+}
+
+fn create_guide(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
+    let (id, now) = (AgentId::stored(GUIDE), effects.now);
+    let guide = Arc::new(Agent {
+        id: id.clone(),
+        owner: owner.id.clone(),
+        name: GUIDE.into(),
+        description: "Shows what agents can do here".into(),
+        settings: Default::default(),
+        host: AgentHost { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..AgentHost::default() },
+        visibility: Visibility::All,
+        created_at: now,
+    });
+    effects.change(Change::PutAgent(guide.clone()));
+    let title = "Main conversation".into();
+    effects.change(Change::PutSession(Session {
+        agent: id.clone(),
+        id: SessionId::main(),
+        title,
+        created_at: now,
+    }));
+    effects.routes.push(RouteChange::Add {
+        pattern: Pattern::stored(Path::of_agent(&id).as_str()),
+        mailbox: Mailbox::of(id),
+        owner: owner.id.clone(),
+    });
+    let audience = EventAudience::of(&guide, []).into();
+    effects.publish(Event::AgentChanged { agent: guide.clone(), audience });
+    guide
+}
+
+/// Queues a run in which the guide greets a new user.
+fn queue_greeting(room: &Room, arrival: &UserId, effects: &mut EffectsBuilder<'_>) {
+    let guide = AgentId::stored(GUIDE);
+    let conversation = ConversationId::stored(effects.new_id());
+    let lineage = Lineage::start(conversation, guide.clone());
+    let run = Run {
+        arrival: Some(arrival.clone()),
+        addressed: AddressedBy::Directly,
+        state: RunState::Queued,
+        started_at: None,
+        ..runs::new_run(&guide, &room.id, lineage, effects)
+    };
+    runs::put(run, effects);
+}

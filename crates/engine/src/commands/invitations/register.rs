@@ -1,0 +1,45 @@
+//! Creates an account with an invitation.
+
+use crate::commands::Command;
+use crate::commands::accounts::new_account::{AccountFacts, create_account, validate_account};
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::permission::{CallerContext, PermitError};
+use crate::read_view::WriterView;
+use crate::{Limits, audit};
+use parlor_model::audit::Action;
+use parlor_model::command::{NewUser, Register};
+use parlor_model::{Invitation, Refusal, User};
+use std::sync::Arc;
+
+pub struct Facts {
+    invitation: Invitation,
+    account: AccountFacts,
+}
+
+impl Command for Register {
+    type Facts = Facts;
+    type Receipt = Arc<User>;
+
+    fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
+        validate_account(&self.account)
+    }
+
+    /// Allowed for everyone with the token of an open invitation.
+    fn permit(&self, _caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
+        let invitation = view.open_invitation(&self.token)?;
+        Ok(Facts { invitation, account: AccountFacts::load(&self.account.username, view)? })
+    }
+
+    fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<User>, Refusal> {
+        let invitation = facts.invitation;
+        let account = NewUser { role: invitation.role, ..self.account };
+        let user = create_account(account, facts.account, effects)?;
+        let detail = format!("as {}, by invitation {}", user.role.as_str(), invitation.id);
+        // The only place where a use is spent: of two concurrent registrations with one use left, the second
+        // is refused.
+        effects.change(Change::UseInvitation(invitation.id));
+        effects.audit(Action::UserCreated, Some(audit::user(&user)), Some(detail.into()));
+        Ok(user)
+    }
+}

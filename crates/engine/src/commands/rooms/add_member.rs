@@ -1,0 +1,80 @@
+//! Adds a user or an agent to a room.
+
+use super::audit::{in_room_as, member_subject};
+use super::members::{NameAndHandle, load_for_event, member, members_for_event};
+use crate::Limits;
+use crate::commands::Command;
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::permission::{CallerContext, InRoom, PermitError};
+use crate::read_view::WriterView;
+use crate::validate::FieldErrors;
+use parlor_model::audit::Action;
+use parlor_model::command::AddMember;
+use parlor_model::{EntityKind, Event, Member, MemberChange, MemberId, Refusal, RoomRole, Scope, Seq};
+use std::sync::Arc;
+
+pub struct Facts {
+    admin: InRoom,
+    names: NameAndHandle,
+    /// Whether the user or agent is a member already.
+    is_member: bool,
+    /// Current members, as far as the event needs them.
+    members: Vec<Member>,
+    /// `Seq` of the newest event.
+    head: Seq,
+}
+
+impl Command for AddMember {
+    type Facts = Facts;
+    type Receipt = Arc<Member>;
+
+    fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
+        let mut field_errors = FieldErrors::default();
+        if let Some(description) = &self.description {
+            field_errors.line("roleDescription", description, 500);
+        }
+        field_errors.into_result()
+    }
+
+    /// Allowed for admins of the room; only its owner may add admins. An agent may be added by its owner, and
+    /// by users the owner shares it with.
+    fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
+        let admin = view.in_room(caller, &self.room, RoomRole::Admin, Scope::Write)?;
+        let is_below = self.role < admin.member.role || admin.member.role == RoomRole::Owner;
+        if !is_below || self.role == RoomRole::Owner {
+            return Err(Refusal::Forbidden.into());
+        }
+        let names = match &self.member {
+            MemberId::User(user) => {
+                NameAndHandle::from(&*view.user(user)?.ok_or(Refusal::NotFound(EntityKind::User))?)
+            }
+            MemberId::Agent(agent) => {
+                NameAndHandle::from(&*view.own_or_shared_agent(caller, agent, Scope::Write)?)
+            }
+        };
+        let is_member = view.store.member(&self.room, &self.member)?.is_some();
+        let members = load_for_event(&self.room, view)?;
+        Ok(Facts { admin, names, is_member, members, head: view.head.seq })
+    }
+
+    fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Member>, Refusal> {
+        let Facts { admin: InRoom { room, .. }, names, is_member, mut members, head } = facts;
+        if is_member {
+            return Err(Refusal::AlreadyExists(EntityKind::Member));
+        }
+        let new = Member {
+            // Earlier messages count as read for a new member.
+            read_through: head,
+            role_description: self.description,
+            ..member(&room, self.member.clone(), self.role, &names, effects.now)
+        };
+        members.push(new.clone());
+        let new = Arc::new(new);
+        effects.change(Change::PutMember(new.clone()));
+        let (change, members) = (MemberChange::Added(self.member), members_for_event(&members));
+        effects.publish(Event::MembersChanged { room, change, members });
+        effects.audit(Action::MemberAdded, member_subject(&new), in_room_as(&self.room, new.role));
+        Ok(new)
+    }
+}

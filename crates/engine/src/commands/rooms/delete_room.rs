@@ -1,0 +1,54 @@
+//! Deletes a room with everything in it.
+
+use super::audit::room_subject;
+use super::room_mission::RoomMission;
+use crate::commands::Command;
+use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
+use crate::decide::Change;
+use crate::effects::EffectsBuilder;
+use crate::permission::{CallerContext, PermitError};
+use crate::ports::OpenApprovalsOf;
+use crate::read_view::WriterView;
+use parlor_model::audit::Action;
+use parlor_model::command::DeleteRoom;
+use parlor_model::{Approval, Event, Refusal, RoomRole, Scope, UserId};
+use std::sync::Arc;
+
+pub struct Facts {
+    /// The users in the room.
+    people: Arc<[UserId]>,
+    /// The open approvals of the room.
+    approvals: Vec<Approval>,
+    /// Mission of the room, which ends with it.
+    mission: Option<RoomMission>,
+}
+
+impl Command for DeleteRoom {
+    type Facts = Facts;
+    type Receipt = ();
+
+    /// Allowed for the owner of the room.
+    fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
+        let owner = view.in_room(caller, &self.room, RoomRole::Owner, Scope::Write)?;
+        let members = view.store.members(&self.room, usize::MAX, 0)?;
+        let people = members.iter().filter_map(|member| member.member.user().cloned()).collect();
+        let approvals = view.store.open_approvals(OpenApprovalsOf::Room(&self.room))?;
+        Ok(Facts { people, approvals, mission: RoomMission::load(&owner.room, view)? })
+    }
+
+    fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
+        let Facts { people, approvals, mission } = facts;
+        let withdrawn = withdraw(&approvals, effects);
+        if let Some(mission) = &mission {
+            mission.end(effects);
+        }
+        effects.change(Change::RemoveRoom(self.room.clone()));
+        effects.publish(Event::RoomRemoved { room: self.room.clone(), people });
+        effects.audit(Action::RoomRemoved, room_subject(&self.room), None);
+        audit_withdrawn(&withdrawn, effects);
+        if let Some(mission) = &mission {
+            mission.audit_end(effects);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! Checks whether the caller may subscribe to the events of a room.
+
+use crate::permission::{CallerContext, PermitError};
+use crate::ports::Snapshot;
+use crate::queries::Query;
+use crate::read_view::ReadView;
+use crate::{Fault, Limits};
+use parlor_model::query::MayFollowRoom;
+use parlor_model::{RoomRole, Scope};
+
+impl Query for MayFollowRoom {
+    type Facts = ();
+    type Answer = ();
+
+    /// Allowed for every member of the room.
+    fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
+        view.in_room(caller, &self.room, RoomRole::Member, Scope::Read).map(drop)
+    }
+
+    fn answer(&self, _facts: (), _store: &mut dyn Snapshot, _limits: &Limits) -> Result<(), Fault> {
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Permissions of the family `invitations`, with the verdicts described in `families`.
+
+use crate::requests::{ADMINS, PERSON};
+use crate::stored::*;
+use crate::table::table;
+use parlor_engine::commands::AnyCommand;
+use parlor_engine::queries::AnyQuery;
+use parlor_model::command::{
+    CreateInvitation, NewUser, OfferPairing, RedeemPairingCode, Register, RevokeInvitation,
+};
+use parlor_model::query::{ListInvitations, MayRegister};
+use parlor_model::{InvitationId, SecretHash, SiteRole, Time};
+
+table! { commands: AnyCommand;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyCommand::CreateInvitation(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  create_invitation(), READY;
+        "who   who   no    no    no    no    no    no    no    no    no    no   ", ADMINS,  create_invitation(), NO_INVITATIONS;
+    }
+    AnyCommand::RevokeInvitation(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  revoke_invitation(), INVITATION;
+        "who   who   no    no    no    no    ?inv  no    no    no    ?inv  ?inv ", ADMINS,  revoke_invitation(), READY;
+    }
+    AnyCommand::Register(_) => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION;
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION_OF_AN_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_FORMER_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_REMOVED_USER;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), EXPIRED_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
+    }
+    AnyCommand::OfferPairing(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_pairing(), READY;
+    }
+    AnyCommand::RedeemPairingCode(_) => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  redeem_pairing_code(), PAIRING;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  redeem_pairing_code(), EXPIRED_PAIRING;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  redeem_pairing_code(), PAIRING_OF_REMOVED_USER;
+        "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  redeem_pairing_code(), READY;
+    }
+}
+
+table! { queries: AnyQuery;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::ListInvitations(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  ListInvitations, READY;
+    }
+    AnyQuery::MayRegister(_) => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
+    }
+}
+
+fn create_invitation() -> CreateInvitation {
+    let (role, secret) = (SiteRole::Admin, SecretHash([8; 32]));
+    CreateInvitation { role, note: None, uses: 1, expires_at: Time(9_000), secret }
+}
+
+fn revoke_invitation() -> RevokeInvitation {
+    RevokeInvitation { invitation: InvitationId::stored("invitation") }
+}
+
+fn register() -> Register {
+    let (username, password_hash) = ("new".into(), "hash".into());
+    let account = NewUser { username, display_name: None, role: SiteRole::Admin, password_hash };
+    Register { token: INVITATION_TOKEN, account }
+}
+
+fn may_register() -> MayRegister {
+    MayRegister { token: INVITATION_TOKEN }
+}
+
+fn offer_pairing() -> OfferPairing {
+    OfferPairing { code: PAIRING_CODE, expires_at: Time(9_000) }
+}
+
+fn redeem_pairing_code() -> RedeemPairingCode {
+    RedeemPairingCode { code: PAIRING_CODE, name: "laptop".into(), secret: SecretHash([8; 32]) }
+}

@@ -1,0 +1,176 @@
+//! Permissions of the family `messages`, with the verdicts described in `families`.
+
+use crate::callers::lobby;
+use crate::requests::{READ, WRITE, post};
+use crate::stored::*;
+use crate::table::table;
+use parlor_engine::commands::AnyCommand;
+use parlor_engine::queries::AnyQuery;
+use parlor_model::command::{
+    DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, RewindRoom,
+    StartChat,
+};
+use parlor_model::query::{
+    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, Page, SearchCursor, SearchMessages,
+};
+use parlor_model::{AgentId, MessageId, RoomId, Seq};
+
+table! { commands: AnyCommand;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyCommand::Post(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
+    }
+    AnyCommand::EditMessage(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   edit(), OWN_FORWARDED_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   edit(), NO_ROOM;
+    }
+    AnyCommand::DeleteMessage(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_MESSAGE;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete(), OWN_FORWARDED_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete(), NO_ROOM;
+    }
+    AnyCommand::DeleteMessages(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), OWN_MESSAGES;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   delete_many(), ANOTHERS_MESSAGE_AMONG_OWN;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), OWN_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   delete_many(), FOREIGN_MESSAGE_AMONG_OWN;
+    }
+    AnyCommand::RewindRoom(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE;
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANSWERS;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_AND_ANOTHERS;
+        "who   who   ?msg  no    yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   rewind("lobby"), OWN_MESSAGE_ADMINS_COMMAND_AGENTS;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), ANOTHERS_MESSAGE;
+        "who   who   ?msg  no    no    no    ?msg  ?msg  ?msg  no    no    who  ", WRITE,   rewind("lobby"), OWN_AGENTS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("other"), OWN_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   rewind("lobby"), NO_ROOM;
+    }
+    AnyCommand::ForwardMessage(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   forward(), MESSAGE_IN_BOTH;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   forward(), MESSAGE_SEEN_BY_ALL;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_ELSEWHERE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), MESSAGE_CLEARED_THERE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", WRITE,   forward(), READY;
+    }
+    AnyCommand::MarkRoomRead(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   mark_read(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   mark_read(), NO_ROOM;
+    }
+    AnyCommand::MarkAllRead(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   MarkAllRead, READY;
+    }
+    AnyCommand::StartChat(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_OWN_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_SHARED_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   start_chat(), READY;
+    }
+}
+
+table! { queries: AnyQuery;
+//       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
+//       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::ListHistory(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history(), NO_ROOM;
+    }
+    AnyQuery::ListRecent(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListRecent, READY;
+    }
+    AnyQuery::SearchMessages(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search_messages(None), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    search_messages(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    search_messages(Some(lobby())), NO_ROOM;
+    }
+    AnyQuery::ListRevisions(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), NO_ROOM;
+    }
+    AnyQuery::ListReplies(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    replies(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), NO_ROOM;
+    }
+    AnyQuery::CountReplies(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    reply_count(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
+    }
+}
+
+fn message() -> MessageId {
+    MessageId::stored("message")
+}
+
+fn edit() -> EditMessage {
+    EditMessage { message: message(), text: "other words".into() }
+}
+
+fn delete() -> DeleteMessage {
+    DeleteMessage { message: message() }
+}
+
+fn delete_many() -> DeleteMessages {
+    DeleteMessages { messages: vec![message(), MessageId::stored("other")] }
+}
+
+fn rewind(room: &str) -> RewindRoom {
+    RewindRoom { room: RoomId::stored(room), message: message() }
+}
+
+fn forward() -> ForwardMessage {
+    ForwardMessage { message: message(), room: lobby(), client_message_id: None }
+}
+
+fn mark_read() -> MarkRoomRead {
+    MarkRoomRead { room: lobby() }
+}
+
+fn start_chat() -> StartChat {
+    StartChat { agent: AgentId::stored("coder"), post: post() }
+}
+
+fn history() -> ListHistory {
+    ListHistory { room: lobby(), page: Page::Before(None), limit: 10 }
+}
+
+fn search_messages(room: Option<RoomId>) -> SearchMessages {
+    SearchMessages {
+        text: "hello".into(),
+        room,
+        sender: None,
+        sender_kind: None,
+        kind: None,
+        from: None,
+        to: None,
+        from_place: SearchCursor::default(),
+        limit: 10,
+    }
+}
+
+fn revisions() -> ListRevisions {
+    ListRevisions { message: message() }
+}
+
+fn replies() -> ListReplies {
+    ListReplies { message: message(), after: Seq(0), limit: 10 }
+}
+
+fn reply_count() -> CountReplies {
+    CountReplies { message: message() }
+}

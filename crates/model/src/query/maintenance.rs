@@ -1,1 +1,0 @@
-//! Queries about operating the hub, and their answers.
