@@ -1,14 +1,14 @@
 //! The writer's cache of rooms, memberships, mentionable names, agents, accounts, sign-ins and keys.
 //!
 //! Owns: an entry always equals the row in the writer's open transaction. Only the writer changes the store,
-//! so an entry stays valid until `apply` gets a change that concerns it; `apply` names every change, and a new
-//! change does not compile until it is listed there. The writer clears the cache when a batch is rolled back
+//! so an entry stays valid until `apply` gets a change that concerns it. `apply` names every aggregate, and every
+//! change of the cached ones: a new change does not compile until it is listed there. The writer clears the cache when a batch is rolled back
 //! and when the store deletes old rows. Debug builds compare it with the store before each commit.
 //!
 //! Absence is never cached: guessed ids would fill the cache. Each kind is bounded, and a full kind is cleared.
 
 use crate::Fault;
-use crate::decide::Change;
+use crate::changes::{AccountChange, AgentChange, Change, CredentialChange, ModelChange, RoomChange};
 use crate::ports::Lookup;
 use foldhash::{HashMap, HashMapExt};
 use parlor_model::mention::Mentionable;
@@ -66,95 +66,93 @@ impl Cache {
     /// the transaction.
     pub fn apply(&mut self, change: &Change) {
         match change {
-            Change::PutUser(user) => {
+            Change::Account(change) => self.apply_to_accounts(change),
+            Change::Credential(change) => self.apply_to_credentials(change),
+            Change::Model(ModelChange::RemoveRouter(router)) => {
+                for cached in self.rooms.values_mut() {
+                    cached.room.take_if(|room| room.router.as_ref() == Some(router));
+                }
+            }
+            Change::Room(change) => self.apply_to_rooms(change),
+            Change::Agent(change) => self.apply_to_agents(change),
+            Change::Model(ModelChange::PutRouter(_) | ModelChange::PutService(_))
+            | Change::Settings(_)
+            | Change::Audit(_)
+            | Change::Message(_)
+            | Change::Annotation(_)
+            | Change::Upload(_)
+            | Change::Mail(_)
+            | Change::Run(_)
+            | Change::Approval(_)
+            | Change::Mission(_)
+            | Change::Task(_) => {}
+        }
+    }
+
+    fn apply_to_accounts(&mut self, change: &AccountChange) {
+        match change {
+            AccountChange::PutUser(user) => {
                 self.users.remove(&user.id);
                 let member = MemberId::User(user.id.clone());
                 self.rename(&member, &user.display_name, &user.username);
             }
             // Also removes sign-ins, keys, agents and memberships. Rare, and only site admins do it.
-            Change::RemoveUser(_) => self.clear(),
-            Change::PutSignIn(sign_in, _) => self.sign_ins.remove(&sign_in.id),
-            Change::EndSignIn(sign_in) => self.sign_ins.remove(sign_in),
-            Change::EndSignInsOf(user) => self.sign_ins.retain(|sign_in| sign_in.user != *user),
-            Change::PutKey(key, _) => self.keys.remove(&key.id),
-            Change::RemoveKey(key) => self.keys.remove(key),
-            Change::RemoveRouter(router) => {
-                for cached in self.rooms.values_mut() {
-                    cached.room.take_if(|room| room.router.as_ref() == Some(router));
-                }
-            }
-            Change::PutRoom(room) => {
+            AccountChange::RemoveUser(_) => self.clear(),
+            AccountChange::OfferSetup(_)
+            | AccountChange::PutInvitation(..)
+            | AccountChange::UseInvitation(_)
+            | AccountChange::RemoveInvitation(_)
+            | AccountChange::PutPairing(..)
+            | AccountChange::RemovePairing(_) => {}
+        }
+    }
+
+    fn apply_to_credentials(&mut self, change: &CredentialChange) {
+        match change {
+            CredentialChange::PutSignIn(sign_in, _) => self.sign_ins.remove(&sign_in.id),
+            CredentialChange::EndSignIn(sign_in) => self.sign_ins.remove(sign_in),
+            CredentialChange::EndSignInsOf(user) => self.sign_ins.retain(|sign_in| sign_in.user != *user),
+            CredentialChange::PutKey(key, _) => self.keys.remove(&key.id),
+            CredentialChange::RemoveKey(key) => self.keys.remove(key),
+            CredentialChange::PutSecondFactor(_)
+            | CredentialChange::PutBackupCodes(..)
+            | CredentialChange::SpendBackupCode(..)
+            | CredentialChange::RemoveSecondFactor(_) => {}
+        }
+    }
+
+    fn apply_to_rooms(&mut self, change: &RoomChange) {
+        match change {
+            RoomChange::PutRoom(room) => {
                 if let Some(cached) = self.rooms.get_mut(&room.id) {
                     cached.room = None;
                 }
             }
-            Change::RemoveRoom(room) => drop(self.rooms.remove(room)),
-            Change::PutMember(member) => self.forget_member(&member.room, &member.member),
-            Change::RemoveMember(room, member) => self.forget_member(room, member),
-            Change::MarkRead { room, user, .. } => {
+            RoomChange::RemoveRoom(room) => drop(self.rooms.remove(room)),
+            RoomChange::PutMember(member) => self.forget_member(&member.room, &member.member),
+            RoomChange::RemoveMember(room, member) => self.forget_member(room, member),
+            RoomChange::MarkRead { room, user, .. } => {
                 if let Some(cached) = self.rooms.get_mut(room) {
                     cached.members.remove(user);
                 }
             }
-            Change::PutAgent(agent) => {
+        }
+    }
+
+    fn apply_to_agents(&mut self, change: &AgentChange) {
+        match change {
+            AgentChange::PutAgent(agent) => {
                 self.agents.remove(&agent.id);
                 self.rename(&MemberId::Agent(agent.id.clone()), &agent.name, agent.id.as_str());
             }
-            Change::RemoveAgent(agent) => {
+            AgentChange::RemoveAgent(agent) => {
                 self.agents.remove(agent);
                 for cached in self.rooms.values_mut() {
                     cached.agents.take_if(|agents| agents.contains(agent));
                     cached.names.take_if(|names| names.iter().any(|name| name.member.agent() == Some(agent)));
                 }
             }
-            Change::OfferSetup(_)
-            | Change::PutInvitation(..)
-            | Change::UseInvitation(_)
-            | Change::PutPairing(..)
-            | Change::RemovePairing(_)
-            | Change::RemoveInvitation(_)
-            | Change::PutRouter(_)
-            | Change::PutService(_)
-            | Change::AppendAudit(_)
-            | Change::RepeatAudit { .. }
-            | Change::PutSettings(_)
-            | Change::PutSecondFactor(_)
-            | Change::PutBackupCodes(..)
-            | Change::SpendBackupCode(..)
-            | Change::RemoveSecondFactor(_)
-            | Change::PutMessage(_)
-            | Change::Revise { .. }
-            | Change::DeleteMessage(_)
-            | Change::PutReactions { .. }
-            | Change::PutPin(_)
-            | Change::RemovePin(_)
-            | Change::PutBookmark(_)
-            | Change::RemoveBookmark(..)
-            | Change::PutUpload(_)
-            | Change::Attach { .. }
-            | Change::RemoveUpload(_)
-            | Change::ForgetReleased(_)
-            | Change::PutGateway(_)
-            | Change::RemoveGateway(_)
-            | Change::PutTask(_)
-            | Change::RemoveTask(_)
-            | Change::PutSession(_)
-            | Change::PutSubscription(_)
-            | Change::RemoveSubscription(..)
-            | Change::PutDelivery { .. }
-            | Change::MarkDelivered { .. }
-            | Change::Lease { .. }
-            | Change::DeadLetterDelivery { .. }
-            | Change::PutRun(_)
-            | Change::PutApproval(_)
-            | Change::PutApprovalRule(_)
-            | Change::PutPlan(_)
-            | Change::PutMission(_)
-            | Change::PutIdlePrompt { .. }
-            | Change::RemoveApprovalRule(_)
-            | Change::ClearDeadLetters
-            | Change::DeadLetter { .. }
-            | Change::RememberIdempotencyKey { .. } => {}
+            AgentChange::PutGateway(_) | AgentChange::RemoveGateway(_) => {}
         }
     }
 

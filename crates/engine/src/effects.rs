@@ -4,7 +4,7 @@
 //! and it reads nothing.
 
 use crate::Limits;
-use crate::decide::Change;
+use crate::changes::{AuditChange, Change};
 use crate::permission::CallerContext;
 use crate::ports::IdGenerator;
 use crate::routing_index::RouteChange;
@@ -96,8 +96,8 @@ impl<'a> EffectsBuilder<'a> {
         }
     }
 
-    pub fn change(&mut self, change: Change) {
-        self.changes.push(change);
+    pub fn change(&mut self, change: impl Into<Change>) {
+        self.changes.push(change.into());
     }
 
     pub fn publish(&mut self, event: Event) {
@@ -119,7 +119,7 @@ impl<'a> EffectsBuilder<'a> {
     ) {
         let (at, address) = (self.now, self.caller.caller.address);
         let entry = NewAuditEntry { at, actor, action, subject, detail, address };
-        self.change(Change::AppendAudit(Arc::new(entry)));
+        self.change(AuditChange::AppendAudit(Arc::new(entry)));
     }
 
     pub fn finish(self) -> Effects {
@@ -144,7 +144,9 @@ mod tests {
         effects.audit(Action::RoomFrozen, Some(subject), detail.map(Into::into));
         let effects = effects.finish();
         assert!(effects.events.is_empty(), "the audit log is not published");
-        let [Change::AppendAudit(entry)] = &effects.changes[..] else { panic!("{:?}", effects.changes) };
+        let [Change::Audit(AuditChange::AppendAudit(entry))] = &effects.changes[..] else {
+            panic!("{:?}", effects.changes)
+        };
         NewAuditEntry::clone(entry)
     }
 

@@ -43,6 +43,8 @@ pub struct WriterMetrics {
     /// Commands that were not decided because the store failed.
     pub failed: AtomicU64,
     pub head: AtomicU64,
+    /// Reads of the store in the writer's transactions.
+    pub store_reads: AtomicU64,
 }
 
 impl WriterMetrics {

@@ -152,7 +152,9 @@ impl Writer {
         }
         let _traced = tracing::debug_span!("commit", commands = jobs.len()).entered();
         let began = Instant::now();
-        match self.decide_and_commit(&mut jobs) {
+        let committed = self.decide_and_commit(&mut jobs);
+        self.tally.store_reads.store(self.store.reads(), Ordering::Relaxed);
+        match committed {
             Ok(events) => {
                 self.tally.commits.observe(began.elapsed());
                 self.tally.head.store(self.head.seq.0, Ordering::Relaxed);

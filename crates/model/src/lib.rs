@@ -18,6 +18,7 @@ pub mod command;
 pub mod delivery;
 pub mod edit;
 pub mod event;
+pub mod field;
 pub mod id;
 pub mod inquiry;
 pub mod invitation;
@@ -31,6 +32,7 @@ pub mod position;
 pub mod query;
 pub mod refusal;
 pub mod room;
+pub mod room_selection;
 pub mod router;
 pub mod run;
 pub mod run_event;
@@ -51,6 +53,7 @@ pub use command::{AgentReply, Post, Relay, RoomPreferenceChange, Route, RunTrigg
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, LoggedEvent, MemberChange};
+pub use field::Field;
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
@@ -70,6 +73,7 @@ pub use plan::CurrentPlan;
 pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};
 pub use refusal::{EntityKind, FieldError, Refusal};
 pub use room::{AnswerPolicy, Frozen, Member, Notifications, Room, RoomKind, RoomPreferences, RoomRole};
+pub use room_selection::RoomSelection;
 pub use router::{ModelAccess, ModelApi, Router, SealedKey};
 pub use run::{
     AddressedBy, Chunk, ChunkKind, IllegalTransition, Run, RunOutcome, RunOutput, RunState, Usage,

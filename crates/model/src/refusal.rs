@@ -3,7 +3,7 @@
 //! A closed enum that holds data instead of messages. Each protocol adapter has one table that maps a refusal
 //! to its error code and message.
 
-use crate::{MessageId, Position, RoomId};
+use crate::{Field, MessageId, Position, RoomId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub enum EntityKind {
 /// translate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldError {
-    pub field: Cow<'static, str>,
+    pub field: Field,
     pub rule: Cow<'static, str>,
 }
 
@@ -65,7 +65,7 @@ pub enum Refusal {
         limit: usize,
         got: usize,
     },
-    /// The caller already used this `clientMessageId` for a different message.
+    /// The caller already used this client message id for a different message.
     Conflict {
         first: MessageId,
     },
@@ -97,7 +97,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub fn invalid(field: &'static str, rule: &'static str) -> Self {
-        Self::Invalid(vec![FieldError { field: field.into(), rule: rule.into() }])
+    pub fn invalid(field: Field, rule: &'static str) -> Self {
+        Self::Invalid(vec![FieldError { field, rule: rule.into() }])
     }
 }

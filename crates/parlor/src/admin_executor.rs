@@ -15,7 +15,7 @@ use parlor_model::command::{
 use parlor_model::query::ListKeys;
 use parlor_model::query::{ListAuditRecords, ListUsers};
 use parlor_model::{
-    AgentStatus, ApiKey, Caller, EntityKind, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
+    AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
 };
 use parlor_server::{Passwords, secrets};
 use parlor_wire::agentim::codes;
@@ -150,8 +150,8 @@ impl AdminExecutor {
             AdminRequest::Audit { limit, action, actor, subject } => {
                 let action = match action {
                     Some(text) => {
-                        let action =
-                            Action::parse(&text).ok_or(Refusal::invalid("action", "is not an action"))?;
+                        let action = Action::parse(&text)
+                            .ok_or(Refusal::invalid(Field::Action, "is not an action"))?;
                         Some(action)
                     }
                     None => None,
@@ -217,7 +217,7 @@ impl AdminExecutor {
     async fn add_token(&self, name: String, user: &str, scopes: &[String]) -> Result<AdminReply, Refusal> {
         let user = self.user_by_name(user).await?;
         let scopes: Option<Vec<Scope>> = scopes.iter().map(|scope| Scope::parse(scope)).collect();
-        let scopes = scopes.ok_or(Refusal::invalid("scope", Scope::ALLOWED_VALUES))?;
+        let scopes = scopes.ok_or(Refusal::invalid(Field::Scope, Scope::ALLOWED_VALUES))?;
         let key = secrets::api_key();
         let secret = secrets::hash(&key);
         let command = CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
@@ -291,11 +291,7 @@ fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
 /// Returns the violated rules, or for any other refusal the message of the REST API.
 fn refusal_text(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Invalid(errors) => {
-            let parts: Vec<String> =
-                errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
-            parts.join("; ")
-        }
+        Refusal::Invalid(errors) => codes::field_errors(errors),
         other => codes::status(other).1,
     }
 }

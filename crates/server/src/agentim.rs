@@ -19,8 +19,8 @@ use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
 use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
-    Caller, Delivery, EntityKind, Epoch, GatewayRequest, LoggedEvent, Message, Position, Refusal, RoomId,
-    Signal, SignalStamp, UserId,
+    Caller, Delivery, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Message, Position, Refusal,
+    RoomId, Signal, SignalStamp, UserId,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
@@ -362,7 +362,7 @@ impl ClientSession {
             None | Some("now") => None,
             Some(text) => match Position::parse(text, self.app.hub.epoch()) {
                 Some(position) => Some(position),
-                None => return self.refuse(socket, &Refusal::invalid("since", "is not a position")),
+                None => return self.refuse(socket, &Refusal::invalid(Field::Position, "is not a position")),
             },
         };
         let (joined, lost) = (room.clone(), room.clone());
@@ -399,7 +399,7 @@ impl ClientSession {
             None | Some("now") => None,
             Some(text) => {
                 let position = Position::parse(text, self.app.hub.epoch());
-                Some(position.ok_or_else(|| Refusal::invalid("since", "is not a position"))?)
+                Some(position.ok_or_else(|| Refusal::invalid(Field::Position, "is not a position"))?)
             }
         };
         if let Some(previous) = authenticated.chat_events.take() {

@@ -22,10 +22,10 @@ use http::{HeaderMap, HeaderName};
 use parlor_engine::fanout::{
     DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
 };
-use parlor_model::query::ListRoomsAtRoot;
+use parlor_model::query::MayReadRooms;
 use parlor_model::{
-    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Refusal, RoomId, Signal,
-    SignalStamp,
+    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Refusal, RoomId,
+    RoomSelection, Signal, SignalStamp,
 };
 use parlor_wire::events::egress::{self, Filter};
 use parlor_wire::events::frames::StreamFormat;
@@ -186,10 +186,8 @@ pub async fn stream(
         root: params.project_root.as_deref().map(Into::into),
     };
     let following = filter.session.clone().map_or(RoomFilter::All, RoomFilter::Only);
-    app.hub.may_follow(&caller, &following).await?;
-    if let Some(root) = &filter.root {
-        app.hub.may(&caller, ListRoomsAtRoot { root: root.clone(), room: filter.session.clone() }).await?;
-    }
+    let rooms = RoomSelection { room: filter.session.clone(), root: filter.root.clone() };
+    app.hub.may(&caller, MayReadRooms { rooms }).await?;
     // `Last-Event-ID` wins over `since`: a browser reconnects with the original URL and its position in the
     // header.
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());

@@ -22,8 +22,8 @@ use parlor_model::command::{
     AgentRegistration, ConnectGateway, DisconnectGateway, HostAgent, RegisterAgent, Registered,
 };
 use parlor_model::{
-    ApprovalKind, ApprovalSubject, Caller, ConversationId, Delivery, Device, EntityKind, Epoch, GatewayId,
-    LoggedEvent, Message, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus, UserId,
+    ApprovalKind, ApprovalSubject, Caller, ConversationId, Delivery, Device, EntityKind, Epoch, Field,
+    GatewayId, LoggedEvent, Message, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
@@ -434,7 +434,7 @@ impl GatewayAgents {
             GatewayMessage::TaskUpdate { task, status, result } => {
                 let task = task.ok_or(Refusal::NotFound(EntityKind::Task))?;
                 let status = TaskStatus::parse(&status);
-                let status = status.ok_or(Refusal::invalid("status", "is not a task status"))?;
+                let status = status.ok_or(Refusal::invalid(Field::Status, "is not a task status"))?;
                 hub.report_task(&self.caller, connection, task, status, result).await
             }
             GatewayMessage::Permission(form) => {

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// An HTTP client of a hub, signed in as a user or anonymous.
 #[derive(Clone)]
@@ -23,11 +24,12 @@ pub struct RestResponse {
 
 /// Returns a builder for an HTTP client that trusts only certificates that a test adds: loading those of the
 /// system takes longer than most tests. It installs the hub's cryptography provider, because `reqwest` is
-/// built without one.
+/// built without one. It reuses a connection only for a short time, because the hub closes idle connections
+/// after ten seconds, and a request that meets the close fails.
 pub fn http_client() -> reqwest::ClientBuilder {
     // Fails if another test in this process has installed the provider already.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().tls_certs_only([])
+    reqwest::Client::builder().tls_certs_only([]).pool_idle_timeout(Duration::from_secs(2))
 }
 
 impl RestClient {

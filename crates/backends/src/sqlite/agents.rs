@@ -1,11 +1,109 @@
-//! Converts agents and gateways between rows and model types.
+//! Agents and gateways: reads, changes, and conversion between rows and model types.
 
-use super::rows::{maybe_text, maybe_time, run, shared, text, time};
+use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
+use super::{Sql, SqlTables};
 use parlor_engine::Fault;
-use parlor_model::{Agent, AgentHost, AgentId, Device, Gateway, GatewayId, Payload, UserId, Visibility};
+use parlor_engine::changes::AgentChange;
+use parlor_engine::ports::ReadAgents;
+use parlor_model::{
+    Agent, AgentHost, AgentId, Device, Gateway, GatewayId, Payload, RoomId, UserId, Visibility,
+};
 use rusqlite::types::FromSqlResult;
 use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
+
+impl<C: Sql> ReadAgents for SqlTables<C> {
+    fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
+        one(self.sql()?, &format!("SELECT {} FROM agents WHERE id = ?1", AGENT), &[&id.as_str()], agent)
+    }
+
+    fn agents_of(&mut self, owner: &UserId) -> Result<Vec<Agent>, Fault> {
+        let query = format!("SELECT {} FROM agents WHERE owner = ?1 ORDER BY id", AGENT);
+        all(self.sql()?, &query, &[&owner.as_str()], agent)
+    }
+
+    fn agents_in(&mut self, room: &RoomId) -> Result<Vec<AgentId>, Fault> {
+        let query = "SELECT member FROM members WHERE room = ?1 AND kind = 1 ORDER BY member";
+        all(self.sql()?, query, &[&room.as_str()], |row| Ok(AgentId::stored(row.get::<_, String>(0)?)))
+    }
+
+    fn agents_below(&mut self, id: &AgentId) -> Result<Vec<Agent>, Fault> {
+        // Range scan over the prefix `id/`: `0` is the character after `/`.
+        let query = format!("SELECT {} FROM agents WHERE id > ?1 AND id < ?2 ORDER BY id", AGENT);
+        all(self.sql()?, &query, &[&format!("{id}/"), &format!("{id}0")], agent)
+    }
+
+    fn agents_near(&mut self, user: &UserId) -> Result<Vec<Agent>, Fault> {
+        // CROSS JOIN fixes the join order: from the user's rooms to their agents, not from all agents in
+        // rooms.
+        let query = format!(
+            "SELECT {} FROM agents WHERE owner <> ?1 AND id IN (SELECT b.member FROM members a \
+             CROSS JOIN members b ON b.room = a.room AND b.kind = 1 WHERE a.kind = 0 AND a.member = ?1 \
+             UNION SELECT id FROM agents WHERE {SHARED}) ORDER BY id",
+            AGENT
+        );
+        all(self.sql()?, &query, &[&user.as_str()], agent)
+    }
+
+    fn agents_shared(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Agent>, Fault> {
+        let query = format!(
+            "SELECT {} FROM agents WHERE {SHARED} AND owner <> ?1 ORDER BY id LIMIT ?2 OFFSET ?3",
+            AGENT
+        );
+        all(self.sql()?, &query, &[&user.as_str(), &number(limit), &number(offset)], agent)
+    }
+
+    fn gateway(&mut self, id: &GatewayId) -> Result<Option<Gateway>, Fault> {
+        let query = format!("SELECT {} FROM gateways WHERE id = ?1", GATEWAY);
+        one(self.sql()?, &query, &[&id.as_str()], gateway)
+    }
+
+    fn gateways(&mut self, owner: Option<&UserId>) -> Result<Vec<Gateway>, Fault> {
+        let columns = GATEWAY;
+        match owner {
+            None => all(self.sql()?, &format!("SELECT {columns} FROM gateways ORDER BY id"), &[], gateway),
+            Some(owner) => {
+                let query = format!("SELECT {columns} FROM gateways WHERE owner = ?1 ORDER BY id");
+                all(self.sql()?, &query, &[&owner.as_str()], gateway)
+            }
+        }
+    }
+}
+
+pub fn apply(sql: &Connection, change: &AgentChange) -> Result<(), Fault> {
+    match change {
+        AgentChange::PutAgent(agent) => put(sql, agent)?,
+        AgentChange::RemoveAgent(agent) => remove_agent(sql, agent)?,
+        AgentChange::PutGateway(gateway) => put_gateway(sql, gateway)?,
+        AgentChange::RemoveGateway(gateway) => {
+            run(sql, "DELETE FROM gateways WHERE id = ?1", &[&gateway.as_str()])?;
+        }
+    }
+    Ok(())
+}
+
+/// Condition: the agent is shared with the user `?1`.
+const SHARED: &str =
+    "visibility <> 0 AND (visibility = 1 OR ?1 IN (SELECT value FROM json_each(shared_with)))";
+
+fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
+    let steps = [
+        "DELETE FROM subscriptions WHERE agent = ?1",
+        "DELETE FROM sessions WHERE agent = ?1",
+        "DELETE FROM dead_letters WHERE agent = ?1",
+        "DELETE FROM deliveries WHERE agent = ?1",
+        "DELETE FROM members WHERE kind = 1 AND member = ?1",
+        "DELETE FROM runs WHERE agent = ?1",
+        "DELETE FROM plans WHERE agent = ?1",
+        "DELETE FROM mission_agents WHERE agent = ?1",
+        "DELETE FROM idle WHERE agent = ?1",
+        "DELETE FROM approvals WHERE agent = ?1",
+        "DELETE FROM approval_rules WHERE agent = ?1",
+        "DELETE FROM services WHERE agent = ?1",
+        "DELETE FROM agents WHERE id = ?1",
+    ];
+    steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))
+}
 
 pub const AGENT: &str = "id, owner, name, description, settings, created_at, gateway, kind, working_directory, \
      capabilities, model, slash_commands, mcp_servers, seen_at, visibility, shared_with";
@@ -43,7 +141,9 @@ pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
 }
 
 const PRIVATE: i64 = 0;
+
 const ALL: i64 = 1;
+
 const LIST: i64 = 2;
 
 pub fn put(sql: &Connection, agent: &Agent) -> Result<(), Fault> {

@@ -1,31 +1,92 @@
-//! Approvals and approval rules: conversion between rows and model types, and their queries.
+//! Approvals and approval rules: reads, changes, and conversion between rows and model types.
 
-use super::SqlTables;
 use super::rows::{all, from_json, json, maybe_text, maybe_time, one, run, shared, text, time};
+use super::{Sql, SqlTables};
 use parlor_engine::Fault;
-use parlor_engine::ports::OpenApprovalsOf;
+use parlor_engine::changes::ApprovalChange;
+use parlor_engine::ports::{OpenApprovalsOf, ReadApprovals};
 use parlor_model::{
     AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Decider, Decision, GatewayId, InputDigest,
     Payload, RoomId, RunId, Time, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 use std::borrow::Cow;
-use std::ops::Deref;
+
+impl<C: Sql> ReadApprovals for SqlTables<C> {
+    fn approval(&mut self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
+        let query = format!("SELECT {APPROVAL} FROM approvals WHERE id = ?1");
+        one(self.sql()?, &query, &[&id.as_str()], approval)
+    }
+
+    fn approvals_called(&mut self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault> {
+        let query =
+            format!("SELECT {APPROVAL} FROM approvals WHERE gateway = ?1 AND request = ?2 ORDER BY place");
+        all(self.sql()?, &query, &[&gateway.as_str(), &request], approval)
+    }
+
+    fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
+        let (condition, value) = match &of {
+            OpenApprovalsOf::Everybodys => ("?1 = ''", ""),
+            OpenApprovalsOf::Room(room) => ("room = ?1", room.as_str()),
+            OpenApprovalsOf::Run(run) => ("run = ?1", run.as_str()),
+            OpenApprovalsOf::Agent(agent) => ("agent = ?1", agent.as_str()),
+        };
+        let query =
+            format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {condition} ORDER BY place");
+        all(self.sql()?, &query, &[&value], approval)
+    }
+
+    fn open_approval_count(&mut self) -> Result<usize, Fault> {
+        let query = "SELECT count(*) FROM approvals WHERE decision IS NULL";
+        Ok(one(self.sql()?, query, &[], |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
+    }
+
+    fn approval_rule(
+        &mut self,
+        room: &RoomId,
+        agent: &AgentId,
+        tool: &str,
+    ) -> Result<Option<ApprovalRule>, Fault> {
+        let query = format!("SELECT {RULE} FROM approval_rules WHERE room = ?1 AND agent = ?2 AND tool = ?3");
+        one(self.sql()?, &query, &[&room.as_str(), &agent.as_str(), &tool], rule)
+    }
+
+    fn approval_rules(&mut self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {
+        let query = format!("SELECT {RULE} FROM approval_rules WHERE room = ?1 ORDER BY agent, tool");
+        all(self.sql()?, &query, &[&room.as_str()], rule)
+    }
+}
+
+pub fn apply(sql: &Connection, change: &ApprovalChange) -> Result<(), Fault> {
+    match change {
+        ApprovalChange::PutApproval(approval) => put(sql, approval)?,
+        ApprovalChange::PutApprovalRule(rule) => put_rule(sql, rule)?,
+        ApprovalChange::RemoveApprovalRule(rule) => remove_rule(sql, rule)?,
+    }
+    Ok(())
+}
 
 const APPROVAL: &str = "id, run, room, agent, agent_name, gateway, request, tool, input, digest, asked_at, \
      expires_at, decision, decider, decider_name, reason, decided_at, matter, answers";
+
 const RULE: &str = "room, agent, tool, decider, at";
 
 /// Values of the column `decision`. They are stored on disk: never reuse one.
 const ALLOWED: i64 = 0;
+
 const ALLOWED_BY_RULE: i64 = 1;
+
 const DENIED: i64 = 2;
+
 const EXPIRED: i64 = 3;
+
 const WITHDRAWN: i64 = 4;
+
 const ANSWERED: i64 = 5;
 
 /// Values of the column `matter`. They are stored on disk: never reuse one.
 const TOOL: i64 = 0;
+
 const QUESTIONS: i64 = 1;
 
 pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
@@ -135,49 +196,4 @@ fn rule(row: &Row<'_>) -> rusqlite::Result<ApprovalRule> {
 /// Deletes approvals decided before `oldest`. The audit log still records who decided them.
 pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     run(sql, "DELETE FROM approvals WHERE decided_at < ?1", &[&oldest.0]).map(drop)
-}
-
-impl<C: Deref<Target = Connection>> SqlTables<C> {
-    pub fn find_approval(&self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
-        let query = format!("SELECT {APPROVAL} FROM approvals WHERE id = ?1");
-        one(self.sql(), &query, &[&id.as_str()], approval)
-    }
-
-    pub fn find_called(&self, gateway: &GatewayId, request: &str) -> Result<Vec<Approval>, Fault> {
-        let query =
-            format!("SELECT {APPROVAL} FROM approvals WHERE gateway = ?1 AND request = ?2 ORDER BY place");
-        all(self.sql(), &query, &[&gateway.as_str(), &request], approval)
-    }
-
-    pub fn find_open(&self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
-        let (condition, value) = match &of {
-            OpenApprovalsOf::Everybodys => ("?1 = ''", ""),
-            OpenApprovalsOf::Room(room) => ("room = ?1", room.as_str()),
-            OpenApprovalsOf::Run(run) => ("run = ?1", run.as_str()),
-            OpenApprovalsOf::Agent(agent) => ("agent = ?1", agent.as_str()),
-        };
-        let query =
-            format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {condition} ORDER BY place");
-        all(self.sql(), &query, &[&value], approval)
-    }
-
-    pub fn count_open(&self) -> Result<usize, Fault> {
-        let query = "SELECT count(*) FROM approvals WHERE decision IS NULL";
-        Ok(one(self.sql(), query, &[], |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
-    }
-
-    pub fn find_rule(
-        &self,
-        room: &RoomId,
-        agent: &AgentId,
-        tool: &str,
-    ) -> Result<Option<ApprovalRule>, Fault> {
-        let query = format!("SELECT {RULE} FROM approval_rules WHERE room = ?1 AND agent = ?2 AND tool = ?3");
-        one(self.sql(), &query, &[&room.as_str(), &agent.as_str(), &tool], rule)
-    }
-
-    pub fn find_rules(&self, room: &RoomId) -> Result<Vec<ApprovalRule>, Fault> {
-        let query = format!("SELECT {RULE} FROM approval_rules WHERE room = ?1 ORDER BY agent, tool");
-        all(self.sql(), &query, &[&room.as_str()], rule)
-    }
 }

@@ -1,13 +1,51 @@
-//! Reads and writes the audit log table.
+//! The audit log: reads, changes, and conversion between rows and model types.
 
-use super::SqlTables;
 use super::rows::{all, number, one, run};
+use super::{Sql, SqlTables};
 use parlor_engine::Fault;
+use parlor_engine::changes::AuditChange;
+use parlor_engine::ports::ReadAudit;
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::{KeyId, Time, UserId};
 use rusqlite::{Connection, Row, ToSql};
 use std::net::IpAddr;
-use std::ops::Deref;
+
+impl<C: Sql> ReadAudit for SqlTables<C> {
+    fn last_failed_sign_in(&mut self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM audit WHERE action = 'sign_in_failed' AND subject IS ?1 ORDER BY id DESC LIMIT 1"
+        );
+        one(self.sql()?, &query, &[&user.map(UserId::as_str)], record)
+    }
+
+    fn audit(&mut self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM audit WHERE id < ?1 AND (?2 IS NULL OR action = ?2) \
+             AND (?3 IS NULL OR actor = ?3 OR actor_name = ?3) \
+             AND (?4 IS NULL OR subject = ?4 OR subject_name = ?4) \
+             AND last_at >= ?5 AND at <= ?6 ORDER BY id DESC LIMIT ?7"
+        );
+        let before = page.before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
+        let values: [&dyn ToSql; 7] = [
+            &before,
+            &page.action.map(Action::as_str),
+            &page.actor.as_deref(),
+            &page.subject.as_deref(),
+            &page.from.map_or(i64::MIN, |time| time.0),
+            &page.to.map_or(i64::MAX, |time| time.0),
+            &number(page.limit),
+        ];
+        all(self.sql()?, &query, &values, record)
+    }
+}
+
+pub fn apply(sql: &Connection, change: &AuditChange) -> Result<(), Fault> {
+    match change {
+        AuditChange::AppendAudit(note) => put(sql, note)?,
+        AuditChange::RepeatAudit { id, at, address } => repeat(sql, *id, *at, *address)?,
+    }
+    Ok(())
+}
 
 const COLUMNS: &str = "id, at, last_at, count, actor_kind, actor, actor_name, actor_key, action, subject_kind, \
                        subject, subject_name, detail, address";
@@ -48,35 +86,6 @@ pub fn trim(sql: &Connection, oldest: Time) -> Result<(), Fault> {
     let query =
         "DELETE FROM audit WHERE last_at < ?1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT 10000)";
     run(sql, query, &[&oldest.0]).map(drop)
-}
-
-impl<C: Deref<Target = Connection>> SqlTables<C> {
-    pub fn last_failed(&self, user: Option<&UserId>) -> Result<Option<AuditRecord>, Fault> {
-        let query = format!(
-            "SELECT {COLUMNS} FROM audit WHERE action = 'sign_in_failed' AND subject IS ?1 ORDER BY id DESC LIMIT 1"
-        );
-        one(self.sql(), &query, &[&user.map(UserId::as_str)], record)
-    }
-
-    pub fn audit_records(&self, page: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
-        let query = format!(
-            "SELECT {COLUMNS} FROM audit WHERE id < ?1 AND (?2 IS NULL OR action = ?2) \
-             AND (?3 IS NULL OR actor = ?3 OR actor_name = ?3) \
-             AND (?4 IS NULL OR subject = ?4 OR subject_name = ?4) \
-             AND last_at >= ?5 AND at <= ?6 ORDER BY id DESC LIMIT ?7"
-        );
-        let before = page.before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
-        let values: [&dyn ToSql; 7] = [
-            &before,
-            &page.action.map(Action::as_str),
-            &page.actor.as_deref(),
-            &page.subject.as_deref(),
-            &page.from.map_or(i64::MIN, |time| time.0),
-            &page.to.map_or(i64::MAX, |time| time.0),
-            &number(page.limit),
-        ];
-        all(self.sql(), &query, &values, record)
-    }
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {

@@ -3,7 +3,7 @@
 use super::migrations::MIGRATIONS;
 use super::rows::SqlFaultExt;
 use super::{OpenError, SqlTables, audit, connection};
-use parlor_engine::ports::Head;
+use parlor_engine::ports::{Head, Snapshot};
 use parlor_model::audit::NewAuditEntry;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};

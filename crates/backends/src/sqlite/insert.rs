@@ -4,7 +4,7 @@
 //! observable: the transaction writes all pending rows before any read of them and before any other change.
 
 use super::rows::SqlFaultExt;
-use super::{apply, log};
+use super::{log, mail, messages};
 use parlor_engine::Fault;
 use parlor_model::{Delivery, LoggedEvent, Message, Seq};
 use rusqlite::{CachedStatement, Connection, Statement, ToSql};
@@ -31,21 +31,21 @@ impl<'a> Inserts<'a> {
     pub fn prepare(sql: &'a Connection) -> Result<Self, Fault> {
         let prepare = |(into, row)| Insert::prepare(sql, into, row).stored("preparing a statement");
         Ok(Self {
-            messages: prepare(apply::MESSAGE)?,
-            deliveries: prepare(apply::DELIVERY)?,
-            log: prepare(log::ENTRY)?,
+            messages: prepare(messages::INSERT)?,
+            deliveries: prepare(mail::INSERT_DELIVERY)?,
+            log: prepare(log::INSERT)?,
         })
     }
 
     pub fn write(&mut self, pending: &mut PendingRows) -> Result<(), Fault> {
         let PendingRows { messages, deliveries, log } = pending;
         self.messages
-            .rows(messages, |message, row| apply::message(message, row))
+            .rows(messages, |message, row| messages::bind(message, row))
             .stored("writing a message")?;
         let deliver =
-            |(delivery, seq): &(Delivery, Seq), row: &mut RowBinder| apply::delivery(delivery, *seq, row);
+            |(delivery, seq): &(Delivery, Seq), row: &mut RowBinder| mail::bind_delivery(delivery, *seq, row);
         self.deliveries.rows(deliveries, deliver).stored("writing a delivery")?;
-        self.log.rows(log, log::entry).stored("writing the log")
+        self.log.rows(log, log::bind).stored("writing the log")
     }
 }
 

@@ -1,17 +1,60 @@
-//! Missions and idle prompts: conversion between rows and model types, and their queries.
+//! Missions and idle prompts: reads, changes, and conversion between rows and model types.
 
-use super::SqlTables;
 use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
+use super::{Sql, SqlTables};
 use parlor_engine::Fault;
+use parlor_engine::changes::MissionChange;
+use parlor_engine::ports::ReadMissions;
 use parlor_model::{AgentId, IdlePrompt, Mission, MissionAgent, MissionId, MissionScope, RoomId, UserId};
 use rusqlite::{Connection, Row, ToSql};
-use std::ops::Deref;
+
+impl<C: Sql> ReadMissions for SqlTables<C> {
+    fn mission(&mut self, id: &MissionId) -> Result<Option<Mission>, Fault> {
+        let query = format!("SELECT {MISSION} FROM missions WHERE id = ?1");
+        let found = one(self.sql()?, &query, &[&id.as_str()], mission)?;
+        Ok(self.with_agents(found.into_iter().collect())?.pop())
+    }
+
+    fn missions(&mut self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
+        let (kind, scope) = key(mission_scope);
+        let query = format!(
+            "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        );
+        let found = all(self.sql()?, &query, &[&kind, &scope, &number(limit)], mission)?;
+        self.with_agents(found)
+    }
+
+    fn missions_on(&mut self) -> Result<Vec<Mission>, Fault> {
+        let query = format!("SELECT {MISSION} FROM missions WHERE ended_at IS NULL ORDER BY created_at, id");
+        let found = all(self.sql()?, &query, &[], mission)?;
+        self.with_agents(found)
+    }
+
+    fn idle(&mut self, mission_scope: &MissionScope, agent: &AgentId) -> Result<Option<IdlePrompt>, Fault> {
+        let (kind, scope) = key(mission_scope);
+        let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
+        one(self.sql()?, query, &[&kind, &scope, &agent.as_str()], |row| idle(row, 0))
+    }
+}
+
+pub fn apply(sql: &Connection, change: &MissionChange) -> Result<(), Fault> {
+    match change {
+        MissionChange::PutMission(mission) => put(sql, mission)?,
+        MissionChange::PutIdlePrompt { mission_scope, agent, idle } => {
+            put_idle(sql, mission_scope, agent, idle.as_ref())?
+        }
+    }
+    Ok(())
+}
 
 const MISSION: &str = "id, realm_kind, realm, room, text, created_by, created_at, ended_at, prompts";
 
 /// Values of the column `realm_kind` (the kind of a mission scope). They are stored on disk: never reuse one.
 const ROOM: i64 = 0;
+
 const ROOT: i64 = 1;
+
 const GLOBAL: i64 = 2;
 
 fn key(mission_scope: &MissionScope) -> (i64, &str) {
@@ -99,12 +142,12 @@ fn idle(row: &Row<'_>, index: usize) -> rusqlite::Result<IdlePrompt> {
     Ok(IdlePrompt { prompt: maybe_text(row, index)?, interval: row.get(index + 1)? })
 }
 
-impl<C: Deref<Target = Connection>> SqlTables<C> {
-    fn with_agents(&self, mut missions: Vec<Mission>) -> Result<Vec<Mission>, Fault> {
+impl<C: Sql> SqlTables<C> {
+    fn with_agents(&mut self, mut missions: Vec<Mission>) -> Result<Vec<Mission>, Fault> {
         let query = "SELECT agent, named, prompt, interval, prompted_at FROM mission_agents \
                      WHERE mission = ?1 ORDER BY agent";
         for mission in &mut missions {
-            mission.agents = all(self.sql(), query, &[&mission.id.as_str()], |row| {
+            mission.agents = all(self.sql()?, query, &[&mission.id.as_str()], |row| {
                 Ok(MissionAgent {
                     agent: AgentId::stored(shared(row, 0)?),
                     named: row.get(1)?,
@@ -114,37 +157,5 @@ impl<C: Deref<Target = Connection>> SqlTables<C> {
             })?;
         }
         Ok(missions)
-    }
-
-    pub fn find_mission(&self, id: &MissionId) -> Result<Option<Mission>, Fault> {
-        let query = format!("SELECT {MISSION} FROM missions WHERE id = ?1");
-        let found = one(self.sql(), &query, &[&id.as_str()], mission)?;
-        Ok(self.with_agents(found.into_iter().collect())?.pop())
-    }
-
-    pub fn find_missions(&self, mission_scope: &MissionScope, limit: usize) -> Result<Vec<Mission>, Fault> {
-        let (kind, scope) = key(mission_scope);
-        let query = format!(
-            "SELECT {MISSION} FROM missions WHERE realm_kind = ?1 AND realm = ?2 \
-             ORDER BY created_at DESC, id DESC LIMIT ?3"
-        );
-        let found = all(self.sql(), &query, &[&kind, &scope, &number(limit)], mission)?;
-        self.with_agents(found)
-    }
-
-    pub fn find_missions_on(&self) -> Result<Vec<Mission>, Fault> {
-        let query = format!("SELECT {MISSION} FROM missions WHERE ended_at IS NULL ORDER BY created_at, id");
-        let found = all(self.sql(), &query, &[], mission)?;
-        self.with_agents(found)
-    }
-
-    pub fn find_idle(
-        &self,
-        mission_scope: &MissionScope,
-        agent: &AgentId,
-    ) -> Result<Option<IdlePrompt>, Fault> {
-        let (kind, scope) = key(mission_scope);
-        let query = "SELECT prompt, interval FROM idle WHERE realm_kind = ?1 AND realm = ?2 AND agent = ?3";
-        one(self.sql(), query, &[&kind, &scope, &agent.as_str()], |row| idle(row, 0))
     }
 }

@@ -4,37 +4,41 @@
 //! reopened. The writer runs checkpoints explicitly instead of letting SQLite run them inside a commit: a
 //! checkpoint whose fsync failed must not be retried as if the data were safe.
 
+mod accounts;
 mod agents;
-mod apply;
+mod annotations;
 mod approvals;
 mod audit;
 pub mod backup;
 mod connection;
+mod credentials;
 mod insert;
 mod log;
-mod lookup;
+mod mail;
+mod messages;
 mod migrations;
 mod missions;
 mod models;
-mod plans;
+mod rooms;
 mod rows;
+mod runs;
 mod search;
-mod snapshot;
+mod settings;
 mod tasks;
 mod trim;
+mod uploads;
 
 use insert::{Inserts, PendingRows};
 use parking_lot::{Condvar, Mutex};
 use parlor_engine::Fault;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::Change;
 use parlor_engine::effects::Effects;
 use parlor_engine::metrics::StoreSize;
-use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
+use parlor_engine::ports::{Head, Lookup, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Seq, Subscription, Time};
-use rows::SqlFaultExt;
-use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rows::{SqlFaultExt, one};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql, TransactionBehavior};
 use std::fs::OpenOptions;
-use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -106,6 +110,8 @@ pub struct SqliteStore {
     options: Options,
     /// Estimated bytes written to the write-ahead log since the last checkpoint.
     bytes_since_checkpoint: usize,
+    /// Number of reads in the writer's transactions.
+    reads: u64,
 }
 
 const PAGE_BYTES: usize = 4096;
@@ -145,26 +151,51 @@ pub fn open(directory: &Path, options: Options) -> Result<StoreHandles, OpenErro
     search::rebuild_if_stale(&transaction)?;
     transaction.commit()?;
     let reader = ReaderPool::open(&file, options.readers)?;
-    Ok((Box::new(SqliteStore { connection, options, bytes_since_checkpoint: 0 }), Arc::new(reader)))
+    let store = SqliteStore { connection, options, bytes_since_checkpoint: 0, reads: 0 };
+    Ok((Box::new(store), Arc::new(reader)))
 }
 
-/// The tables, accessed through a plain connection or an open transaction.
+/// The connection behind the tables.
+trait Sql {
+    /// The connection, which can read everything that the transaction has changed so far.
+    fn sql(&mut self) -> Result<&Connection, Fault>;
+
+    /// The connection, from which buffered rows may be missing.
+    fn sql_without_buffered_rows(&mut self) -> &Connection;
+}
+
+/// The tables. Readers access them through a plain connection, the writer through its transaction.
 struct SqlTables<C>(C);
 
-impl<C: Deref<Target = Connection>> SqlTables<C> {
-    fn sql(&self) -> &Connection {
-        &self.0
+impl<C: Sql> SqlTables<C> {
+    fn sql(&mut self) -> Result<&Connection, Fault> {
+        self.0.sql()
+    }
+
+    fn count(&mut self, query: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+        Ok(one(self.sql()?, query, values, |row| row.get::<_, i64>(0))?.unwrap_or_default() as usize)
+    }
+}
+
+impl Sql for &Connection {
+    fn sql(&mut self) -> Result<&Connection, Fault> {
+        Ok(self)
+    }
+
+    fn sql_without_buffered_rows(&mut self) -> &Connection {
+        self
     }
 }
 
 /// The writer's transaction. Rolled back on drop unless it was committed.
 struct WriteTransaction<'a> {
-    tables: SqlTables<&'a Connection>,
+    connection: &'a Connection,
     inserts: Inserts<'a>,
     pending: PendingRows,
     /// Inserts idempotency keys; prepared once per batch.
     insert_key: CachedStatement<'a>,
     bytes_since_checkpoint: &'a mut usize,
+    reads: &'a mut u64,
     /// Sequence numbers of the first and the last event of the batch.
     event_range: Option<(Seq, Seq)>,
     /// Whether the batch contains a message in a room, which the search index must take in.
@@ -172,11 +203,24 @@ struct WriteTransaction<'a> {
     committed: bool,
 }
 
+impl Sql for WriteTransaction<'_> {
+    fn sql(&mut self) -> Result<&Connection, Fault> {
+        *self.reads += 1;
+        self.write()?;
+        Ok(self.connection)
+    }
+
+    fn sql_without_buffered_rows(&mut self) -> &Connection {
+        *self.reads += 1;
+        self.connection
+    }
+}
+
 impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
-        if !self.committed && !self.tables.0.is_autocommit() {
+        if !self.committed && !self.connection.is_autocommit() {
             // If the rollback fails, the next `BEGIN` reports the error.
-            let _ = self.tables.0.execute_batch("ROLLBACK");
+            let _ = self.connection.execute_batch("ROLLBACK");
         }
     }
 }
@@ -188,20 +232,20 @@ impl Store for SqliteStore {
         }
         let connection = &self.connection;
         let inserts = Inserts::prepare(connection)?;
-        let insert_key = connection.prepare_cached(apply::INSERT_KEY).stored("preparing a statement")?;
+        let insert_key = connection.prepare_cached(messages::INSERT_KEY).stored("preparing a statement")?;
         connection.execute_batch("BEGIN IMMEDIATE").stored("beginning a transaction")?;
         self.bytes_since_checkpoint += MIN_COMMIT_BYTES;
-        let tables = SqlTables(connection);
-        Ok(Box::new(WriteTransaction {
-            tables,
+        Ok(Box::new(SqlTables(WriteTransaction {
+            connection,
             inserts,
             pending: PendingRows::default(),
             insert_key,
             bytes_since_checkpoint: &mut self.bytes_since_checkpoint,
+            reads: &mut self.reads,
             event_range: None,
             has_room_messages: false,
             committed: false,
-        }))
+        })))
     }
 
     fn head(&mut self) -> Result<Head, Fault> {
@@ -210,6 +254,10 @@ impl Store for SqliteStore {
 
     fn subscriptions(&mut self) -> Result<(Vec<Agent>, Vec<Subscription>), Fault> {
         SqlTables(&self.connection).subscriptions()
+    }
+
+    fn reads(&self) -> u64 {
+        self.reads
     }
 
     fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault> {
@@ -256,66 +304,64 @@ impl SqliteStore {
     }
 }
 
-impl Transaction for WriteTransaction<'_> {
+impl Transaction for SqlTables<WriteTransaction<'_>> {
+    fn lookup(&mut self) -> &mut dyn Lookup {
+        self
+    }
+
     fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
-        for change in &effects.changes {
-            match change {
-                Change::PutMessage(message) => {
-                    self.has_room_messages |= message.destination.room().is_some();
-                    *self.bytes_since_checkpoint += MESSAGE_OVERHEAD_BYTES + message.length();
-                    apply::put_run_output(self.tables.sql(), message)?;
-                    self.pending.messages.push(message.clone());
-                }
-                Change::PutDelivery { delivery, seq } => {
-                    self.pending.deliveries.push((delivery.clone(), *seq));
-                }
-                Change::RememberIdempotencyKey { key, first, at } => {
-                    apply::insert_key(&mut self.insert_key, key, first, *at)?
-                }
-                change => {
-                    self.write()?;
-                    *self.bytes_since_checkpoint += PAGE_BYTES;
-                    apply::change(self.tables.sql(), change)?;
-                }
-            }
-        }
+        effects.changes.iter().try_for_each(|change| self.0.apply(change))?;
         for event in &effects.events {
-            let (first, _) = self.event_range.unwrap_or((event.seq, event.seq));
-            self.event_range = Some((first, event.seq));
-            self.pending.log.push(event.clone());
+            let (first, _) = self.0.event_range.unwrap_or((event.seq, event.seq));
+            self.0.event_range = Some((first, event.seq));
+            self.0.pending.log.push(event.clone());
         }
         Ok(())
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), Fault> {
-        self.write()?;
-        if let (false, Some((first, last))) = (self.has_room_messages, self.event_range) {
-            search::advance_watermark(self.tables.sql(), first, last)?;
+        self.0.write()?;
+        if let (false, Some((first, last))) = (self.0.has_room_messages, self.0.event_range) {
+            search::advance_watermark(self.0.connection, first, last)?;
         }
-        self.tables.0.execute_batch("COMMIT").stored("committing")?;
-        self.committed = true;
+        self.0.connection.execute_batch("COMMIT").stored("committing")?;
+        self.0.committed = true;
         Ok(())
     }
 }
 
 impl<'a> WriteTransaction<'a> {
+    fn apply(&mut self, change: &Change) -> Result<(), Fault> {
+        match change {
+            Change::Message(change) => messages::apply(self, change),
+            Change::Mail(change) => mail::apply(self, change),
+            Change::Account(change) => accounts::apply(self.changed_tables()?, change),
+            Change::Credential(change) => credentials::apply(self.changed_tables()?, change),
+            Change::Settings(change) => settings::apply(self.changed_tables()?, change),
+            Change::Audit(change) => audit::apply(self.changed_tables()?, change),
+            Change::Model(change) => models::apply(self.changed_tables()?, change),
+            Change::Room(change) => rooms::apply(self.changed_tables()?, change),
+            Change::Annotation(change) => annotations::apply(self.changed_tables()?, change),
+            Change::Upload(change) => uploads::apply(self.changed_tables()?, change),
+            Change::Agent(change) => agents::apply(self.changed_tables()?, change),
+            Change::Run(change) => runs::apply(self.changed_tables()?, change),
+            Change::Approval(change) => approvals::apply(self.changed_tables()?, change),
+            Change::Mission(change) => missions::apply(self.changed_tables()?, change),
+            Change::Task(change) => tasks::apply(self.changed_tables()?, change),
+        }
+    }
+
+    /// The connection for a change that is written at once, after the rows that were buffered before it.
+    fn changed_tables(&mut self) -> Result<&'a Connection, Fault> {
+        self.write()?;
+        *self.bytes_since_checkpoint += PAGE_BYTES;
+        Ok(self.connection)
+    }
+
     fn write(&mut self) -> Result<(), Fault> {
         self.inserts.write(&mut self.pending)
     }
-
-    /// The tables without the pending rows.
-    fn tables_without_flush(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
-        Ok(&mut self.tables)
-    }
-
-    /// Writes all pending rows and returns the tables.
-    fn flushed_tables(&mut self) -> Result<&mut SqlTables<&'a Connection>, Fault> {
-        self.write()?;
-        Ok(&mut self.tables)
-    }
 }
-
-parlor_engine::delegate_lookups!(WriteTransaction<'_>, flushed_tables, tables_without_flush);
 
 /// Pool of read-only connections. A read blocks until a connection is idle.
 struct ReaderPool {

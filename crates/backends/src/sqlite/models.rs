@@ -1,12 +1,57 @@
-//! Converts routers (models that choose the answering agents) and services (models that answer as agents)
-//! between rows and model types.
+//! Models: routers and services: reads, changes, and conversion between rows and model types.
 
-use super::rows::{maybe_text, run, shared, text, time};
+use super::rows::{all, maybe_text, one, run, shared, text, time};
+use super::{Sql, SqlTables};
 use parlor_engine::Fault;
-use parlor_model::{AgentId, ModelAccess, ModelApi, Router, RouterId, SealedKey, Service, UserId};
+use parlor_engine::changes::ModelChange;
+use parlor_engine::ports::{ReadAgents, ReadModels};
+use parlor_model::{Agent, AgentId, ModelAccess, ModelApi, Router, RouterId, SealedKey, Service, UserId};
 use rusqlite::{Connection, Row};
 
+impl<C: Sql> ReadModels for SqlTables<C> {
+    fn router(&mut self, id: &RouterId) -> Result<Option<Router>, Fault> {
+        let query = format!("SELECT {} FROM routers WHERE id = ?1", ROUTER);
+        one(self.sql()?, &query, &[&id.as_str()], router)
+    }
+
+    fn routers(&mut self, user: &UserId) -> Result<Vec<Router>, Fault> {
+        let query =
+            format!("SELECT {} FROM routers WHERE shared OR created_by = ?1 ORDER BY created_at, id", ROUTER);
+        all(self.sql()?, &query, &[&user.as_str()], router)
+    }
+
+    fn service(&mut self, agent: &AgentId) -> Result<Option<Service>, Fault> {
+        let query = format!("SELECT {} FROM services s WHERE s.agent = ?1", SERVICE);
+        one(self.sql()?, &query, &[&agent.as_str()], service)
+    }
+
+    fn services(&mut self) -> Result<Vec<(Agent, Service)>, Fault> {
+        let query = format!(
+            "SELECT {} FROM services s JOIN agents a ON a.id = s.agent ORDER BY a.created_at, a.id",
+            SERVICE
+        );
+        let mut found = Vec::new();
+        for service in all(self.sql()?, &query, &[], service)? {
+            found.extend(self.agent(&service.agent)?.map(|agent| (agent, service)));
+        }
+        Ok(found)
+    }
+}
+
+pub fn apply(sql: &Connection, change: &ModelChange) -> Result<(), Fault> {
+    match change {
+        ModelChange::PutRouter(router) => put_router(sql, router)?,
+        ModelChange::RemoveRouter(id) => {
+            run(sql, "UPDATE rooms SET router = NULL WHERE router = ?1", &[&id.as_str()])?;
+            run(sql, "DELETE FROM routers WHERE id = ?1", &[&id.as_str()])?;
+        }
+        ModelChange::PutService(service) => put_service(sql, service)?,
+    }
+    Ok(())
+}
+
 pub const ROUTER: &str = "id, name, shared, api, base_url, model, key, created_by, created_at, updated_at";
+
 pub const SERVICE: &str = "s.agent, s.active, s.api, s.base_url, s.model, s.key, s.fallback, s.instructions, \
      s.most_tokens, s.updated_at";
 

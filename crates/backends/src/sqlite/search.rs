@@ -3,15 +3,15 @@
 //! Owns: the contents of the index, maintained by triggers and the watermark. The index only yields
 //! candidates; the engine decides on the message itself whether it matches.
 
-use super::SqlTables;
 use super::rows::{self, SqlFaultExt, number, one, run, seq_value};
+use super::{SqlTables, messages};
 use parlor_engine::Fault;
-use parlor_engine::ports::CandidateVisitor;
+use parlor_engine::ports::{CandidateVisitor, Snapshot};
 use parlor_engine::search::{Phrase, SearchScope, SearchTerms, TokenizedText};
 use parlor_model::{RoomId, SenderKind, Seq};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, Row, ToSql};
-use std::ops::{ControlFlow, Deref};
+use std::ops::ControlFlow;
 
 /// Maximum bytes of text indexed per slice (a single longer message is still indexed), so that indexing does
 /// not block the writer.
@@ -112,54 +112,52 @@ fn watermark(sql: &Connection) -> Result<i64, Fault> {
     Ok(found.unwrap_or_default())
 }
 
-impl<C: Deref<Target = Connection>> SqlTables<C> {
-    pub fn visit_candidates(
-        &self,
-        search_scope: &SearchScope<'_>,
-        visit: CandidateVisitor<'_>,
-    ) -> Result<(), Fault> {
-        let sql = self.sql();
-        let (indexed, before) =
-            (watermark(sql)?, search_scope.asked.from_place.before.map_or(i64::MAX, seq_value));
-        let room = search_scope.asked.room.as_ref().map(RoomId::as_str);
-        let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
-        let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", rows::MESSAGE);
-        let mut message = sql.prepare_cached(&message).stored("reading")?;
-        let visited = each(sql, after_watermark_query(room.is_some()), &values, |row| {
-            // Reject most rows by room and raw text, before the whole message is read.
-            let may_match = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room))
-                && search_scope.wanted.may_be_in(row.get_ref(2)?.as_str()?);
-            if !may_match {
-                return Ok(visit(rows::seq(row, 0)?, None));
-            }
+/// Implements `ReadMessages::candidates`.
+pub fn visit_candidates(
+    sql: &Connection,
+    search_scope: &SearchScope<'_>,
+    visit: CandidateVisitor<'_>,
+) -> Result<(), Fault> {
+    let (indexed, before) =
+        (watermark(sql)?, search_scope.asked.from_place.before.map_or(i64::MAX, seq_value));
+    let room = search_scope.asked.room.as_ref().map(RoomId::as_str);
+    let values: [&dyn ToSql; 3] = [&indexed, &before, &room];
+    let message = format!("SELECT {} FROM messages WHERE seq = ?1 AND erased = 0", messages::MESSAGE);
+    let mut message = sql.prepare_cached(&message).stored("reading")?;
+    let visited = each(sql, after_watermark_query(room.is_some()), &values, |row| {
+        // Reject most rows by room and raw text, before the whole message is read.
+        let may_match = row.get_ref(1)?.as_str_or_null()?.is_some_and(|room| search_scope.is_in(room))
+            && search_scope.wanted.may_be_in(row.get_ref(2)?.as_str()?);
+        if !may_match {
+            return Ok(visit(rows::seq(row, 0)?, None));
+        }
+        let mut found = message.query([row.get::<_, i64>(0)?])?;
+        let found = found.next()?.map(messages::message).transpose()?;
+        Ok(visit(rows::seq(row, 0)?, found.as_deref()))
+    })?;
+    if visited.is_break() {
+        return Ok(());
+    }
+    // Search in windows that grow into the past: the visitor can stop the search only between the rows
+    // that the index yields, so one query over everything could exceed the search timeout.
+    let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW_SEQS);
+    let mut foreign = 0;
+    while until > 0 {
+        let from = (until - window).max(0);
+        // Filtering by room in the index costs more than it saves, unless most hits are in other rooms.
+        let values: [&dyn ToSql; 3] =
+            [&expression(search_scope, foreign > MAX_FOREIGN_CANDIDATES), &until, &from];
+        let visited = each(sql, INDEXED, &values, |row| {
             let mut found = message.query([row.get::<_, i64>(0)?])?;
-            let found = found.next()?.map(rows::message).transpose()?;
-            Ok(visit(rows::seq(row, 0)?, found.as_deref()))
+            let found = found.next()?.map(|row| visit_indexed(row, search_scope, visit, &mut foreign));
+            found.unwrap_or(Ok(ControlFlow::Continue(())))
         })?;
-        if visited.is_break() {
+        if visited.is_break() || from > 0 && visit(Seq(from as u64), None).is_break() {
             return Ok(());
         }
-        // Search in windows that grow into the past: the visitor can stop the search only between the rows
-        // that the index yields, so one query over everything could exceed the search timeout.
-        let (mut until, mut window) = (before.min(indexed.saturating_add(1)), FIRST_WINDOW_SEQS);
-        let mut foreign = 0;
-        while until > 0 {
-            let from = (until - window).max(0);
-            // Filtering by room in the index costs more than it saves, unless most hits are in other rooms.
-            let values: [&dyn ToSql; 3] =
-                [&expression(search_scope, foreign > MAX_FOREIGN_CANDIDATES), &until, &from];
-            let visited = each(sql, INDEXED, &values, |row| {
-                let mut found = message.query([row.get::<_, i64>(0)?])?;
-                let found = found.next()?.map(|row| visit_indexed(row, search_scope, visit, &mut foreign));
-                found.unwrap_or(Ok(ControlFlow::Continue(())))
-            })?;
-            if visited.is_break() || from > 0 && visit(Seq(from as u64), None).is_break() {
-                return Ok(());
-            }
-            (until, window) = (from, window * 2);
-        }
-        Ok(())
+        (until, window) = (from, window * 2);
     }
+    Ok(())
 }
 
 /// Selects the candidates that the index yields, newest first.
@@ -193,7 +191,7 @@ fn visit_indexed(
         *foreign += 1;
         return Ok(visit(seq, None));
     }
-    Ok(visit(seq, Some(&*rows::message(row)?)))
+    Ok(visit(seq, Some(&*messages::message(row)?)))
 }
 
 fn each(

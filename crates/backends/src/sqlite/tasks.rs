@@ -1,16 +1,56 @@
-//! Converts tasks between rows and model types.
+//! Tasks: reads, changes, and conversion between rows and model types.
 
-use super::rows::{maybe_text, maybe_time, member_id, member_kind, run, shared, text, time};
+use super::rooms::member_kind;
+use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
+use super::{Sql, SqlTables, rooms};
 use parlor_engine::Fault;
-use parlor_model::{MemberId, RoomId, Task, TaskId, TaskStatus};
+use parlor_engine::changes::TaskChange;
+use parlor_engine::ports::ReadTasks;
+use parlor_model::{MemberId, RoomId, Task, TaskId, TaskStatus, UserId};
 use rusqlite::{Connection, Row};
+
+impl<C: Sql> ReadTasks for SqlTables<C> {
+    fn task(&mut self, id: &TaskId) -> Result<Option<Task>, Fault> {
+        let query = format!("SELECT {} FROM tasks WHERE id = ?1", TASK);
+        one(self.sql()?, &query, &[&id.as_str()], task)
+    }
+
+    fn task_count(&mut self, room: &RoomId) -> Result<usize, Fault> {
+        self.count("SELECT count(*) FROM tasks WHERE room = ?1", &[&room.as_str()])
+    }
+
+    fn tasks(&mut self, room: &RoomId) -> Result<Vec<Task>, Fault> {
+        let query = format!("SELECT {} FROM tasks WHERE room = ?1 ORDER BY created_at, id", TASK);
+        all(self.sql()?, &query, &[&room.as_str()], task)
+    }
+
+    fn tasks_of(&mut self, user: &UserId, limit: usize, offset: usize) -> Result<Vec<Task>, Fault> {
+        let query = format!(
+            "SELECT {} FROM tasks WHERE ((assignee_kind = 0 AND assignee = ?1) OR (creator_kind = 0 AND creator = ?1)) \
+             AND EXISTS (SELECT 1 FROM members m WHERE m.room = tasks.room AND m.kind = 0 AND m.member = ?1) \
+             ORDER BY created_at DESC, id LIMIT ?2 OFFSET ?3",
+            TASK
+        );
+        all(self.sql()?, &query, &[&user.as_str(), &number(limit), &number(offset)], task)
+    }
+}
+
+pub fn apply(sql: &Connection, change: &TaskChange) -> Result<(), Fault> {
+    match change {
+        TaskChange::PutTask(task) => put(sql, task)?,
+        TaskChange::RemoveTask(task) => {
+            run(sql, "DELETE FROM tasks WHERE id = ?1", &[&task.as_str()])?;
+        }
+    }
+    Ok(())
+}
 
 pub const TASK: &str = "id, room, title, description, status, result, due_at, assignee_kind, assignee, creator_kind, \
      creator, created_at, updated_at";
 
 pub fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     let status: i64 = row.get(4)?;
-    let found = TaskStatus::ALL.into_iter().find(|candidate| number(*candidate) == status);
+    let found = TaskStatus::ALL.into_iter().find(|candidate| status_number(*candidate) == status);
     Ok(Task {
         id: TaskId::stored(shared(row, 0)?),
         room: RoomId::stored(shared(row, 1)?),
@@ -20,17 +60,17 @@ pub fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         result: maybe_text(row, 5)?,
         due_at: maybe_time(row, 6)?,
         assignee: match row.get::<_, Option<i64>>(7)? {
-            Some(kind) => Some(member_id(kind, shared(row, 8)?)),
+            Some(kind) => Some(rooms::member_id(kind, shared(row, 8)?)),
             None => None,
         },
-        created_by: member_id(row.get(9)?, shared(row, 10)?),
+        created_by: rooms::member_id(row.get(9)?, shared(row, 10)?),
         created_at: time(row, 11)?,
         updated_at: time(row, 12)?,
     })
 }
 
 /// Number of a task status on disk: never change one.
-fn number(status: TaskStatus) -> i64 {
+fn status_number(status: TaskStatus) -> i64 {
     match status {
         TaskStatus::Pending => 0,
         TaskStatus::InProgress => 1,
@@ -50,7 +90,7 @@ pub fn put(sql: &Connection, task: &Task) -> Result<(), Fault> {
             &task.room.as_str(),
             &&*task.title,
             &task.description.as_deref(),
-            &number(task.status),
+            &status_number(task.status),
             &task.result.as_deref(),
             &task.due_at.map(|time| time.0),
             &task.assignee.as_ref().map(member_kind),

@@ -1,9 +1,8 @@
 //! Retention: deletes rows that are older than their window, in bounded slices.
 
-use super::Options;
-use super::apply::DEPENDENT_TABLES;
+use super::messages::DEPENDENT_TABLES;
 use super::rows::{one, run};
-use super::{approvals, audit};
+use super::{Options, approvals, audit};
 use parlor_engine::Fault;
 use parlor_model::Time;
 use rusqlite::Connection;

@@ -10,7 +10,7 @@ use parlor_model::command::{
 use parlor_model::query::Page;
 use parlor_model::{
     AgentStatus, Caller, Edit, IdlePrompt, MemberId, Message, Mission, MissionScope, Refusal, RoomId,
-    RoomRole, Seq, mission,
+    RoomRole, RoomSelection, Seq, mission,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,8 +88,8 @@ async fn is_not_prompted(scene: &Scene, times: usize, why: &str) {
 
 async fn set_mission(scene: &Scene, agents: Vec<IdlePrompt>) {
     let agents = agents.into_iter().map(|idle| (coder(), idle)).collect();
-    let (room, text) = (scene.room.clone(), "Keep the kettle warm".into());
-    scene.hub.execute(&scene.ann, SetMission { room, text, agents }).await.unwrap();
+    let (rooms, text) = (scene.room.clone().into(), "Keep the kettle warm".into());
+    scene.hub.execute(&scene.ann, SetMission { rooms, text, agents }).await.unwrap();
 }
 
 fn missions(scene: &Scene) -> Vec<Mission> {
@@ -128,7 +128,7 @@ async fn an_agent_is_prompted_after_its_interval_and_not_twice_across_a_restart(
     is_prompted(&scene, 3).await;
     assert_eq!(missions(&scene)[0].prompts, 3);
 
-    scene.hub.execute(&scene.ann, EndMission { room: scene.room.clone() }).await.unwrap();
+    scene.hub.execute(&scene.ann, EndMission { rooms: scene.room.clone().into() }).await.unwrap();
     scene.clock.advance(3600);
     is_not_prompted(&scene, 3, "the mission has ended").await;
     assert!(!missions(&scene)[0].is_on());
@@ -158,13 +158,13 @@ async fn a_mission_prompt_wins_over_a_room_override_and_this_over_the_agents_own
     let scene = Scene::open(directory.path()).await;
     set_mission(&scene, Vec::new()).await;
     is_not_prompted(&scene, 0, "no idle prompt is set").await;
-    let set = async |room, idle| {
-        let command = SetIdlePrompt { agent: coder(), room, idle };
+    let set = async |rooms, idle| {
+        let command = SetIdlePrompt { agent: coder(), rooms, idle };
         scene.hub.execute(&scene.ann, command).await.unwrap();
     };
-    set(None, Some(idle("own", 30))).await;
+    set(RoomSelection::EMPTY, Some(idle("own", 30))).await;
     assert!(is_prompted(&scene, 1).await.ends_with("\n> own"));
-    set(Some(scene.room.clone()), Some(IdlePrompt { prompt: Some("override".into()), interval: Some(90) }))
+    set(scene.room.clone().into(), Some(IdlePrompt { prompt: Some("override".into()), interval: Some(90) }))
         .await;
     scene.clock.advance(60);
     is_not_prompted(&scene, 1, "the override has a longer interval").await;
@@ -190,7 +190,7 @@ async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotatio
     let mut missions = Vec::new();
     for room in [&scene.room, &other.id] {
         let agents = vec![(coder(), idle("Look at it", 30))];
-        let set = SetMission { room: room.clone(), text: "Tea".into(), agents };
+        let set = SetMission { rooms: room.clone().into(), text: "Tea".into(), agents };
         missions.push(scene.hub.execute(&scene.ann, set).await.unwrap());
     }
     let prompt_counts = || [&scene.room, &other.id].map(|room| prompts_in(&scene, room).len());
@@ -225,7 +225,7 @@ async fn a_mission_of_a_user_without_permission_prompts_no_agent() {
     let promote = ChangeMember { room: room.clone(), member: bob.clone(), role, description: Edit::Keep };
     scene.hub.execute(&scene.ann, promote).await.unwrap();
     let agents = vec![(coder(), idle("Look at it", 30))];
-    let set = SetMission { room: room.clone(), text: "Tea".into(), agents };
+    let set = SetMission { rooms: room.clone().into(), text: "Tea".into(), agents };
     scene.hub.execute(&scene.bob, set).await.unwrap();
     is_prompted(&scene, 1).await;
     let role = Some(parlor_model::RoomRole::Member);

@@ -1,6 +1,6 @@
 //! Test entities to put into a store, with non-default values so that a lost field is noticed.
 
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, AgentChange, Change, RoomChange};
 use parlor_model::query::{MailPage, SearchCursor, SearchMessages};
 use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 use parlor_model::{
@@ -56,7 +56,7 @@ pub fn user(id: &str, created: i64) -> User {
 }
 
 pub fn put_user(id: &str, created: i64) -> Change {
-    Change::PutUser(Arc::new(user(id, created)))
+    Change::Account(AccountChange::PutUser(Arc::new(user(id, created))))
 }
 
 pub fn sign_in(id: &str, user: &str, expires: i64) -> SignIn {
@@ -114,7 +114,7 @@ pub fn room(id: &str) -> Room {
 }
 
 pub fn put_room(id: &str) -> Change {
-    Change::PutRoom(Arc::new(room(id)))
+    Change::Room(RoomChange::PutRoom(Arc::new(room(id))))
 }
 
 /// A membership as the store returns it: with the name that `user` or `agent` of this file sets.
@@ -156,7 +156,7 @@ pub fn full_member(room: &str, id: MemberId, joined: i64) -> Member {
 }
 
 pub fn put_member(room: &str, id: MemberId, joined: i64) -> Change {
-    Change::PutMember(Arc::new(member(room, id, joined)))
+    Change::Room(RoomChange::PutMember(Arc::new(member(room, id, joined))))
 }
 
 pub fn agent(id: &str, owner: &str) -> Agent {
@@ -197,7 +197,7 @@ pub fn gateway(id: &str, owner: &str) -> Gateway {
 }
 
 pub fn put_agent(id: &str, owner: &str) -> Change {
-    Change::PutAgent(Arc::new(agent(id, owner)))
+    Change::Agent(AgentChange::PutAgent(Arc::new(agent(id, owner))))
 }
 
 /// A text message of a user in a room.

@@ -6,7 +6,7 @@
 use super::Command;
 use super::mail::reach::RouteLookups;
 use crate::cache::Cache;
-use crate::decide::Change;
+use crate::changes::{Change, ModelChange, RoomChange};
 use crate::effects::{Effects, EffectsBuilder};
 use crate::permission::PermitError;
 use crate::ports::{Clock, Head, IdGenerator, Transaction};
@@ -49,7 +49,7 @@ impl Batch<'_> {
         let now = self.head.at.next_after(self.clock.now());
         let head = Position { epoch: self.head.epoch, seq: self.head.seq };
         let mut view = WriterView {
-            read: ReadView::new(now, head, self.limits, &mut *self.transaction, self.cache),
+            read: ReadView::new(now, head, self.limits, self.transaction.lookup(), self.cache),
             routes: self.routes,
             route_lookups: &mut self.route_lookups,
         };
@@ -77,8 +77,8 @@ impl Batch<'_> {
         for change in &effects.changes {
             self.cache.apply(change);
             self.committed.released |= change.may_release_files();
-            self.committed.services |= matches!(change, Change::PutService(_));
-            self.committed.room_removed |= matches!(change, Change::RemoveRoom(_));
+            self.committed.services |= matches!(change, Change::Model(ModelChange::PutService(_)));
+            self.committed.room_removed |= matches!(change, Change::Room(RoomChange::RemoveRoom(_)));
         }
         effects.route_changes.iter().for_each(|change| self.routes.apply(change));
         if let Some(last) = effects.events.last() {
@@ -91,7 +91,7 @@ impl Batch<'_> {
 
     pub(crate) fn commit(mut self) -> Result<(Head, Committed), Fault> {
         if self.limits.verify_cache
-            && let Some(stale) = self.cache.verify(&mut *self.transaction)?
+            && let Some(stale) = self.cache.verify(self.transaction.lookup())?
         {
             panic!("an entry of the writer's cache differs from the store: {stale}");
         }

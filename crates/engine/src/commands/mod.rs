@@ -82,7 +82,7 @@ impl AnyCommand {
         let (agents, subscriptions) = store.subscriptions()?;
         let routes = &RoutingIndex::build(agents, subscriptions);
         let (mut transaction, mut cache) = (store.begin()?, Cache::new(0));
-        let read = ReadView::new(now, Position { epoch, seq }, limits, &mut *transaction, &mut cache);
+        let read = ReadView::new(now, Position { epoch, seq }, limits, transaction.lookup(), &mut cache);
         let route_lookups = &mut RouteLookups::default();
         let mut view = WriterView { read, routes, route_lookups };
         let caller = view.caller_context(caller)?;
@@ -203,6 +203,7 @@ commands! {
     PinMessage,
     Post,
     PostLateReply,
+    PromptAgent,
     PromptIdle,
     ReceiveMail,
     RecordBackup,
@@ -232,7 +233,6 @@ commands! {
     SetMission,
     SetProjectRoot,
     SetUp,
-    StartChat,
     StartRun,
     StartUnpromptedRun,
     Subscribe,

@@ -1,15 +1,15 @@
 //! Parts that the commands on routers and on services share: how a model is reached.
 
 use crate::validate::FieldErrors;
-use parlor_model::ModelAccess;
 use parlor_model::command::ModelChanges;
+use parlor_model::{Field, ModelAccess};
 
-/// Names of the request fields for a model's URL, name and key, used in error messages.
+/// The fields that a refusal names for a model's URL, name and key.
 #[derive(Clone, Copy)]
 pub struct ModelFields {
-    pub base_url: &'static str,
-    pub model: &'static str,
-    pub key: &'static str,
+    pub base_url: Field,
+    pub model: Field,
+    pub key: Field,
 }
 
 impl ModelFields {

@@ -2,7 +2,7 @@
 
 use super::Command;
 use crate::Limits;
-use crate::decide::Change;
+use crate::changes::{AuditChange, Change};
 use crate::effects::{Effects, EffectsBuilder};
 use crate::permission::AuthContext;
 use crate::permission::CallerContext;
@@ -29,7 +29,7 @@ pub fn decide<C: Command>(command: C, facts: C::Facts) -> Result<(C::Receipt, Ef
 /// The actions that the effects record in the audit log, in order.
 pub fn audited(effects: &Effects) -> Vec<Action> {
     let action = |change: &Change| match change {
-        Change::AppendAudit(entry) => Some(entry.action),
+        Change::Audit(AuditChange::AppendAudit(entry)) => Some(entry.action),
         _ => None,
     };
     effects.changes.iter().filter_map(action).collect()

@@ -1,7 +1,7 @@
 //! Parser for the search syntax: `some words`, `"a phrase"`, `prefix*`, `-excluded`.
 
 use super::tokenizer::TokenizedText;
-use parlor_model::Refusal;
+use parlor_model::{Field, Refusal};
 
 /// Parsed search terms: every phrase in `all` must occur, and no phrase in `none`.
 #[derive(Debug, PartialEq)]
@@ -25,7 +25,6 @@ pub struct Occurrence {
     pub whole: bool,
 }
 
-const FIELD: &str = "q";
 /// Minimum characters of a prefix: a shorter one matches too many words.
 const MIN_PREFIX_CHARS: usize = 3;
 /// Maximum number of words in a search: each costs a lookup in the index.
@@ -33,7 +32,7 @@ const MAX_WORDS: usize = 64;
 
 impl SearchTerms {
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let invalid = |rule| Refusal::invalid(FIELD, rule);
+        let invalid = |rule| Refusal::invalid(Field::SearchText, rule);
         let mut rest = text.trim();
         if !(2..=500).contains(&rest.chars().count()) {
             return Err(invalid("must have 2 to 500 characters"));

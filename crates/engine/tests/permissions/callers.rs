@@ -1,6 +1,6 @@
 //! The columns of the permission table: every kind of caller, with its rows in the store.
 
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, CredentialChange, RoomChange};
 use parlor_engine::permission::AuthContext;
 use parlor_model::{
     AgentId, ApiKey, Caller, KeyId, Member, MemberId, Room, RoomId, RoomKind, RoomRole, Scope, SecretHash,
@@ -78,14 +78,18 @@ impl CallerKind {
 
     /// Rows of the store about this caller, before the row adds the entities that its command names.
     pub fn changes(self, needed: Option<Scope>) -> Vec<Change> {
-        let mut changes = vec![put_user(&other_user(), SiteRole::User), Change::PutRoom(Arc::new(room()))];
+        let mut changes = vec![
+            put_user(&other_user(), SiteRole::User),
+            Change::Room(RoomChange::PutRoom(Arc::new(room()))),
+        ];
         let Some(id) = self.user() else { return changes };
         changes.push(put_user(&id, self.site_role()));
         match self.standing(needed).map(|standing| standing.scopes) {
             Some(Some(scopes)) => {
                 let (key, owner, created_at) = (KeyId::stored("key"), id.clone(), Time(1));
                 let key = ApiKey { id: key, owner, name: "script".into(), scopes, created_at };
-                changes.push(Change::PutKey(Arc::new(key), SecretHash([1; 32])));
+                changes
+                    .push(Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32]))));
             }
             Some(None) => {
                 let sign_in = SignIn {
@@ -98,11 +102,14 @@ impl CallerKind {
                     expires_at: Time(9_000),
                     generation: 1,
                 };
-                changes.push(Change::PutSignIn(Arc::new(sign_in), SecretHash([2; 32])));
+                changes.push(Change::Credential(CredentialChange::PutSignIn(
+                    Arc::new(sign_in),
+                    SecretHash([2; 32]),
+                )));
             }
             None => {}
         }
-        changes.extend(self.own_member().map(|own| Change::PutMember(Arc::new(own))));
+        changes.extend(self.own_member().map(|own| Change::Room(RoomChange::PutMember(Arc::new(own)))));
         changes
     }
 
@@ -141,7 +148,7 @@ impl CallerKind {
 }
 
 fn put_user(id: &UserId, role: SiteRole) -> Change {
-    Change::PutUser(Arc::new(user(id, role)))
+    Change::Account(AccountChange::PutUser(Arc::new(user(id, role))))
 }
 
 pub fn user(id: &UserId, role: SiteRole) -> User {

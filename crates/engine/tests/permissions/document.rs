@@ -34,7 +34,7 @@ A cell is the engine's answer:
 - **invalid:** the request contradicts itself or the account's rights, and the answer says how.
 
 The column *Situation* says what the store contains besides the room and the caller; it is empty if there is nothing else. *Key*
-is the scope that an API key needs; a dash means that no key may do it.
+is the scope that an API key needs; a dash means that no key may do it, or only one with several scopes.
 
 The callers:
 
@@ -112,7 +112,7 @@ fn cell(verdict: &str) -> &str {
         "who" => "sign in",
         "out" => "not a member",
         "keep" => "kept",
-        "admin" | "path" => "invalid",
+        "admin" | "path" | "none" | "many" | "plans" | "where" => "invalid",
         other if other.starts_with('!') => "another's",
         _ => "not found",
     }

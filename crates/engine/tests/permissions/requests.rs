@@ -2,7 +2,7 @@
 
 use crate::callers::lobby;
 
-use parlor_model::{ModelAccess, ModelApi, Post, Scope, SecretHash, Time};
+use parlor_model::{ModelAccess, ModelApi, Post, RoomId, RoomSelection, Scope, SecretHash, Time};
 
 pub const READ: Option<Scope> = Some(Scope::Read);
 pub const WRITE: Option<Scope> = Some(Scope::Write);
@@ -14,6 +14,8 @@ pub const METRICS: Option<Scope> = Some(Scope::Metrics);
 pub const ADMINS: Option<Scope> = Some(Scope::Admin);
 /// No key is allowed: the action requires a user session.
 pub const PERSON: Option<Scope> = None;
+/// One scope is not enough: the columns of keys are a key without scopes and a key with all of them.
+pub const ALL_SCOPES: Option<Scope> = None;
 
 pub const TOKEN: SecretHash = SecretHash([7; 32]);
 pub const LATER: Time = Time(9_000);
@@ -31,4 +33,9 @@ pub fn post() -> Post {
         attachments: Vec::new(),
         client_message_id: None,
     }
+}
+
+/// Selects the caller's rooms with this project root, or only this room.
+pub fn at_root(root: &str, room: Option<RoomId>) -> RoomSelection {
+    RoomSelection { room, root: Some(root.into()) }
 }

@@ -2,13 +2,16 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room, user};
 use crate::fixtures::{message, run};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{
+    AccountChange, AgentChange, AnnotationChange, ApprovalChange, Change, CredentialChange, MessageChange,
+    RoomChange, RunChange, SettingsChange, TaskChange, UploadChange,
+};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, Destination,
-    File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId, MediaType, Member,
-    MemberId, Message, MessageId, Pairing, Path, Payload, Pin, Room, RoomId, RoomRole, RunId, Scope,
-    SecretHash, Sender, Seq, SiteRole, Task, TaskId, TaskStatus, Time, Upload, UploadId, UploadPurpose,
-    UserId, Visibility,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, CurrentPlan,
+    Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
+    MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload, Pin, Plan, PlanState, Room,
+    RoomId, RoomRole, RunId, Scope, SecretHash, Sender, Seq, SiteRole, Task, TaskId, TaskStatus, Time,
+    Upload, UploadId, UploadPurpose, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -16,36 +19,53 @@ pub type Stored = fn(CallerKind) -> Vec<Change>;
 
 /// The room and the caller's membership only.
 pub const READY: Stored = |_| Vec::new();
-pub const NO_ROOM: Stored = |_| vec![Change::RemoveRoom(lobby())];
+pub const NO_ROOM: Stored = |_| vec![Change::Room(RoomChange::RemoveRoom(lobby()))];
 
-pub const NO_OTHER_USER: Stored = |_| vec![Change::RemoveUser(other_user())];
-pub const OTHER_ADMIN: Stored = |_| vec![Change::PutUser(Arc::new(user(&other_user(), SiteRole::Admin)))];
+pub const NO_OTHER_USER: Stored = |_| vec![Change::Account(AccountChange::RemoveUser(other_user()))];
+pub const OTHER_ADMIN: Stored =
+    |_| vec![Change::Account(AccountChange::PutUser(Arc::new(user(&other_user(), SiteRole::Admin))))];
 
 pub const ADMINS_APPROVE: Stored = |_| {
     let room = Room { approve_role: RoomRole::Admin, ..room() };
-    vec![Change::PutRoom(Arc::new(room))]
+    vec![Change::Room(RoomChange::PutRoom(Arc::new(room)))]
 };
 
-pub const ANOTHERS_MESSAGE: Stored = |_| vec![Change::PutMessage(message(Sender::User(other_user())))];
+pub const LOBBY_AT_ROOT: Stored = |_| {
+    let room = Room { project_root: Some("/srv/code".into()), ..room() };
+    vec![Change::Room(RoomChange::PutRoom(Arc::new(room)))]
+};
+/// Two rooms with the same project root. The members of the lobby are members of both.
+pub const LOBBY_AND_OTHER_AT_ROOT: Stored = |who| {
+    let elsewhere =
+        Room { id: RoomId::stored("elsewhere"), project_root: Some("/srv/code".into()), ..room() };
+    let mut changes = LOBBY_AT_ROOT(who);
+    changes.push(Change::Room(RoomChange::PutRoom(Arc::new(elsewhere))));
+    changes.extend(who.own_member().map(|own| put_member_elsewhere(own, Seq(0))));
+    changes
+};
+
+pub const ANOTHERS_MESSAGE: Stored =
+    |_| vec![Change::Message(MessageChange::PutMessage(message(Sender::User(other_user()))))];
 pub const MESSAGE_CLEARED_AWAY: Stored = |who| {
     let mut changes = ANOTHERS_MESSAGE(who);
     changes.extend(who.own_member().map(|mut own| {
         own.room_preferences.cleared_through = message(Sender::User(other_user())).seq;
-        Change::PutMember(Arc::new(own))
+        Change::Room(RoomChange::PutMember(Arc::new(own)))
     }));
     changes
 };
 pub const MESSAGE_ON_A_PATH: Stored = |_| {
     let destination = Destination::Path(Path::stored("slack/team"));
     let on_path = Message { destination, ..Message::clone(&message(Sender::Source("bridge".into()))) };
-    vec![Change::PutMessage(Arc::new(on_path))]
+    vec![Change::Message(MessageChange::PutMessage(Arc::new(on_path)))]
 };
 
-pub const OWN_MESSAGE: Stored = |who| vec![Change::PutMessage(own_message(who))];
+pub const OWN_MESSAGE: Stored = |who| vec![Change::Message(MessageChange::PutMessage(own_message(who)))];
 /// A message of the caller's own agent, which is not a message of the caller.
 pub const OWN_AGENTS_MESSAGE: Stored = |who| {
     let mut changes = CHAT_WITH_OWN_AGENT(who);
-    changes.push(Change::PutMessage(message(Sender::Agent(AgentId::stored("coder")))));
+    changes
+        .push(Change::Message(MessageChange::PutMessage(message(Sender::Agent(AgentId::stored("coder"))))));
     changes
 };
 /// A message that the caller forwarded from another user.
@@ -57,13 +77,13 @@ pub const OWN_FORWARDED_MESSAGE: Stored = |who| {
         at: Time(4),
     };
     let forwarded = Message { forwarded: Some(Box::new(from)), ..Message::clone(&own_message(who)) };
-    vec![Change::PutMessage(Arc::new(forwarded))]
+    vec![Change::Message(MessageChange::PutMessage(Arc::new(forwarded)))]
 };
 
 /// The caller's own message, followed by agents' replies only.
 pub const OWN_MESSAGE_AND_ANSWERS: Stored = |who| {
     let answer = message(Sender::Agent(AgentId::stored("coder")));
-    vec![Change::PutMessage(own_message(who)), put_later("answer", 6, &answer)]
+    vec![Change::Message(MessageChange::PutMessage(own_message(who))), put_later("answer", 6, &answer)]
 };
 pub const OWN_MESSAGE_AND_ANOTHERS: Stored = |who| {
     let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
@@ -73,30 +93,34 @@ pub const OWN_MESSAGE_AND_ANOTHERS: Stored = |who| {
 pub const OWN_MESSAGE_ADMINS_COMMAND_AGENTS: Stored = |who| {
     let room = Room { agent_command_role: RoomRole::Admin, ..room() };
     let mut changes = OWN_MESSAGE_AND_ANSWERS(who);
-    changes.push(Change::PutRoom(Arc::new(room)));
+    changes.push(Change::Room(RoomChange::PutRoom(Arc::new(room))));
     changes
 };
 
 /// Two messages of the caller.
 pub const OWN_MESSAGES: Stored = |who| {
     let own = own_message(who);
-    vec![Change::PutMessage(own.clone()), put_later("other", 6, &own)]
+    vec![Change::Message(MessageChange::PutMessage(own.clone())), put_later("other", 6, &own)]
 };
 /// Two messages, of which the second is another user's.
 pub const ANOTHERS_MESSAGE_AMONG_OWN: Stored = |who| {
     let others = message(Sender::User(other_user()));
-    vec![Change::PutMessage(own_message(who)), put_later("other", 6, &others)]
+    vec![Change::Message(MessageChange::PutMessage(own_message(who))), put_later("other", 6, &others)]
 };
 /// Two messages of the caller, of which the second is in a room that the caller is not a member of.
 pub const FOREIGN_MESSAGE_AMONG_OWN: Stored = |who| {
     let own = own_message(who);
-    vec![put_other_room(), Change::PutMessage(own.clone()), put_later("other", 6, &elsewhere(&own))]
+    vec![
+        put_other_room(),
+        Change::Message(MessageChange::PutMessage(own.clone())),
+        put_later("other", 6, &elsewhere(&own)),
+    ]
 };
 
 /// A message in another room that the caller is not a member of.
 pub const MESSAGE_ELSEWHERE: Stored = |_| {
     let elsewhere = elsewhere(&message(Sender::User(other_user())));
-    vec![put_other_room(), Change::PutMessage(Arc::new(elsewhere))]
+    vec![put_other_room(), Change::Message(MessageChange::PutMessage(Arc::new(elsewhere)))]
 };
 /// A message in another room. The members of the lobby are members there, too.
 pub const MESSAGE_IN_BOTH: Stored = |who| {
@@ -118,12 +142,16 @@ pub const MESSAGE_SEEN_BY_ALL: Stored = |who| {
     changes
 };
 
-pub const CHAT_WITH_OWN_AGENT: Stored =
-    |who| who.user().map(|user| Change::PutAgent(Arc::new(chat_partner(user)))).into_iter().collect();
+pub const CHAT_WITH_OWN_AGENT: Stored = |who| {
+    who.user()
+        .map(|user| Change::Agent(AgentChange::PutAgent(Arc::new(chat_partner(user)))))
+        .into_iter()
+        .collect()
+};
 pub const CHAT_WITH_AGENT_OWNERS_AGENT: Stored = |_| CHAT_WITH_OWN_AGENT(CallerKind::AgentOwner);
 pub const CHAT_WITH_SHARED_AGENT: Stored = |_| {
     let shared = Agent { visibility: Visibility::All, ..chat_partner(other_user()) };
-    vec![Change::PutAgent(Arc::new(shared))]
+    vec![Change::Agent(AgentChange::PutAgent(Arc::new(shared)))]
 };
 
 fn chat_partner(owner: UserId) -> Agent {
@@ -146,7 +174,7 @@ fn own_message(who: CallerKind) -> Arc<Message> {
 /// Stores a copy of a message with another id and position.
 fn put_later(id: &str, seq: u64, message: &Message) -> Change {
     let later = Message { id: MessageId::stored(id), seq: Seq(seq), ..message.clone() };
-    Change::PutMessage(Arc::new(later))
+    Change::Message(MessageChange::PutMessage(Arc::new(later)))
 }
 
 fn elsewhere(message: &Message) -> Message {
@@ -154,13 +182,13 @@ fn elsewhere(message: &Message) -> Message {
 }
 
 fn put_other_room() -> Change {
-    Change::PutRoom(Arc::new(Room { id: RoomId::stored("elsewhere"), ..room() }))
+    Change::Room(RoomChange::PutRoom(Arc::new(Room { id: RoomId::stored("elsewhere"), ..room() })))
 }
 
 fn put_member_elsewhere(member: Member, cleared_through: Seq) -> Change {
     let mut member = Member { room: RoomId::stored("elsewhere"), ..member };
     member.room_preferences.cleared_through = cleared_through;
-    Change::PutMember(Arc::new(member))
+    Change::Room(RoomChange::PutMember(Arc::new(member)))
 }
 
 pub const OWN_PIN: Stored = |who| pinned_by(who, who.user().unwrap_or_else(other_user));
@@ -169,7 +197,7 @@ pub const ANOTHERS_PIN: Stored = |who| pinned_by(who, other_user());
 fn pinned_by(who: CallerKind, by: UserId) -> Vec<Change> {
     let pin = Pin { room: lobby(), message: MessageId::stored("message"), by, seq: Seq(6), at: Time(6) };
     let mut changes = ANOTHERS_MESSAGE(who);
-    changes.push(Change::PutPin(pin));
+    changes.push(Change::Annotation(AnnotationChange::PutPin(pin)));
     changes
 }
 
@@ -178,7 +206,7 @@ pub const KEYS_READ_ONLY: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
         let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
         let key = ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) };
-        vec![Change::PutKey(Arc::new(key), SecretHash([1; 32]))]
+        vec![Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32])))]
     }
     _ => Vec::new(),
 };
@@ -190,7 +218,7 @@ pub const PAIRING_CODE: SecretHash = SecretHash([7; 32]);
 pub const INVITATION: Stored = |_| vec![put_invitation(invitation(None))];
 pub const INVITATION_OF_AN_ADMIN: Stored = |who| {
     let mut changes = INVITATION_OF_FORMER_ADMIN(who);
-    changes.push(Change::PutUser(Arc::new(user(&other_user(), SiteRole::Admin))));
+    changes.push(Change::Account(AccountChange::PutUser(Arc::new(user(&other_user(), SiteRole::Admin)))));
     changes
 };
 pub const INVITATION_OF_FORMER_ADMIN: Stored = |_| vec![put_invitation(invitation(Some(other_user())))];
@@ -203,7 +231,7 @@ pub const EXPIRED_INVITATION: Stored =
 pub const NO_INVITATIONS: Stored = |who| {
     let settings = HubSettings { invitations: Some(false), ..HubSettings::default() };
     let mut changes = INVITATION(who);
-    changes.push(Change::PutSettings(Arc::new(settings)));
+    changes.push(Change::Settings(SettingsChange::PutSettings(Arc::new(settings))));
     changes
 };
 
@@ -216,7 +244,7 @@ fn removed_user() -> UserId {
 }
 
 fn put_invitation(invitation: Invitation) -> Change {
-    Change::PutInvitation(Arc::new(invitation), INVITATION_TOKEN)
+    Change::Account(AccountChange::PutInvitation(Arc::new(invitation), INVITATION_TOKEN))
 }
 
 fn invitation(created_by: Option<UserId>) -> Invitation {
@@ -233,14 +261,14 @@ fn invitation(created_by: Option<UserId>) -> Invitation {
 }
 
 fn put_pairing(user: UserId, expires_at: Time) -> Change {
-    Change::PutPairing(Pairing { user, expires_at }, PAIRING_CODE)
+    Change::Account(AccountChange::PutPairing(Pairing { user, expires_at }, PAIRING_CODE))
 }
 
 /// The agent `coder` of the column `AgentOwner`, outside the room.
 pub const TASK_AGENT: Stored = CHAT_WITH_AGENT_OWNERS_AGENT;
 pub const TASK_AGENT_IN_ROOM: Stored = |who| {
     let mut changes = TASK_AGENT(who);
-    changes.push(Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member))));
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(coder_member(), RoomRole::Member)))));
     changes
 };
 pub const TASK_AGENT_NO_ROOM: Stored = |who| {
@@ -281,10 +309,38 @@ fn put_task(created_by: MemberId, assignee: Option<MemberId>) -> Vec<Change> {
         created_at: Time(1),
         updated_at: Time(1),
     };
-    vec![Change::PutTask(Arc::new(task))]
+    vec![Change::Task(TaskChange::PutTask(Arc::new(task)))]
 }
 
-pub const PLANNED_RUN: Stored = |_| vec![Change::PutRun(Arc::new(run()))];
+pub const PLANNED_RUN: Stored = |_| vec![Change::Run(RunChange::PutRun(Arc::new(run())))];
+
+/// An undecided plan of the agent `coder`.
+pub const A_PLAN: Stored = |_| vec![put_plan(lobby(), PlanState::Planned)];
+pub const A_DECIDED_PLAN: Stored = |_| vec![put_plan(lobby(), PlanState::Rejected)];
+pub const A_PLAN_ADMINS_APPROVE: Stored = |who| {
+    let mut changes = A_PLAN(who);
+    changes.extend(ADMINS_APPROVE(who));
+    changes
+};
+/// Undecided plans of the agent `coder` in two rooms. The members of the lobby are members of both.
+pub const TWO_PLANS: Stored = |who| {
+    let mut changes = LOBBY_AND_OTHER_AT_ROOT(who);
+    changes.extend([lobby(), RoomId::stored("elsewhere")].map(|room| put_plan(room, PlanState::Planned)));
+    changes
+};
+
+fn put_plan(room: RoomId, state: PlanState) -> Change {
+    let plan = CurrentPlan {
+        room,
+        agent: AgentId::stored("coder"),
+        run: RunId::stored("run"),
+        plan: Plan { summary: "".into(), state, steps: Vec::new(), text: None },
+        text: None,
+        rev: 1,
+        at: Time(1),
+    };
+    Change::Run(RunChange::PutPlan(Arc::new(plan)))
+}
 
 pub const APPROVAL: Stored = |_| {
     let approval = Approval {
@@ -303,7 +359,7 @@ pub const APPROVAL: Stored = |_| {
         decision: None,
         decided_at: None,
     };
-    vec![Change::PutApproval(Arc::new(approval))]
+    vec![Change::Approval(ApprovalChange::PutApproval(Arc::new(approval)))]
 };
 pub const APPROVAL_FOR_ADMINS: Stored = |who| {
     let mut changes = APPROVAL(who);
@@ -327,7 +383,13 @@ pub const ANOTHERS_APPROVAL_RULE: Stored = |_| put_rule(other_user());
 
 fn put_rule(by: UserId) -> Vec<Change> {
     let (agent, tool, at) = (AgentId::stored("coder"), "Bash".into(), Time(5));
-    vec![Change::PutApprovalRule(ApprovalRule { room: lobby(), agent, tool, by, at })]
+    vec![Change::Approval(ApprovalChange::PutApprovalRule(ApprovalRule {
+        room: lobby(),
+        agent,
+        tool,
+        by,
+        at,
+    }))]
 }
 
 /// The agent `coder` of the column `AgentOwner`, outside the room.
@@ -342,7 +404,7 @@ pub const MAIL_AGENT_OF_ANOTHER_NAME: Stored =
 /// The keys are unchanged, but their owner is no longer an admin.
 pub const MAIL_KEY_OF_FORMER_ADMIN: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
-        vec![Change::PutUser(Arc::new(user(&owner, SiteRole::User)))]
+        vec![Change::Account(AccountChange::PutUser(Arc::new(user(&owner, SiteRole::User))))]
     }
     _ => Vec::new(),
 };
@@ -351,7 +413,7 @@ pub const MAIL_KEY_TO_READ: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
         let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
         let key = ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) };
-        vec![Change::PutKey(Arc::new(key), SecretHash([1; 32]))]
+        vec![Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32])))]
     }
     _ => Vec::new(),
 };
@@ -361,7 +423,7 @@ fn mail_agent(owner: CallerKind) -> Vec<Change> {
 }
 
 fn put_agent(id: &str, owner: UserId) -> Change {
-    Change::PutAgent(Arc::new(Agent {
+    Change::Agent(AgentChange::PutAgent(Arc::new(Agent {
         id: AgentId::stored(id),
         owner,
         name: id.into(),
@@ -370,11 +432,11 @@ fn put_agent(id: &str, owner: UserId) -> Change {
         host: Default::default(),
         visibility: Default::default(),
         created_at: Time(1),
-    }))
+    })))
 }
 
 fn coder_joins() -> Vec<Change> {
-    vec![Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member)))]
+    vec![Change::Room(RoomChange::PutMember(Arc::new(member(coder_member(), RoomRole::Member))))]
 }
 
 /// An upload of the caller on a message of another user; its ownership does not matter there.
@@ -398,5 +460,5 @@ fn put_upload(owner: Option<UserId>, purpose: UploadPurpose) -> Vec<Change> {
         created_at: Time(1),
         purpose,
     };
-    vec![Change::PutUpload(Arc::new(upload))]
+    vec![Change::Upload(UploadChange::PutUpload(Arc::new(upload)))]
 }

@@ -4,7 +4,7 @@ use crate::callers::{COLUMNS, lobby};
 use crate::stored::Stored;
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{Reader, Store};
-use parlor_model::{Caller, EntityKind, Epoch, Refusal, Scope};
+use parlor_model::{Caller, EntityKind, Epoch, Field, Refusal, Scope};
 use parlor_testkit::stores::MemoryStore;
 
 /// A command or query with given rows in the store, and the expected verdict for each kind of caller.
@@ -54,8 +54,21 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "no" => Err(Refusal::Forbidden),
         "who" => Err(Refusal::NotSignedIn),
         "out" => Err(Refusal::NotAMember { room: lobby() }),
-        "admin" => Err(Refusal::invalid("scope", "sources, dead-letters and metrics are for keys of admins")),
-        "path" => Err(Refusal::invalid("path", "must lie in the agent's folder")),
+        "admin" => {
+            Err(Refusal::invalid(Field::Scope, "sources, dead-letters and metrics are for keys of admins"))
+        }
+        "path" => Err(Refusal::invalid(Field::Path, "must lie in the agent's folder")),
+        "none" => Err(Refusal::invalid(Field::SelectedRoom, "is required unless a project root is given")),
+        "many" => {
+            Err(Refusal::invalid(Field::SelectedRoom, "is required: several rooms have this project root"))
+        }
+        "where" => Err(Refusal::invalid(
+            Field::SelectedRoom,
+            "is required with a project root: a new room has no project root",
+        )),
+        "plans" => {
+            Err(Refusal::invalid(Field::SelectedRoom, "is required: the agent has several pending plans"))
+        }
         "keep" => Err(Refusal::LastOneRequired(EntityKind::Room)),
         "?user" => not_found(EntityKind::User),
         "?room" => not_found(EntityKind::Room),
@@ -77,6 +90,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?inv" => not_found(EntityKind::Invitation),
         "?rout" => not_found(EntityKind::Router),
         "?goal" => not_found(EntityKind::Mission),
+        "?plan" => not_found(EntityKind::Plan),
         "?dir" => not_found(EntityKind::ProjectRoot),
         "?serv" => not_found(EntityKind::Service),
         other => panic!("no such verdict: {other}"),

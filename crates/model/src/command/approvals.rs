@@ -31,7 +31,7 @@ pub struct DecideApproval {
 }
 
 /// Answers a question set. Submit it through `Hub::answer_questions`, which first expires an overdue
-/// approval.
+/// approval. Refused as existing if the set is answered, and as ended if it is closed without answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerQuestions {
     pub approval: ApprovalId,

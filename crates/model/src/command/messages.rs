@@ -1,6 +1,6 @@
 //! Commands on messages, and their receipts.
 
-use crate::{AgentId, Delivery, Message, MessageId, Position, RoomId, Run, Seq};
+use crate::{AgentId, Delivery, Message, MessageId, Position, RoomId, RoomSelection, Run, Seq};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -28,12 +28,31 @@ pub struct Posted {
     pub repeated: bool,
 }
 
-/// Creates a room with the caller and `agent`, and posts the first message there. `post.room` is ignored,
-/// because the room does not exist yet.
+/// Sends a message to an agent in the selected room or, if no room is selected, in a new private room of the
+/// caller and the agent. A text that starts with `@name` goes to the agent with this id or name instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StartChat {
+pub struct PromptAgent {
     pub agent: AgentId,
-    pub post: Post,
+    pub rooms: RoomSelection,
+    pub text: Arc<str>,
+    pub mode: PromptMode,
+    pub attachments: Vec<Box<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PromptMode {
+    Normal,
+    /// The agent makes a plan for a user to approve: its message starts with `/plan`.
+    Plan,
+}
+
+/// A message to an agent that was posted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prompted {
+    pub posted: Posted,
+    pub room: RoomId,
+    /// Run of the agent, queued or refused; `None` if no gateway hosts the agent.
+    pub run: Option<Arc<Run>>,
 }
 
 /// Posts a copy of a message to another room, with its original sender and time.

@@ -1,29 +1,29 @@
 //! Commands on missions, which are goals that agents pursue on their own, and on the prompts for idle agents.
 
-use crate::{AgentId, IdlePrompt, MissionId, RoomId};
+use crate::{AgentId, IdlePrompt, MissionId, RoomSelection};
 use serde::{Deserialize, Serialize};
 
-/// Starts a mission in the mission scope of `room`. It replaces the active mission of that scope. Returns the
+/// Starts a mission in the mission scope of the selected room. It replaces the active mission of that scope. Returns the
 /// mission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetMission {
-    pub room: RoomId,
+    pub rooms: RoomSelection,
     pub text: Box<str>,
     pub agents: Vec<(AgentId, IdlePrompt)>,
 }
 
-/// Ends the active mission in the mission scope of `room`.
+/// Ends the active mission in the mission scope of the selected room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndMission {
-    pub room: RoomId,
+    pub rooms: RoomSelection,
 }
 
-/// Sets the idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
-/// `idle: None` removes it.
+/// Sets the idle prompt of an agent in the mission scope of the selected room, or globally if no room is
+/// selected. `idle: None` removes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetIdlePrompt {
     pub agent: AgentId,
-    pub room: Option<RoomId>,
+    pub rooms: RoomSelection,
     pub idle: Option<IdlePrompt>,
 }
 

@@ -1,18 +1,12 @@
 //! Queries about approvals and approval rules.
 
-use crate::{ApprovalId, RoomId};
+use crate::RoomId;
 use serde::{Deserialize, Serialize};
 
 /// Open approvals of a room, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListApprovals {
     pub room: RoomId,
-}
-
-/// An approval that the caller may decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GetApproval {
-    pub approval: ApprovalId,
 }
 
 /// Open question sets in all rooms of the caller.

@@ -1,6 +1,6 @@
 //! Queries about messages, and their answers.
 
-use crate::{Message, MessageId, MessageKind, RoomId, SenderKind, Seq, Time};
+use crate::{AgentId, Message, MessageId, MessageKind, RoomId, RoomSelection, SenderKind, Seq, Time};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -109,4 +109,13 @@ pub struct ListReplies {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountReplies {
     pub message: MessageId,
+}
+
+/// Checks whether the caller may send a message with this text to an agent. A new room for the message is not
+/// checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayPromptAgent {
+    pub agent: AgentId,
+    pub rooms: RoomSelection,
+    pub text: Arc<str>,
 }

@@ -1,18 +1,18 @@
 //! Queries about missions and idle prompts.
 
-use crate::{AgentId, RoomId};
+use crate::{AgentId, RoomSelection};
 use serde::{Deserialize, Serialize};
 
-/// Missions of the room's mission scope, newest first.
+/// Missions of the mission scope of the selected rooms, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListMissions {
-    pub room: RoomId,
+    pub rooms: RoomSelection,
     pub limit: usize,
 }
 
-/// Idle prompt of an agent in the mission scope of `room`, or globally if `room` is `None`.
+/// Idle prompt of an agent in the mission scope of the selected room, or globally if no room is selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetIdlePrompt {
     pub agent: AgentId,
-    pub room: Option<RoomId>,
+    pub rooms: RoomSelection,
 }

@@ -1,10 +1,10 @@
 //! Queries about agents' plans.
 
-use crate::RoomId;
+use crate::RoomSelection;
 use serde::{Deserialize, Serialize};
 
-/// Current plans of agents in a room, or in all rooms of the caller.
+/// Current plans of agents in the selected rooms, or in all rooms of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListPlans {
-    pub room: Option<RoomId>,
+    pub rooms: RoomSelection,
 }

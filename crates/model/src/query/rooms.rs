@@ -1,6 +1,6 @@
 //! Queries about rooms, members and room preferences, and their answers.
 
-use crate::{AgentId, Member, Room, RoomId};
+use crate::{AgentId, Member, Room, RoomId, RoomSelection};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -15,17 +15,23 @@ pub type OwnRooms = Vec<(Room, Member)>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListProjectRoots;
 
-/// The caller's rooms with this project root, or only `room` if it is given.
+/// Checks whether the caller may read the selected rooms, or any rooms if none are selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListRoomsAtRoot {
-    pub root: Box<str>,
-    pub room: Option<RoomId>,
+pub struct MayReadRooms {
+    pub rooms: RoomSelection,
 }
 
-/// Project root of a room, for reading its files.
+/// Project root of the selected rooms, for reading its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetWorkspaceRoot {
+    pub rooms: RoomSelection,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceRoot {
+    /// The selected room, or the first one if several have the project root.
     pub room: RoomId,
+    pub root: Box<str>,
 }
 
 /// A room with its first members.

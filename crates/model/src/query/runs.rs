@@ -1,6 +1,6 @@
 //! Queries about runs, and their answers.
 
-use crate::{AgentId, Inquiry, MessageId, RoomId, Run, RunId};
+use crate::{AgentId, Inquiry, MessageId, RoomId, RoomSelection, Run, RunId};
 use serde::{Deserialize, Serialize};
 
 /// A run with the name of its agent.
@@ -24,10 +24,10 @@ pub struct GetRunMessages {
     pub run: RunId,
 }
 
-/// Newest runs of a room, or of all rooms of the caller.
+/// Newest runs of the selected rooms, or of all rooms of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRuns {
-    pub room: Option<RoomId>,
+    pub rooms: RoomSelection,
     pub limit: usize,
 }
 

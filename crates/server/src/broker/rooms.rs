@@ -6,7 +6,7 @@ use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{
-    Caller, Delivery, Epoch, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
+    Caller, Delivery, Epoch, Field, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
     SignalStamp,
 };
 use parlor_wire::broker::ingress::RoomRequest;
@@ -116,7 +116,8 @@ impl BrokerSession {
             None => Seq(0),
             Some(text) => {
                 let position = Position::parse(text, epoch);
-                let position = position.ok_or_else(|| Refusal::invalid("after", "must be a position"))?;
+                let position =
+                    position.ok_or_else(|| Refusal::invalid(Field::Position, "must be a position"))?;
                 if position.epoch != epoch {
                     return Err(Refusal::Resync { now: Position { epoch, seq: Seq(0) } });
                 }

@@ -1,7 +1,7 @@
 //! JSON request bodies: limits on size, time, depth and item count are checked before deserialization.
 
 use super::openapi::{Describe, OperationDoc};
-use super::problem::Problem;
+use super::problem::{InvalidField, Problem};
 use axum::extract::{FromRequest, Request};
 use http::StatusCode;
 use http::header::CONTENT_ENCODING;
@@ -86,6 +86,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     json::check(text, JSON_LIMITS).map_err(|_| Problem::NotJson)?;
     serde_json::from_str(text).map_err(|error| {
         let json::SchemaMismatch { field, rule } = json::schema_mismatch(&error);
-        Problem::Malformed { field: field.unwrap_or("body".into()), message: rule }
+        let field = field.map_or("body".into(), String::from);
+        Problem::Invalid(vec![InvalidField { field: field.into(), message: String::from(rule).into() }])
     })
 }

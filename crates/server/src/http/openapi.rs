@@ -3,7 +3,7 @@
 //! Each argument type declares its parameters or body and its error statuses, and the result type declares
 //! its schema. So a handler cannot accept or return anything that is not documented.
 
-use super::problem::Problem;
+use super::problem::{ChatEventsProblem, Problem};
 use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use parlor_wire::agentim::rest;
@@ -86,11 +86,17 @@ impl<S> Describe for State<S> {
     fn describe(_: &mut OperationDoc) {}
 }
 
-impl<T: Describe> Describe for Result<T, Problem> {
+impl<T: Describe, E: ErrorBody> Describe for Result<T, E> {
     fn describe(operation_doc: &mut OperationDoc) {
         T::describe(operation_doc);
     }
 }
+
+/// An error response whose body has the schema of [`rest::Problem`].
+pub trait ErrorBody {}
+
+impl ErrorBody for Problem {}
+impl ErrorBody for ChatEventsProblem {}
 
 macro_rules! handlers {
     ($($argument:ident),*) => {

@@ -5,20 +5,25 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use parlor_model::{FieldError, Refusal};
-use parlor_wire::agentim::{codes, rest};
+use parlor_wire::agentim::{codes, fields, rest};
+use parlor_wire::events;
+use std::borrow::Cow;
 
 #[derive(Debug)]
 pub enum Problem {
     Refused(Refusal),
     NotJson,
-    /// A JSON body that does not match the expected schema.
-    Malformed {
-        field: Box<str>,
-        message: Box<str>,
-    },
+    /// Fields of the request that violate a rule, with their names in the request.
+    Invalid(Vec<InvalidField>),
     Status(StatusCode, &'static str),
     /// The body was not read to its end, so the response closes the connection.
     Unread(StatusCode, &'static str),
+}
+
+#[derive(Debug)]
+pub struct InvalidField {
+    pub field: Cow<'static, str>,
+    pub message: Cow<'static, str>,
 }
 
 impl From<Refusal> for Problem {
@@ -29,7 +34,7 @@ impl From<Refusal> for Problem {
 
 impl Problem {
     pub fn invalid(field: &'static str, rule: &'static str) -> Self {
-        Self::Refused(Refusal::invalid(field, rule))
+        Self::Invalid(vec![InvalidField { field: field.into(), message: rule.into() }])
     }
 
     /// Error for a path segment that is not a valid id.
@@ -38,12 +43,44 @@ impl Problem {
     }
 }
 
+impl InvalidField {
+    fn new((field, rule): (&'static str, &str)) -> Self {
+        Self { field: field.into(), message: rule.to_owned().into() }
+    }
+}
+
+/// Error response of the chat-events API, which has its own names for the fields of a refusal.
+#[derive(Debug)]
+pub struct ChatEventsProblem(Problem);
+
+impl From<Problem> for ChatEventsProblem {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<Refusal> for ChatEventsProblem {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal::Invalid(errors) = refusal else { return Self(refusal.into()) };
+        let fields = errors.iter().map(|error| InvalidField::new(events::fields::translate(error)));
+        Self(Problem::Invalid(fields.collect()))
+    }
+}
+
+impl IntoResponse for ChatEventsProblem {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         match self {
             Self::NotJson => status_response(StatusCode::BAD_REQUEST, "Invalid JSON body"),
-            Self::Malformed { field, message } => {
-                let fields = Some(vec![rest::Field { field: &field, message: &message }]);
+            Self::Invalid(fields) => {
+                let fields =
+                    fields.iter().map(|InvalidField { field, message }| rest::Field { field, message });
+                let fields = Some(fields.collect());
                 encode(StatusCode::BAD_REQUEST, rest::Problem { fields, ..problem_body("Validation failed") })
             }
             Self::Status(status, sentence) => status_response(status, sentence),
@@ -78,7 +115,8 @@ fn refusal_response(refusal: &Refusal) -> Response {
 }
 
 fn field(error: &FieldError) -> rest::Field<'_> {
-    rest::Field { field: &error.field, message: &error.rule }
+    let (field, message) = fields::translate(error);
+    rest::Field { field, message }
 }
 
 fn problem_body(sentence: &str) -> rest::Problem<'_> {

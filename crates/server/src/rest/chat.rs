@@ -1,13 +1,13 @@
 //! REST calls of the chat events protocol: messages to agents, their queues, runs and questions.
 
 use super::rooms::room_id;
-use super::roots::rooms_of_call;
+use super::roots::room_selection;
 use crate::App;
 use crate::auth::tickets;
 use crate::http::Authenticated;
 use crate::http::body::Body;
 use crate::http::parameters::Parameters;
-use crate::http::problem::Problem;
+use crate::http::problem::{ChatEventsProblem, Problem};
 use crate::http::response::{BareJson, Items, bare_json, items};
 use crate::rest::uploads;
 use axum::extract::State;
@@ -15,15 +15,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::command::{AnswerQuestions, StartChat};
+use parlor_model::command::{AnswerQuestions, PromptAgent, PromptMode, Prompted};
 use parlor_model::query::{
-    GetAgentCard, GetApproval, GetRun, GetRunMessages, ListAgents, ListChildRuns, ListMembers,
-    ListOpenQuestions, ListRooms, ListRuns, ListRunsOfMessage, MayUpload, NamedRun,
+    GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListRuns, MayPromptAgent, NamedRun,
 };
-use parlor_model::{
-    AgentId, ApprovalId, ApprovalKind, Caller, Decision, EntityKind, MemberId, Post, Refusal, RoomId, Run,
-    RunId, RunState,
-};
+use parlor_model::{AgentId, ApprovalId, Caller, EntityKind, Refusal, RoomSelection, RunId, RunState};
 use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
     AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
@@ -42,7 +38,7 @@ const MAX_RUNS: usize = 200;
 pub async fn ticket(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-) -> Result<BareJson<Ticket>, Problem> {
+) -> Result<BareJson<Ticket>, ChatEventsProblem> {
     app.hub.may_follow(&caller, &RoomFilter::All).await?;
     let ticket = app.tickets.issue(&caller, Instant::now())?;
     Ok(bare_json(Ticket { ticket, expires_in: tickets::TICKET_TTL.as_secs() }))
@@ -56,117 +52,37 @@ pub async fn chat(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Body(body): Body<NewChat>,
-) -> Result<BareJson<ChatAccepted>, Problem> {
-    // The response reveals the resulting run, so a caller without read access is rejected before the post.
-    app.hub.may(&caller, ListRooms).await?;
-    app.hub.may(&caller, MayUpload).await?;
-    let rooms =
-        rooms_of_call(&app, &caller, body.session_id.as_deref(), body.project_root.as_deref()).await?;
-    if body.session_id.is_none() && rooms.is_some() {
-        return Err(Problem::invalid(
-            "session_id",
-            "is required with project_root: a new room has no project root",
-        ));
-    }
-    let room = rooms.and_then(|rooms| rooms.into_iter().next());
-    let (mut agent, mut text) = (agent_id(&body.agent_id)?, body.message.as_str());
-    if let Some((name, rest)) = ingress::addressed(text)
-        && let Some(named) = find_agent(&app, &caller, room.as_ref(), name).await?
-    {
-        (agent, text) = (named, rest);
-    }
-    let text = match body.mode.as_deref() {
-        None | Some("") => text.into(),
-        Some("plan") if text.starts_with("/plan ") => text.into(),
-        Some("plan") => format!("/plan {text}").into(),
-        Some(_) => return Err(Problem::invalid("mode", "must be plan or omitted")),
+) -> Result<BareJson<ChatAccepted>, ChatEventsProblem> {
+    let rooms = room_selection(body.session_id.as_deref(), body.project_root.as_deref())?;
+    let (agent, text): (_, Arc<str>) = (agent_id(&body.agent_id)?, body.message.into());
+    // Checked before the mode, so that a key without the scope is always refused, and before images are stored.
+    let check = MayPromptAgent { agent: agent.clone(), rooms: rooms.clone(), text: text.clone() };
+    app.hub.may(&caller, check).await?;
+    let mode = match body.mode.as_deref() {
+        None | Some("") => PromptMode::Normal,
+        Some("plan") => PromptMode::Plan,
+        Some(_) => return Err(Problem::invalid("mode", "must be plan or omitted").into()),
     };
-    if room.is_some() && !can_address(&app, &caller, room.as_ref(), &agent).await? {
-        return Err(Refusal::NotFound(EntityKind::Agent).into());
-    }
     let attachments = store_images(&app, &caller, body.images.unwrap_or_default()).await?;
-    let (mentions, reply_to, client_message_id) = (vec![agent.as_str().into()], None, None);
-    let new = room.is_none();
-    let room = room.unwrap_or_else(|| RoomId::stored("new"));
-    let post = Post { room, text, mentions, reply_to, attachments, client_message_id };
-    let posted = match new {
-        true => app.hub.execute(&caller, StartChat { agent: agent.clone(), post }).await,
-        false => app.hub.execute(&caller, post).await,
-    };
-    let posted = posted.map_err(rename_text_field)?;
-    let message = posted.message.ok_or(Refusal::Unavailable)?;
-    let session = message.destination.room().ok_or(Refusal::Unavailable)?.as_str().to_owned();
-    let runs = app.hub.read(&caller, ListRunsOfMessage { message: message.id.clone() }).await?;
-    let run = runs.into_iter().map(|(run, _)| run).find(|run| run.agent == agent);
+    let prompted = app.hub.execute(&caller, PromptAgent { agent, rooms, text, mode, attachments }).await;
+    let Prompted { posted, room, run } = prompted?;
     let (status, reason) = match &run {
         None => ("refused", Some("no gateway hosts this agent".to_owned())),
-        Some(Run { state: RunState::Ended(outcome), .. }) if outcome.reason().is_some() => {
-            ("refused", outcome.reason().map(Into::into))
-        }
-        Some(run) if run.state == RunState::Queued && app.hub.must_wait(run).await => ("queued", None),
-        Some(_) => ("started", None),
+        Some(run) => match &run.state {
+            RunState::Ended(outcome) if outcome.reason().is_some() => {
+                ("refused", outcome.reason().map(Into::into))
+            }
+            RunState::Queued if app.hub.must_wait(run).await => ("queued", None),
+            _ => ("started", None),
+        },
     };
     Ok(bare_json(ChatAccepted {
         status,
-        session_id: session,
-        message_id: message.id.as_str().into(),
+        session_id: room.as_str().into(),
+        message_id: posted.id.as_str().into(),
         run_id: run.map(|run| run.id.as_str().into()),
         reason,
     }))
-}
-
-/// Renames the field of text errors from `content` to `message`, as the field is called in this request.
-fn rename_text_field(refusal: Refusal) -> Refusal {
-    let Refusal::Invalid(mut errors) = refusal else { return refusal };
-    errors
-        .iter_mut()
-        .filter(|error| error.field == "content")
-        .for_each(|error| error.field = "message".into());
-    Refusal::Invalid(errors)
-}
-
-/// Finds the agent with this id, or the only agent with this name, among the agents that the caller can
-/// address: the members of `room`, or without a room all agents visible to the caller.
-async fn find_agent(
-    app: &App,
-    caller: &Caller,
-    room: Option<&RoomId>,
-    name: &str,
-) -> Result<Option<AgentId>, Refusal> {
-    if let Ok(agent) = AgentId::parse(name)
-        && can_address(app, caller, room, &agent).await?
-    {
-        return Ok(Some(agent));
-    }
-    let agents = app.hub.read(caller, ListAgents).await?;
-    let name = name.to_lowercase();
-    let mut found = None;
-    for agent in agents.into_iter().filter(|agent| agent.name.to_lowercase() == name) {
-        if can_address(app, caller, room, &agent.id).await? && found.replace(agent.id).is_some() {
-            return Ok(None);
-        }
-    }
-    Ok(found)
-}
-
-/// Whether the caller can address this agent: it is a member of `room`, or without a room it is visible to
-/// the caller.
-async fn can_address(
-    app: &App,
-    caller: &Caller,
-    room: Option<&RoomId>,
-    agent: &AgentId,
-) -> Result<bool, Refusal> {
-    let Some(room) = room else {
-        return match app.hub.read(caller, GetAgentCard { id: agent.clone() }).await {
-            Ok(_) => Ok(true),
-            Err(Refusal::NotFound(_)) => Ok(false),
-            Err(refusal) => Err(refusal),
-        };
-    };
-    let query = ListMembers { room: room.clone(), limit: usize::MAX, offset: 0 };
-    let page = app.hub.read(caller, query).await?;
-    Ok(page.members.iter().any(|member| member.member == MemberId::Agent(agent.clone())))
 }
 
 /// Stores the base64 images of a message as uploads of the caller and returns their ids, for use as
@@ -213,7 +129,7 @@ pub async fn queue(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<QueueQuery>,
-) -> Result<BareJson<QueueList>, Problem> {
+) -> Result<BareJson<QueueList>, ChatEventsProblem> {
     let room = params.session_id.as_deref().map(room_id).transpose()?;
     let agent = params.agent_id.as_deref().map(agent_id).transpose()?;
     let queued = app.hub.queue(&caller, room).await?;
@@ -226,7 +142,7 @@ pub async fn unqueue(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<UnqueueQuery>,
-) -> Result<BareJson<QueueRemoved>, Problem> {
+) -> Result<BareJson<QueueRemoved>, ChatEventsProblem> {
     let (room, agent) = (room_id(&params.session_id)?, params.agent_id.as_deref().map(agent_id).transpose()?);
     let run = params.id.as_deref().map(run_id).transpose()?;
     let removed = app.hub.unqueue(&caller, &room, agent.as_ref(), run.as_ref()).await?;
@@ -246,25 +162,18 @@ pub struct SessionQuery {
     pub(super) project_root: Option<String>,
 }
 
+impl SessionQuery {
+    pub(super) fn rooms(&self) -> Result<RoomSelection, Problem> {
+        room_selection(self.session_id.as_deref(), self.project_root.as_deref())
+    }
+}
+
 pub async fn runs(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<SessionQuery>,
-) -> Result<Items<AgentRun>, Problem> {
-    let rooms =
-        rooms_of_call(&app, &caller, params.session_id.as_deref(), params.project_root.as_deref()).await?;
-    let mut runs = Vec::new();
-    match rooms {
-        None => runs = app.hub.read(&caller, ListRuns { room: None, limit: MAX_RUNS }).await?,
-        Some(rooms) => {
-            for room in rooms {
-                let query = ListRuns { room: Some(room), limit: MAX_RUNS };
-                runs.extend(app.hub.read(&caller, query).await?);
-            }
-            runs.sort_by_key(|(run, _)| std::cmp::Reverse(run.queued_at));
-            runs.truncate(MAX_RUNS);
-        }
-    }
+) -> Result<Items<AgentRun>, ChatEventsProblem> {
+    let runs = app.hub.read(&caller, ListRuns { rooms: params.rooms()?, limit: MAX_RUNS }).await?;
     Ok(run_list(&app, &runs))
 }
 
@@ -285,7 +194,7 @@ pub async fn children(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<RunQuery>,
-) -> Result<Items<AgentRun>, Problem> {
+) -> Result<Items<AgentRun>, ChatEventsProblem> {
     let query = ListChildRuns { run: run_id(&params.run_id)? };
     Ok(run_list(&app, &app.hub.read(&caller, query).await?))
 }
@@ -294,11 +203,11 @@ pub async fn context(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<RunQuery>,
-) -> Result<BareJson<RunContext>, Problem> {
+) -> Result<BareJson<RunContext>, ChatEventsProblem> {
     let raw = match params.view.as_deref() {
         None | Some("summary") => false,
         Some("raw") => true,
-        Some(_) => return Err(Problem::invalid("view", "must be summary or raw")),
+        Some(_) => return Err(Problem::invalid("view", "must be summary or raw").into()),
     };
     let run = run_id(&params.run_id)?;
     let messages = GetRunMessages { run: run.clone() };
@@ -312,7 +221,7 @@ pub async fn cancel(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Body(body): Body<NewCancel>,
-) -> Result<BareJson<Cancelled>, Problem> {
+) -> Result<BareJson<Cancelled>, ChatEventsProblem> {
     let cancelled = app.hub.cancel(&caller, &run_id(&body.run_id)?).await?;
     Ok(bare_json(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
 }
@@ -320,43 +229,28 @@ pub async fn cancel(
 pub async fn questions(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
-) -> Result<Items<OpenQuestion>, Problem> {
+) -> Result<Items<OpenQuestion>, ChatEventsProblem> {
     let open = app.hub.read(&caller, ListOpenQuestions).await?;
     Ok(items(open.iter().map(OpenQuestion::from)))
 }
-
-const QUESTION_NOT_FOUND: Problem = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
 
 pub async fn respond(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Body(body): Body<NewAnswers>,
-) -> Result<BareJson<Responded>, Problem> {
-    let id = ApprovalId::parse(&body.question_id).map_err(|_| QUESTION_NOT_FOUND)?;
-    open_question(&app, &caller, &id).await?;
+) -> Result<BareJson<Responded>, ChatEventsProblem> {
+    let not_found = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
+    let Ok(approval) = ApprovalId::parse(&body.question_id) else { return Err(not_found.into()) };
     let answers = body.answers.into_iter().map(Into::into).collect();
-    match app.hub.answer_questions(&caller, AnswerQuestions { approval: id.clone(), answers }).await {
-        Ok(_) => Ok(bare_json(Responded { status: "ok" })),
-        Err(refusal) => {
-            // Answered or expired since the check above: return the status for that.
-            open_question(&app, &caller, &id).await?;
-            Err(refusal.into())
+    let answered = app.hub.answer_questions(&caller, AnswerQuestions { approval, answers }).await;
+    answered.map(|_| bare_json(Responded { status: "ok" })).map_err(|refusal| match refusal {
+        Refusal::NotFound(EntityKind::Approval) => not_found.into(),
+        Refusal::AlreadyExists(EntityKind::Approval) => {
+            Problem::Status(StatusCode::CONFLICT, "This question was answered already").into()
         }
-    }
-}
-
-/// Checks that the question set is still open; otherwise 404 (unknown), 409 (answered) or 410 (closed).
-async fn open_question(app: &App, caller: &Caller, id: &ApprovalId) -> Result<(), Problem> {
-    let question = match app.hub.read(caller, GetApproval { approval: id.clone() }).await {
-        Ok(found) if found.subject.kind() == ApprovalKind::Questions => found,
-        Ok(_) | Err(Refusal::NotFound(EntityKind::Approval)) => return Err(QUESTION_NOT_FOUND),
-        Err(refusal) => return Err(refusal.into()),
-    };
-    match &question.decision {
-        None => Ok(()),
-        Some(Decision::Answered { .. }) => {
-            Err(Problem::Status(StatusCode::CONFLICT, "This question was answered already"))
+        Refusal::HasEnded(EntityKind::Approval) => {
+            Problem::Status(StatusCode::GONE, "This question is no longer open").into()
         }
-        Some(_) => Err(Problem::Status(StatusCode::GONE, "This question is no longer open")),
-    }
+        refusal => refusal.into(),
+    })
 }

@@ -1,5 +1,5 @@
-//! Project roots: folders on the hub's machine that rooms are associated with. Also resolves `session_id` and
-//! `project_root` of a request to rooms.
+//! Project roots: folders on the hub's machine that rooms are associated with. Also parses
+//! `session_id` and `project_root` of a request.
 
 use super::rooms::room_id;
 use crate::App;
@@ -9,9 +9,9 @@ use crate::http::parameters::Path;
 use crate::http::problem::Problem;
 use crate::http::response::{BareJson, Data, bare_json, data};
 use axum::extract::State;
+use parlor_model::RoomSelection;
 use parlor_model::command::SetProjectRoot;
-use parlor_model::query::{ListProjectRoots, ListRooms, ListRoomsAtRoot, MayFollowRoom};
-use parlor_model::{Caller, RoomId};
+use parlor_model::query::{ListProjectRoots, MayFollowRoom};
 use parlor_wire::agentim::rest;
 use parlor_wire::events::rest::ProjectRoots;
 use std::sync::Arc;
@@ -55,30 +55,7 @@ async fn real_folder(path: Box<str>) -> Result<Option<Box<str>>, Problem> {
     Ok(real.and_then(|path| path.to_str().map(Into::into)))
 }
 
-/// Rooms that a request selects with `session_id` or `project_root`, limited to the caller's rooms if a
-/// project root is given; `None` if it gives neither.
-pub async fn rooms_of_call(
-    app: &App,
-    caller: &Caller,
-    session: Option<&str>,
-    root: Option<&str>,
-) -> Result<Option<Vec<RoomId>>, Problem> {
-    let room = session.map(room_id).transpose()?;
-    let Some(root) = root else { return Ok(room.map(|room| vec![room])) };
-    let rooms = app.hub.read(caller, ListRoomsAtRoot { root: root.into(), room }).await?;
-    Ok(Some(rooms.into_iter().map(|(room, _)| room.id).collect()))
-}
-
-/// Like [`rooms_of_call`], but rejects a request that gives neither `session_id` nor `project_root`.
-pub async fn required_rooms_of_call(
-    app: &App,
-    caller: &Caller,
-    session: Option<&str>,
-    root: Option<&str>,
-) -> Result<Vec<RoomId>, Problem> {
-    if let Some(rooms) = rooms_of_call(app, caller, session, root).await? {
-        return Ok(rooms);
-    }
-    app.hub.may(caller, ListRooms).await?;
-    Err(Problem::invalid("session_id", "is required unless project_root is given"))
+/// The rooms that a request selects with `session_id` and `project_root`.
+pub fn room_selection(session: Option<&str>, root: Option<&str>) -> Result<RoomSelection, Problem> {
+    Ok(RoomSelection { room: session.map(room_id).transpose()?, root: root.map(Into::into) })
 }

@@ -1,6 +1,6 @@
 //! File tree of a room's project root, with the agents that currently use a tool on a file.
 
-use super::roots::required_rooms_of_call;
+use super::roots::room_selection;
 use crate::App;
 use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
@@ -8,7 +8,7 @@ use crate::http::problem::Problem;
 use crate::http::response::{BareJson, bare_json};
 use crate::workspace::{self, Missing};
 use axum::extract::State;
-use parlor_model::query::GetWorkspaceRoot;
+use parlor_model::query::{GetWorkspaceRoot, WorkspaceRoot};
 use parlor_model::{EntityKind, Refusal};
 use parlor_wire::events::tree::{Tree, worked_on};
 use serde::Deserialize;
@@ -35,9 +35,8 @@ pub async fn tree(
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<TreeQuery>,
 ) -> Result<BareJson<Tree>, Problem> {
-    let (session, root) = (params.session_id.as_deref(), params.project_root.as_deref());
-    let room = required_rooms_of_call(&app, &caller, session, root).await?.swap_remove(0);
-    let root = app.hub.read(&caller, GetWorkspaceRoot { room: room.clone() }).await?;
+    let rooms = room_selection(params.session_id.as_deref(), params.project_root.as_deref())?;
+    let WorkspaceRoot { room, root } = app.hub.read(&caller, GetWorkspaceRoot { rooms }).await?;
     let below = params.path.unwrap_or_default();
     let depth = params.depth.unwrap_or(workspace::DEFAULT_DEPTH).clamp(1, workspace::MAX_DEPTH);
     let permit = app.workspace_scans.clone().acquire_owned().await.map_err(|_| Refusal::Unavailable)?;

@@ -1,18 +1,17 @@
-//! A store that counts the writer's reads, can make the writer wait, and can make a commit fail.
+//! A store that can make the writer wait and can make a commit fail.
 
 use parking_lot::{Condvar, Mutex};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, RoomChange};
 use parlor_engine::effects::Effects;
-use parlor_engine::ports::{Head, Store, Transaction};
-use parlor_engine::{Fault, Severity, delegate_lookups};
+use parlor_engine::ports::{Head, Lookup, Store, Transaction};
+use parlor_engine::{Fault, Severity};
 use parlor_model::{Agent, Seq, Subscription, Time};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Counters and switches of an [`Observed`] store, shared with the test.
 #[derive(Default)]
 pub struct StoreWatch {
-    reads: AtomicU64,
     fail_next_member: AtomicBool,
     gate: Mutex<Gate>,
     moved: Condvar,
@@ -25,11 +24,6 @@ struct Gate {
 }
 
 impl StoreWatch {
-    /// Number of look-ups in the writer's transactions since the last call.
-    pub fn take_reads(&self) -> u64 {
-        self.reads.swap(0, Ordering::SeqCst)
-    }
-
     /// Makes the next commit that stores a membership roll back with a transient fault.
     pub fn fail_next_commit_of_a_member(&self) {
         self.fail_next_member.store(true, Ordering::SeqCst);
@@ -91,6 +85,10 @@ impl Store for Observed {
         self.store.subscriptions()
     }
 
+    fn reads(&self) -> u64 {
+        self.store.reads()
+    }
+
     fn run_maintenance(&mut self, now: Time) -> Result<bool, Fault> {
         self.store.run_maintenance(now)
     }
@@ -111,18 +109,14 @@ struct ObservedTransaction<'a> {
     has_member: bool,
 }
 
-impl<'a> ObservedTransaction<'a> {
-    fn counted(&mut self) -> Result<&mut (dyn Transaction + 'a), Fault> {
-        self.watch.reads.fetch_add(1, Ordering::SeqCst);
-        Ok(&mut *self.transaction)
-    }
-}
-
-delegate_lookups!(ObservedTransaction<'_>, counted, counted);
-
 impl Transaction for ObservedTransaction<'_> {
+    fn lookup(&mut self) -> &mut dyn Lookup {
+        self.transaction.lookup()
+    }
+
     fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
-        self.has_member |= effects.changes.iter().any(|change| matches!(change, Change::PutMember(_)));
+        self.has_member |=
+            effects.changes.iter().any(|change| matches!(change, Change::Room(RoomChange::PutMember(_))));
         self.transaction.apply(effects)
     }
 

@@ -1,6 +1,7 @@
 //! Maps refusals to AgentIM error codes (WebSocket) and HTTP statuses (REST). A code never changes its
 //! meaning.
 
+use super::fields;
 use parlor_model::{EntityKind, FieldError, Refusal};
 
 /// Returns code and message of a `server:error` frame.
@@ -12,6 +13,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         Refusal::NotFound(EntityKind::Gateway) => ("GATEWAY_NOT_FOUND", "Gateway not found"),
         Refusal::NotFound(thing) => return ("INVALID_REQUEST", format!("{} not found", name(*thing))),
         Refusal::NotAMember { .. } => ("NOT_A_MEMBER", "You are not a member of this room"),
+        Refusal::Invalid(errors) if errors.is_empty() => ("INVALID_MESSAGE", "Invalid message format"),
         Refusal::Invalid(errors) => return ("INVALID_MESSAGE", field_errors(errors)),
         Refusal::TooLarge { limit, .. } => {
             return ("MESSAGE_TOO_LARGE", format!("Message exceeds the maximum of {limit} characters"));
@@ -124,7 +126,11 @@ fn last_one_required(thing: EntityKind) -> &'static str {
     }
 }
 
-fn field_errors(errors: &[FieldError]) -> String {
-    let parts: Vec<String> = errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
-    if parts.is_empty() { "Invalid message format".into() } else { parts.join("; ") }
+/// Returns the violated rules in one line.
+pub fn field_errors(errors: &[FieldError]) -> String {
+    let parts = errors.iter().map(|error| {
+        let (field, rule) = fields::translate(error);
+        format!("{field} {rule}")
+    });
+    parts.collect::<Vec<_>>().join("; ")
 }

@@ -2,6 +2,7 @@
 
 pub mod codes;
 pub mod egress;
+pub mod fields;
 pub mod frames;
 pub mod gateway;
 pub mod ingress;

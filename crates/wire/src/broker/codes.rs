@@ -1,5 +1,6 @@
 //! Maps refusals to the error message of a broker frame `<type>.error`.
 
+use super::fields;
 use parlor_model::{EntityKind, Refusal};
 
 /// Returns the error message. `agent` is the agent id of the request, if it has one.
@@ -16,9 +17,11 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
         Refusal::BelongsToAnother(_) => "It belongs to another user".into(),
         Refusal::AlreadyExists(_) => "Already exists".into(),
         Refusal::Invalid(errors) => {
-            let parts: Vec<String> =
-                errors.iter().map(|error| format!("{} {}", error.field, error.rule)).collect();
-            parts.join("; ")
+            let parts = errors.iter().map(|error| {
+                let (field, rule) = fields::translate(error);
+                format!("{field} {rule}")
+            });
+            parts.collect::<Vec<_>>().join("; ")
         }
         Refusal::TooLarge { limit, .. } => format!("Message exceeds the maximum of {limit} characters"),
         Refusal::Conflict { .. } => "This externalId was used for another message".into(),

@@ -3,6 +3,7 @@
 pub mod client;
 pub mod codes;
 pub mod egress;
+pub mod fields;
 pub mod frames;
 pub mod ingress;
 pub mod rooms;

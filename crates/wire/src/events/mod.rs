@@ -3,6 +3,7 @@
 
 pub mod answers;
 pub mod egress;
+pub mod fields;
 pub mod frames;
 pub mod ingress;
 pub mod missions;

@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, CredentialChange, MailChange};
 use parlor_model::{
     ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole,
     Subscription, Time, User,
@@ -24,7 +24,10 @@ fn a_user_keeps_every_field_and_is_found_by_name_in_any_case() {
             second_factor: false,
             ..user("bob", 2)
         };
-        ports.change(vec![put_user("Ann", 1), Change::PutUser(Arc::new(plain.clone()))]);
+        ports.change(vec![
+            put_user("Ann", 1),
+            Change::Account(AccountChange::PutUser(Arc::new(plain.clone()))),
+        ]);
         let found = |name: &'static str| ports.read(|s| s.user_named(name));
         assert_eq!(found("aNN"), Some(user("Ann", 1)));
         assert_eq!(found("bob"), Some(plain));
@@ -39,7 +42,7 @@ fn putting_a_user_again_replaces_the_user() {
         ports.change(vec![put_user("ann", 1), put_user("bob", 2)]);
         let promoted = User { role: SiteRole::Admin, display_name: "Boss".into(), ..user("ann", 1) };
         assert_eq!(ports.read(|s| s.admins()), 0);
-        ports.change(vec![Change::PutUser(Arc::new(promoted.clone()))]);
+        ports.change(vec![Change::Account(AccountChange::PutUser(Arc::new(promoted.clone())))]);
         assert_eq!(ports.read(|s| s.users(9, 0)), (vec![promoted, user("bob", 2)], 2));
         assert_eq!(ports.read(|s| s.admins()), 1);
     });
@@ -64,7 +67,10 @@ fn users_are_listed_in_pages_oldest_first() {
 fn users_are_found_by_a_part_of_username_or_display_name() {
     each(|ports| {
         let named = |id: &str, display: &str| {
-            Change::PutUser(Arc::new(User { display_name: display.into(), ..user(id, 1) }))
+            Change::Account(AccountChange::PutUser(Arc::new(User {
+                display_name: display.into(),
+                ..user(id, 1)
+            })))
         };
         ports.change(vec![
             named("zoe_1", "Zoë"),
@@ -91,12 +97,18 @@ fn a_refresh_token_has_the_generation_in_which_it_was_created() {
     each(|ports| {
         let first = sign_in("phone", "ann", 100);
         let renewed = SignIn { used_at: Time(50), expires_at: Time(200), generation: 4, ..first.clone() };
-        ports.change(vec![Change::PutSignIn(Arc::new(first.clone()), secret(1))]);
+        ports.change(vec![Change::Credential(CredentialChange::PutSignIn(
+            Arc::new(first.clone()),
+            secret(1),
+        ))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
         let expected = |generation| Some(RefreshToken { sign_in: SignInId::stored("phone"), generation });
         assert_eq!((token(1), token(2)), (expected(3), None));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(first.clone()));
-        ports.change(vec![Change::PutSignIn(Arc::new(renewed.clone()), secret(2))]);
+        ports.change(vec![Change::Credential(CredentialChange::PutSignIn(
+            Arc::new(renewed.clone()),
+            secret(2),
+        ))]);
         let token = |byte| ports.read(|s| s.refresh_token(&secret(byte)));
         assert_eq!((token(1), token(2)), (expected(3), expected(4)));
         assert_eq!(ports.read(|s| s.sign_in(&first.id)), Some(renewed));
@@ -106,21 +118,22 @@ fn a_refresh_token_has_the_generation_in_which_it_was_created() {
 #[test]
 fn ending_a_sign_in_deletes_its_tokens() {
     each(|ports| {
-        let put =
-            |id: &str, user: &str, token| Change::PutSignIn(Arc::new(sign_in(id, user, 100)), secret(token));
+        let put = |id: &str, user: &str, token| {
+            Change::Credential(CredentialChange::PutSignIn(Arc::new(sign_in(id, user, 100)), secret(token)))
+        };
         ports.change(vec![
             put("a1", "ann", 1),
             put("a2", "ann", 2),
             put("b1", "bob", 3),
             put("a1", "ann", 4),
         ]);
-        ports.change(vec![Change::EndSignIn(SignInId::stored("a1"))]);
+        ports.change(vec![Change::Credential(CredentialChange::EndSignIn(SignInId::stored("a1")))]);
         let tokens = |ports: &super::Ports| {
             [1, 2, 3, 4].map(|byte| ports.read(|s| s.refresh_token(&secret(byte))).is_some())
         };
         assert_eq!(tokens(ports), [false, true, true, false]);
         assert_eq!(ports.read(|s| s.sign_in(&SignInId::stored("a1"))), None);
-        ports.change(vec![Change::EndSignInsOf(user_id("ann"))]);
+        ports.change(vec![Change::Credential(CredentialChange::EndSignInsOf(user_id("ann")))]);
         assert_eq!(tokens(ports), [false, false, true, false]);
         assert_eq!(ports.read(|s| s.sign_ins(&user_id("ann"), Time(0))), []);
         assert_eq!(ports.read(|s| s.sign_ins(&user_id("bob"), Time(0))).len(), 1);
@@ -133,8 +146,8 @@ fn expired_sign_ins_are_not_listed() {
         let old = sign_in("old", "ann", 100);
         let new = SignIn { created_at: Time(9), ..sign_in("new", "ann", 200) };
         ports.change(vec![
-            Change::PutSignIn(Arc::new(new.clone()), secret(1)),
-            Change::PutSignIn(Arc::new(old.clone()), secret(2)),
+            Change::Credential(CredentialChange::PutSignIn(Arc::new(new.clone()), secret(1))),
+            Change::Credential(CredentialChange::PutSignIn(Arc::new(old.clone()), secret(2))),
         ]);
         let listed = |now| ports.read(|s| s.sign_ins(&user_id("ann"), Time(now)));
         assert_eq!(listed(99), [old.clone(), new.clone()]);
@@ -149,15 +162,15 @@ fn a_key_is_found_by_its_secret_until_it_is_revoked() {
     each(|ports| {
         let every_scope = ApiKey { scopes: Scope::ALL.to_vec(), ..key("k1", "ann", 2) };
         ports.change(vec![
-            Change::PutKey(Arc::new(every_scope.clone()), secret(1)),
-            Change::PutKey(Arc::new(key("k2", "ann", 1)), secret(2)),
-            Change::PutKey(Arc::new(key("k3", "bob", 3)), secret(3)),
+            Change::Credential(CredentialChange::PutKey(Arc::new(every_scope.clone()), secret(1))),
+            Change::Credential(CredentialChange::PutKey(Arc::new(key("k2", "ann", 1)), secret(2))),
+            Change::Credential(CredentialChange::PutKey(Arc::new(key("k3", "bob", 3)), secret(3))),
         ]);
         assert_eq!(ports.read(|s| s.key_with(&secret(1))), Some(every_scope.clone()));
         assert_eq!(ports.read(|s| s.key_with(&secret(9))), None);
         assert_eq!(ports.read(|s| s.key(&KeyId::stored("k2"))), Some(key("k2", "ann", 1)));
         assert_eq!(ports.read(|s| s.keys(Some(&user_id("ann")))), [key("k2", "ann", 1), every_scope]);
-        ports.change(vec![Change::RemoveKey(KeyId::stored("k1"))]);
+        ports.change(vec![Change::Credential(CredentialChange::RemoveKey(KeyId::stored("k1")))]);
         assert_eq!(ports.read(|s| s.key_with(&secret(1))), None);
         assert_eq!(ports.read(|s| s.keys(None)), [key("k2", "ann", 1), key("k3", "bob", 3)]);
     });
@@ -167,10 +180,10 @@ fn a_key_is_found_by_its_secret_until_it_is_revoked() {
 fn only_the_latest_setup_link_is_valid() {
     each(|ports| {
         assert_eq!(ports.read(|s| s.setup()), None);
-        ports.change(vec![Change::OfferSetup(Some((secret(1), Time(10))))]);
-        ports.change(vec![Change::OfferSetup(Some((secret(2), Time(20))))]);
+        ports.change(vec![Change::Account(AccountChange::OfferSetup(Some((secret(1), Time(10)))))]);
+        ports.change(vec![Change::Account(AccountChange::OfferSetup(Some((secret(2), Time(20)))))]);
         assert_eq!(ports.read(|s| s.setup()), Some((secret(2), Time(20))));
-        ports.change(vec![Change::OfferSetup(None)]);
+        ports.change(vec![Change::Account(AccountChange::OfferSetup(None))]);
         assert_eq!(ports.read(|s| s.setup()), None);
     });
 }
@@ -189,31 +202,46 @@ fn removing_a_user_deletes_everything_that_could_act_for_them() {
             changes.extend([put_user(id, 1), put_agent(agent, id)]);
             changes.extend([person(id), agent_member(agent)].map(|member| put_member("lobby", member, 2)));
             let byte = id.as_bytes()[0];
-            changes.push(Change::PutSignIn(Arc::new(sign_in(id, id, 100)), secret(byte)));
-            changes.push(Change::PutKey(Arc::new(key(id, id, 1)), secret(byte)));
+            changes.push(Change::Credential(CredentialChange::PutSignIn(
+                Arc::new(sign_in(id, id, 100)),
+                secret(byte),
+            )));
+            changes
+                .push(Change::Credential(CredentialChange::PutKey(Arc::new(key(id, id, 1)), secret(byte))));
         }
-        changes.push(Change::PutSubscription(subscription.clone()));
-        changes.push(Change::PutSubscription(Subscription {
+        changes.push(Change::Mail(MailChange::PutSubscription(subscription.clone())));
+        changes.push(Change::Mail(MailChange::PutSubscription(Subscription {
             agent: agent_id("writer"),
             ..subscription.clone()
-        }));
+        })));
         ports.change(changes);
         ports.post(message("hello", "lobby", "ann", 1));
         let put = |agent| {
             let (delivery, seq) = (delivery("hello", mailbox(agent, None)), parlor_model::Seq(1));
-            Change::PutDelivery { delivery, seq }
+            Change::Mail(MailChange::PutDelivery { delivery, seq })
         };
         ports.change(vec![put("coder"), put("writer")]);
-        ports.change(["coder", "writer"].map(|agent| Change::PutSession(session(agent, "main", 3))).into());
+        ports.change(
+            ["coder", "writer"]
+                .map(|agent| Change::Mail(MailChange::PutSession(session(agent, "main", 3))))
+                .into(),
+        );
         let hello = Arc::new(message("hello", "lobby", "ann", 1));
-        ports.change(vec![Change::DeadLetter { message: hello.clone(), reason: "no_subscribers" }]);
+        ports.change(vec![Change::Mail(MailChange::DeadLetter {
+            message: hello.clone(),
+            reason: "no_subscribers",
+        })]);
         let dead_letter = |agent| {
             let mailbox = mailbox(agent, None);
-            Change::DeadLetterDelivery { mailbox, message: hello.clone(), reason: "not_acknowledged" }
+            Change::Mail(MailChange::DeadLetterDelivery {
+                mailbox,
+                message: hello.clone(),
+                reason: "not_acknowledged",
+            })
         };
         ports.change(vec![dead_letter("coder"), dead_letter("writer")]);
 
-        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        ports.change(vec![Change::Account(AccountChange::RemoveUser(user_id("ann")))]);
         let a = secret(b'a');
         ports.read(|s| {
             assert_eq!((s.user(&user_id("ann"))?, s.user_named("ann")?), (None, None));

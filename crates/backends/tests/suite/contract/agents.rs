@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, AgentChange, Change, MailChange, RoomChange};
 use parlor_model::{
     Agent, AgentHost, Gateway, GatewayId, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
 };
@@ -31,8 +31,8 @@ fn the_store_returns_all_agents_and_subscriptions_for_the_routing_index() {
             subscription(mailbox("writer", None), "slack/**", 3),
         ];
         ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "bob")]);
-        ports.change(all.iter().cloned().map(Change::PutSubscription).collect());
-        ports.change(vec![Change::PutSubscription(all[0].clone())]);
+        ports.change(all.iter().cloned().map(|it| Change::Mail(MailChange::PutSubscription(it))).collect());
+        ports.change(vec![Change::Mail(MailChange::PutSubscription(all[0].clone()))]);
         let (mut agents, found) = ports.store.subscriptions().unwrap();
         agents.sort_by(|a, b| a.id.cmp(&b.id));
         assert_eq!(agents, [agent("coder", "ann"), agent("writer", "bob")]);
@@ -59,14 +59,14 @@ fn sessions_are_returned_in_order_of_creation() {
     each(|ports| {
         ports.change(vec![put_agent("coder", "ann"), put_agent("writer", "ann")]);
         let made = [session("coder", "main", 7), session("coder", "z", 5), session("coder", "a", 5)];
-        ports.change(made.iter().cloned().map(Change::PutSession).collect());
-        ports.change(vec![Change::PutSession(session("writer", "main", 6))]);
+        ports.change(made.iter().cloned().map(|it| Change::Mail(MailChange::PutSession(it))).collect());
+        ports.change(vec![Change::Mail(MailChange::PutSession(session("writer", "main", 6)))]);
         let sessions = |ports: &Ports, agent| ports.read(|s| s.sessions(&agent_id(agent)));
         assert_eq!(sessions(ports, "coder"), made);
         assert_eq!(sessions(ports, "writer"), [session("writer", "main", 6)]);
         assert_eq!(sessions(ports, "nobody"), []);
         let renamed = Session { title: "New".into(), ..made[0].clone() };
-        ports.change(vec![Change::PutSession(renamed.clone())]);
+        ports.change(vec![Change::Mail(MailChange::PutSession(renamed.clone()))]);
         assert_eq!(sessions(ports, "coder"), [renamed, made[1].clone(), made[2].clone()]);
     });
 }
@@ -82,15 +82,21 @@ fn each_mailbox_has_its_own_subscriptions_in_order_of_addition() {
         ];
         let of_session = subscription(main.clone(), "z", 9);
         for subscription in [&own[2], &own[1], &of_session, &own[0]] {
-            ports.change(vec![Change::PutSubscription(subscription.clone())]);
+            ports.change(vec![Change::Mail(MailChange::PutSubscription(subscription.clone()))]);
         }
         let subscriptions = |ports: &Ports, mailbox: &Mailbox| ports.read(|s| s.subscriptions_of(mailbox));
         assert_eq!(subscriptions(ports, &coder), own);
         assert_eq!(subscriptions(ports, &main), std::slice::from_ref(&of_session));
         assert_eq!(subscriptions(ports, &mailbox("writer", None)), []);
 
-        ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("z").unwrap())]);
-        ports.change(vec![Change::RemoveSubscription(coder.clone(), Pattern::parse("never").unwrap())]);
+        ports.change(vec![Change::Mail(MailChange::RemoveSubscription(
+            coder.clone(),
+            Pattern::parse("z").unwrap(),
+        ))]);
+        ports.change(vec![Change::Mail(MailChange::RemoveSubscription(
+            coder.clone(),
+            Pattern::parse("never").unwrap(),
+        ))]);
         assert_eq!(subscriptions(ports, &coder), own[1..]);
         assert_eq!(subscriptions(ports, &main), [of_session], "the subscription of the session stays");
         assert_eq!(ports.store.subscriptions().unwrap().1.len(), 3);
@@ -107,20 +113,23 @@ fn removing_an_agent_deletes_everything_it_owned() {
             let (own, main) = (mailbox(name, None), mailbox(name, Some("main")));
             ports.change(vec![
                 put_agent(name, "ann"),
-                Change::PutSession(session(name, "main", 2)),
-                Change::PutSubscription(subscription(own.clone(), "slack/**", 3)),
-                Change::PutSubscription(subscription(main.clone(), "slack/**", 3)),
+                Change::Mail(MailChange::PutSession(session(name, "main", 2))),
+                Change::Mail(MailChange::PutSubscription(subscription(own.clone(), "slack/**", 3))),
+                Change::Mail(MailChange::PutSubscription(subscription(main.clone(), "slack/**", 3))),
                 put_member("lobby", agent_member(name), 4),
-                Change::PutDelivery { delivery: delivery("hello", main.clone()), seq: Seq(1) },
-                Change::PutDelivery { delivery: delivery("hello", own), seq: Seq(1) },
-                Change::DeadLetterDelivery {
+                Change::Mail(MailChange::PutDelivery {
+                    delivery: delivery("hello", main.clone()),
+                    seq: Seq(1),
+                }),
+                Change::Mail(MailChange::PutDelivery { delivery: delivery("hello", own), seq: Seq(1) }),
+                Change::Mail(MailChange::DeadLetterDelivery {
                     mailbox: main,
                     message: posted.clone(),
                     reason: "not_acknowledged",
-                },
+                }),
             ]);
         }
-        ports.change(vec![Change::RemoveAgent(agent_id("coder"))]);
+        ports.change(vec![Change::Agent(AgentChange::RemoveAgent(agent_id("coder")))]);
         let kept: (Vec<Agent>, Vec<Subscription>) = ports.store.subscriptions().unwrap();
         assert_eq!(kept.0, [agent("coder/sub", "ann")], "agents below the removed one stay");
         assert!(
@@ -172,7 +181,7 @@ fn agents_of_other_users_are_visible_through_a_common_room() {
         );
         assert_eq!(near(ports, "bob"), [], "own agents are not included");
         assert_eq!(near(ports, "cyd"), []);
-        ports.change(vec![Change::RemoveMember(room_id("other"), agent_member("coder"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveMember(room_id("other"), agent_member("coder")))]);
         assert_eq!(near(ports, "ann"), [agent("zed", "bob")]);
     });
 }
@@ -189,7 +198,12 @@ fn shared_agents_of_other_users_are_visible() {
             of_bob("nobody", Visibility::List(Vec::new())),
             Agent { host: AgentHost::default(), ..of_bob("plain", Visibility::All) },
         ];
-        ports.change(agents.iter().map(|agent| Change::PutAgent(Arc::new(agent.clone()))).collect());
+        ports.change(
+            agents
+                .iter()
+                .map(|agent| Change::Agent(AgentChange::PutAgent(Arc::new(agent.clone()))))
+                .collect(),
+        );
         let near = |user| -> Vec<Agent> { ports.read(|s| s.agents_near(&user_id(user))) };
         assert_eq!(near("ann"), [&agents[0], &agents[1], &agents[4]].map(Agent::clone), "with every field");
         assert_eq!(near("dora"), [&agents[0], &agents[4]].map(Agent::clone));
@@ -206,7 +220,7 @@ fn shared_agents_of_other_users_are_visible() {
 #[test]
 fn gateways_keep_every_field_and_are_deleted_with_their_owner() {
     each(|ports| {
-        let put = |gateway: Gateway| Change::PutGateway(Arc::new(gateway));
+        let put = |gateway: Gateway| Change::Agent(AgentChange::PutGateway(Arc::new(gateway)));
         ports.change(vec![put_user("ann", 1), put(gateway("z", "ann")), put(gateway("a", "ann"))]);
         let connected = Gateway { ephemeral: false, disconnected_at: None, ..gateway("b", "bob") };
         ports.change(vec![put(gateway("b", "bob")), put(connected.clone())]);
@@ -214,9 +228,9 @@ fn gateways_keep_every_field_and_are_deleted_with_their_owner() {
         assert_eq!(all(ports), [gateway("a", "ann"), connected.clone(), gateway("z", "ann")]);
         assert_eq!(ports.read(|s| s.gateways(Some(&user_id("bob")))), std::slice::from_ref(&connected));
         assert_eq!(ports.read(|s| s.gateway(&GatewayId::stored("b"))), Some(connected.clone()));
-        ports.change(vec![Change::RemoveGateway(GatewayId::stored("z"))]);
+        ports.change(vec![Change::Agent(AgentChange::RemoveGateway(GatewayId::stored("z")))]);
         assert_eq!(all(ports), [gateway("a", "ann"), connected.clone()]);
-        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        ports.change(vec![Change::Account(AccountChange::RemoveUser(user_id("ann")))]);
         assert_eq!(all(ports), [connected]);
     });
 }

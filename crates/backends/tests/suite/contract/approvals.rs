@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::WINDOWS;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, AgentChange, ApprovalChange, Change, RoomChange};
 use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
     Approval, ApprovalId, ApprovalRule, ApprovalSubject, Decider, Decision, Event, GatewayId, InputDigest,
@@ -32,7 +32,7 @@ pub fn approval(id: &str, room: &str, agent: &str) -> Approval {
 }
 
 fn put(approval: &Approval) -> Change {
-    Change::PutApproval(Arc::new(approval.clone()))
+    Change::Approval(ApprovalChange::PutApproval(Arc::new(approval.clone())))
 }
 
 pub fn rule(room: &str, agent: &str, tool: &str, by: &str) -> ApprovalRule {
@@ -131,17 +131,21 @@ fn rules_are_listed_replaced_and_removed_one_by_one() {
             rule("lobby", "coder", "W", "ann"),
             rule("lobby", "a", "Z", "bob"),
         ];
-        ports.change(rules.iter().cloned().map(Change::PutApprovalRule).collect());
-        ports.change(vec![Change::PutApprovalRule(rule("other", "coder", "Bash", "ann"))]);
+        ports.change(
+            rules.iter().cloned().map(|it| Change::Approval(ApprovalChange::PutApprovalRule(it))).collect(),
+        );
+        ports.change(vec![Change::Approval(ApprovalChange::PutApprovalRule(rule(
+            "other", "coder", "Bash", "ann",
+        )))]);
         let list = |ports: &Ports| ports.read(|s| s.approval_rules(&room_id("lobby")));
         let found = |ports: &Ports, tool: &str| {
             ports.read(|s| s.approval_rule(&room_id("lobby"), &agent_id("coder"), tool))
         };
         assert_eq!(list(ports), [rules[2].clone(), rules[0].clone(), rules[1].clone()]);
         let newer = ApprovalRule { by: user_id("bob"), at: Time(9), ..rules[0].clone() };
-        ports.change(vec![Change::PutApprovalRule(newer.clone())]);
+        ports.change(vec![Change::Approval(ApprovalChange::PutApprovalRule(newer.clone()))]);
         assert_eq!((found(ports, "Bash"), found(ports, "bash")), (Some(newer), None));
-        ports.change(vec![Change::RemoveApprovalRule(rules[1].clone())]);
+        ports.change(vec![Change::Approval(ApprovalChange::RemoveApprovalRule(rules[1].clone()))]);
         assert_eq!((found(ports, "W"), list(ports).len()), (None, 2));
         assert_eq!(ports.read(|s| s.approval_rules(&room_id("other"))).len(), 1);
     });
@@ -157,7 +161,7 @@ fn approvals_and_rules_are_deleted_with_their_room_agent_and_user() {
                 put_room("lobby"),
                 put_agent("coder", "ann"),
                 put(&approval("a", "lobby", "coder")),
-                Change::PutApprovalRule(rule("lobby", "coder", "Bash", "bob")),
+                Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "bob"))),
             ]);
         };
         let left = |ports: &Ports| {
@@ -165,16 +169,16 @@ fn approvals_and_rules_are_deleted_with_their_room_agent_and_user() {
             (open(ports, OpenApprovalsOf::Everybodys).len(), rules)
         };
         for (removal, expected) in [
-            (Change::RemoveRoom(room_id("lobby")), (0, 0)),
-            (Change::RemoveAgent(agent_id("coder")), (0, 0)),
-            (Change::RemoveUser(user_id("ann")), (0, 0)),
-            (Change::RemoveUser(user_id("bob")), (1, 0)),
+            (Change::Room(RoomChange::RemoveRoom(room_id("lobby"))), (0, 0)),
+            (Change::Agent(AgentChange::RemoveAgent(agent_id("coder"))), (0, 0)),
+            (Change::Account(AccountChange::RemoveUser(user_id("ann"))), (0, 0)),
+            (Change::Account(AccountChange::RemoveUser(user_id("bob"))), (1, 0)),
         ] {
             fill(ports);
             assert_eq!(left(ports), (1, 1));
             ports.change(vec![removal]);
             assert_eq!(left(ports), expected);
-            ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+            ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))]);
         }
     });
 }

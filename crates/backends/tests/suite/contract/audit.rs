@@ -4,7 +4,7 @@ use super::trimming::run_daily_maintenance;
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AuditChange, Change};
 use parlor_model::audit::{Action, Actor, AuditFilter, AuditRecord, NewAuditEntry, Subject, SubjectKind};
 use parlor_model::{KeyId, Time};
 use std::sync::Arc;
@@ -24,7 +24,9 @@ fn note(at: i64, action: Action, subject: Option<&str>) -> NewAuditEntry {
 }
 
 fn put(ports: &mut Ports, notes: &[NewAuditEntry]) {
-    ports.change(notes.iter().map(|note| Change::AppendAudit(Arc::new(note.clone()))).collect());
+    ports.change(
+        notes.iter().map(|note| Change::Audit(AuditChange::AppendAudit(Arc::new(note.clone())))).collect(),
+    );
 }
 
 fn ids(ports: &Ports, page: AuditFilter) -> Vec<u64> {
@@ -111,8 +113,8 @@ fn a_repetition_is_counted_and_the_last_failed_sign_in_of_each_user_is_found() {
         };
         assert_eq!((last(Some("ann")), last(None), last(Some("bob"))), (Some(3), Some(2), None));
         let address = Some("192.0.2.1".parse().unwrap());
-        ports.change(vec![Change::RepeatAudit { id: 3, at: Time(50), address }]);
-        ports.change(vec![Change::RepeatAudit { id: 3, at: Time(60), address: None }]);
+        ports.change(vec![Change::Audit(AuditChange::RepeatAudit { id: 3, at: Time(50), address })]);
+        ports.change(vec![Change::Audit(AuditChange::RepeatAudit { id: 3, at: Time(60), address: None })]);
         let record = ports.read(|s| s.last_failed_sign_in(Some(&user_id("ann")))).unwrap();
         assert_eq!(
             (record.count, record.last_at, record.note.at, record.note.address),

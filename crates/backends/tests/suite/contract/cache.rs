@@ -13,7 +13,11 @@ use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::Limits;
 use parlor_engine::cache::Cache;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{
+    AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, CredentialChange,
+    MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, TaskChange,
+    UploadChange,
+};
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
 use parlor_engine::read_view::ReadView;
@@ -34,13 +38,16 @@ fn prepare(ports: &mut Ports) {
     ports.change(vec![
         put_user("ann", 1),
         put_user("bob", 2),
-        Change::PutSignIn(Arc::new(sign_in("phone", "ann", 1000)), SECRET),
-        Change::PutSignIn(Arc::new(sign_in("laptop", "bob", 1000)), SecretHash([8; 32])),
-        Change::PutKey(Arc::new(key("key", "bob", 3)), SecretHash([9; 32])),
-        Change::PutRouter(Arc::new(router("picker", "ann", true, 1))),
+        Change::Credential(CredentialChange::PutSignIn(Arc::new(sign_in("phone", "ann", 1000)), SECRET)),
+        Change::Credential(CredentialChange::PutSignIn(
+            Arc::new(sign_in("laptop", "bob", 1000)),
+            SecretHash([8; 32]),
+        )),
+        Change::Credential(CredentialChange::PutKey(Arc::new(key("key", "bob", 3)), SecretHash([9; 32]))),
+        Change::Model(ModelChange::PutRouter(Arc::new(router("picker", "ann", true, 1)))),
         put_room("lobby"),
         put_room("den"),
-        Change::PutGateway(Arc::new(gateway("laptop", "bob"))),
+        Change::Agent(AgentChange::PutGateway(Arc::new(gateway("laptop", "bob")))),
         put_agent("coder", "bob"),
         put_agent("writer", "ann"),
         put_member("lobby", person("ann"), 1),
@@ -95,78 +102,93 @@ fn changes() -> Vec<Change> {
     let mut refreshed = sign_in("phone", "ann", 2000);
     refreshed.generation = 4;
     vec![
-        Change::OfferSetup(Some((SECRET, Time(9)))),
-        Change::PutUser(Arc::new(renamed)),
-        Change::PutUser(Arc::new(promoted)),
-        Change::RemoveUser(user_id("bob")),
-        Change::PutSignIn(Arc::new(refreshed), SecretHash([10; 32])),
-        Change::EndSignIn(SignInId::stored("phone")),
-        Change::EndSignInsOf(user_id("ann")),
-        Change::PutKey(Arc::new(key("key 2", "bob", 4)), SecretHash([11; 32])),
-        Change::RemoveKey(KeyId::stored("key")),
-        Change::PutInvitation(Arc::new(invitation("i", 1, 99)), SECRET),
-        Change::UseInvitation(InvitationId::stored("i")),
-        Change::PutPairing(Pairing { user: user_id("ann"), expires_at: Time(9) }, SECRET),
-        Change::RemovePairing(user_id("ann")),
-        Change::RemoveInvitation(InvitationId::stored("i")),
-        Change::PutRouter(Arc::new(router("picker", "bob", false, 1))),
-        Change::RemoveRouter(RouterId::stored("picker")),
-        Change::PutService(Arc::new(service("coder"))),
-        Change::AppendAudit(Arc::new(NewAuditEntry {
+        Change::Account(AccountChange::OfferSetup(Some((SECRET, Time(9))))),
+        Change::Account(AccountChange::PutUser(Arc::new(renamed))),
+        Change::Account(AccountChange::PutUser(Arc::new(promoted))),
+        Change::Account(AccountChange::RemoveUser(user_id("bob"))),
+        Change::Credential(CredentialChange::PutSignIn(Arc::new(refreshed), SecretHash([10; 32]))),
+        Change::Credential(CredentialChange::EndSignIn(SignInId::stored("phone"))),
+        Change::Credential(CredentialChange::EndSignInsOf(user_id("ann"))),
+        Change::Credential(CredentialChange::PutKey(Arc::new(key("key 2", "bob", 4)), SecretHash([11; 32]))),
+        Change::Credential(CredentialChange::RemoveKey(KeyId::stored("key"))),
+        Change::Account(AccountChange::PutInvitation(Arc::new(invitation("i", 1, 99)), SECRET)),
+        Change::Account(AccountChange::UseInvitation(InvitationId::stored("i"))),
+        Change::Account(AccountChange::PutPairing(
+            Pairing { user: user_id("ann"), expires_at: Time(9) },
+            SECRET,
+        )),
+        Change::Account(AccountChange::RemovePairing(user_id("ann"))),
+        Change::Account(AccountChange::RemoveInvitation(InvitationId::stored("i"))),
+        Change::Model(ModelChange::PutRouter(Arc::new(router("picker", "bob", false, 1)))),
+        Change::Model(ModelChange::RemoveRouter(RouterId::stored("picker"))),
+        Change::Model(ModelChange::PutService(Arc::new(service("coder")))),
+        Change::Audit(AuditChange::AppendAudit(Arc::new(NewAuditEntry {
             at: Time(5),
             actor: Actor::Operator,
             action: Action::BackedUp,
             subject: None,
             detail: None,
             address: None,
-        })),
-        Change::RepeatAudit { id: 1, at: Time(6), address: None },
-        Change::PutSettings(Default::default()),
-        Change::PutSecondFactor(Arc::new(factor("ann"))),
-        Change::PutBackupCodes(user_id("ann"), vec![SECRET]),
-        Change::SpendBackupCode(user_id("ann"), SECRET),
-        Change::RemoveSecondFactor(user_id("ann")),
-        Change::PutRoom(Arc::new(frozen)),
-        Change::RemoveRoom(room_id("lobby")),
-        Change::PutMember(Arc::new(admin)),
-        Change::PutMember(Arc::new(member("den", person("bob"), 6))),
-        Change::PutMember(Arc::new(member("den", agent_member("coder"), 6))),
-        Change::RemoveMember(room_id("lobby"), person("ann")),
-        Change::RemoveMember(room_id("lobby"), agent_member("coder")),
-        Change::PutMessage(Arc::new(message("m2", "lobby", "ann", 2))),
-        Change::Revise { message: edited, previous },
-        Change::DeleteMessage(message_id("m")),
-        Change::PutReactions { message: message_id("m"), reactions: Arc::new([reaction("+1", &["ann"])]) },
-        Change::PutPin(pin("m", "lobby", "ann", 2)),
-        Change::RemovePin(message_id("m")),
-        Change::PutBookmark(bookmark("m", "ann", 2)),
-        Change::RemoveBookmark(user_id("ann"), message_id("m")),
-        Change::MarkRead { room: room_id("lobby"), user: user_id("ann"), through: Seq(1), at: Time(9) },
-        Change::PutUpload(upload(UploadPurpose::Unattached)),
-        Change::Attach { upload: UploadId::stored("u"), message: message_id("m") },
-        Change::RemoveUpload(UploadId::stored("u")),
-        Change::ForgetReleased(vec![BlobDigest([1; 32])]),
-        Change::PutAgent(Arc::new(renamed_agent)),
-        Change::RemoveAgent(agent_id("coder")),
-        Change::PutGateway(Arc::new(gateway("laptop", "ann"))),
-        Change::RemoveGateway(GatewayId::stored("laptop")),
-        Change::PutTask(Arc::new(task("t", "lobby", person("ann"), 1))),
-        Change::RemoveTask(TaskId::stored("t")),
-        Change::PutSession(session("coder", "main", 1)),
-        Change::PutSubscription(subscription(coder(), "slack/**", 1)),
-        Change::RemoveSubscription(coder(), Pattern::parse("slack/**").unwrap()),
-        Change::PutDelivery { delivery: delivery("m", coder()), seq: Seq(1) },
-        Change::MarkDelivered { mailbox: coder(), messages: vec![message_id("m")] },
-        Change::Lease { mailbox: coder(), messages: vec![message_id("m")], until: Time(99) },
-        Change::DeadLetterDelivery {
+        }))),
+        Change::Audit(AuditChange::RepeatAudit { id: 1, at: Time(6), address: None }),
+        Change::Settings(SettingsChange::PutSettings(Default::default())),
+        Change::Credential(CredentialChange::PutSecondFactor(Arc::new(factor("ann")))),
+        Change::Credential(CredentialChange::PutBackupCodes(user_id("ann"), vec![SECRET])),
+        Change::Credential(CredentialChange::SpendBackupCode(user_id("ann"), SECRET)),
+        Change::Credential(CredentialChange::RemoveSecondFactor(user_id("ann"))),
+        Change::Room(RoomChange::PutRoom(Arc::new(frozen))),
+        Change::Room(RoomChange::RemoveRoom(room_id("lobby"))),
+        Change::Room(RoomChange::PutMember(Arc::new(admin))),
+        Change::Room(RoomChange::PutMember(Arc::new(member("den", person("bob"), 6)))),
+        Change::Room(RoomChange::PutMember(Arc::new(member("den", agent_member("coder"), 6)))),
+        Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("ann"))),
+        Change::Room(RoomChange::RemoveMember(room_id("lobby"), agent_member("coder"))),
+        Change::Message(MessageChange::PutMessage(Arc::new(message("m2", "lobby", "ann", 2)))),
+        Change::Message(MessageChange::Revise { message: edited, previous }),
+        Change::Message(MessageChange::DeleteMessage(message_id("m"))),
+        Change::Annotation(AnnotationChange::PutReactions {
+            message: message_id("m"),
+            reactions: Arc::new([reaction("+1", &["ann"])]),
+        }),
+        Change::Annotation(AnnotationChange::PutPin(pin("m", "lobby", "ann", 2))),
+        Change::Annotation(AnnotationChange::RemovePin(message_id("m"))),
+        Change::Annotation(AnnotationChange::PutBookmark(bookmark("m", "ann", 2))),
+        Change::Annotation(AnnotationChange::RemoveBookmark(user_id("ann"), message_id("m"))),
+        Change::Room(RoomChange::MarkRead {
+            room: room_id("lobby"),
+            user: user_id("ann"),
+            through: Seq(1),
+            at: Time(9),
+        }),
+        Change::Upload(UploadChange::PutUpload(upload(UploadPurpose::Unattached))),
+        Change::Upload(UploadChange::Attach { upload: UploadId::stored("u"), message: message_id("m") }),
+        Change::Upload(UploadChange::RemoveUpload(UploadId::stored("u"))),
+        Change::Upload(UploadChange::ForgetReleased(vec![BlobDigest([1; 32])])),
+        Change::Agent(AgentChange::PutAgent(Arc::new(renamed_agent))),
+        Change::Agent(AgentChange::RemoveAgent(agent_id("coder"))),
+        Change::Agent(AgentChange::PutGateway(Arc::new(gateway("laptop", "ann")))),
+        Change::Agent(AgentChange::RemoveGateway(GatewayId::stored("laptop"))),
+        Change::Task(TaskChange::PutTask(Arc::new(task("t", "lobby", person("ann"), 1)))),
+        Change::Task(TaskChange::RemoveTask(TaskId::stored("t"))),
+        Change::Mail(MailChange::PutSession(session("coder", "main", 1))),
+        Change::Mail(MailChange::PutSubscription(subscription(coder(), "slack/**", 1))),
+        Change::Mail(MailChange::RemoveSubscription(coder(), Pattern::parse("slack/**").unwrap())),
+        Change::Mail(MailChange::PutDelivery { delivery: delivery("m", coder()), seq: Seq(1) }),
+        Change::Mail(MailChange::MarkDelivered { mailbox: coder(), messages: vec![message_id("m")] }),
+        Change::Mail(MailChange::Lease {
+            mailbox: coder(),
+            messages: vec![message_id("m")],
+            until: Time(99),
+        }),
+        Change::Mail(MailChange::DeadLetterDelivery {
             mailbox: coder(),
             message: Arc::new(message("m", "lobby", "ann", 1)),
             reason: "too_many_attempts",
-        },
-        Change::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete))),
-        Change::PutApproval(Arc::new(approval("a", "lobby", "coder"))),
-        Change::PutApprovalRule(rule("lobby", "coder", "Bash", "ann")),
-        Change::PutPlan(Arc::new(CurrentPlan {
+        }),
+        Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
+        Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
+        Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
+        Change::Run(RunChange::PutPlan(Arc::new(CurrentPlan {
             room: room_id("lobby"),
             agent: agent_id("coder"),
             run: RunId::stored("r"),
@@ -174,8 +196,8 @@ fn changes() -> Vec<Change> {
             text: None,
             rev: 1,
             at: Time(5),
-        })),
-        Change::PutMission(Arc::new(Mission {
+        }))),
+        Change::Mission(MissionChange::PutMission(Arc::new(Mission {
             id: MissionId::stored("mission"),
             mission_scope: MissionScope::Room(room_id("lobby")),
             room: room_id("lobby"),
@@ -185,16 +207,19 @@ fn changes() -> Vec<Change> {
             created_at: Time(5),
             ended_at: None,
             prompts: 0,
-        })),
-        Change::PutIdlePrompt {
+        }))),
+        Change::Mission(MissionChange::PutIdlePrompt {
             mission_scope: MissionScope::Global,
             agent: agent_id("coder"),
             idle: Some(IdlePrompt { prompt: None, interval: Some(60) }),
-        },
-        Change::RemoveApprovalRule(rule("lobby", "coder", "Bash", "ann")),
-        Change::ClearDeadLetters,
-        Change::DeadLetter { message: Arc::new(message("m", "lobby", "ann", 1)), reason: "no_subscribers" },
-        Change::RememberIdempotencyKey {
+        }),
+        Change::Approval(ApprovalChange::RemoveApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
+        Change::Mail(MailChange::ClearDeadLetters),
+        Change::Mail(MailChange::DeadLetter {
+            message: Arc::new(message("m", "lobby", "ann", 1)),
+            reason: "no_subscribers",
+        }),
+        Change::Message(MessageChange::RememberIdempotencyKey {
             key: IdempotencyKey {
                 kind: IdempotencyKind::ClientMessage,
                 owner: "ann".into(),
@@ -202,7 +227,7 @@ fn changes() -> Vec<Change> {
             },
             first: FirstRequest { digest: [0; 16], message: message_id("m"), seq: Seq(1) },
             at: Time(5),
-        },
+        }),
     ]
 }
 
@@ -234,15 +259,15 @@ fn no_change_leaves_a_stale_entry_in_the_cache() {
         for change in changes() {
             let mut transaction = ports.store.begin().unwrap();
             let (mut cache, mut unchanged) = (Cache::new(100), Cache::new(100));
-            fill(&mut cache, &mut *transaction);
-            fill(&mut unchanged, &mut *transaction);
-            assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "before {change:?}");
+            fill(&mut cache, transaction.lookup());
+            fill(&mut unchanged, transaction.lookup());
+            assert_eq!(cache.verify(transaction.lookup()).unwrap(), None, "before {change:?}");
             let effects = Effects { changes: vec![change.clone()], ..Effects::default() };
             transaction.apply(&effects).unwrap();
             cache.apply(&change);
-            assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "after {change:?}");
+            assert_eq!(cache.verify(transaction.lookup()).unwrap(), None, "after {change:?}");
             // Shows that the example concerns an entry, and that verification finds a stale one.
-            if unchanged.verify(&mut *transaction).unwrap().is_some() {
+            if unchanged.verify(transaction.lookup()).unwrap().is_some() {
                 concerning.insert(kind(&change));
             }
         }
@@ -258,8 +283,8 @@ fn a_full_cache_is_cleared_and_stays_correct() {
         for capacity in 0..8 {
             let mut cache = Cache::new(capacity);
             for _ in 0..3 {
-                fill(&mut cache, &mut *transaction);
-                assert_eq!(cache.verify(&mut *transaction).unwrap(), None, "capacity {capacity}");
+                fill(&mut cache, transaction.lookup());
+                assert_eq!(cache.verify(transaction.lookup()).unwrap(), None, "capacity {capacity}");
             }
         }
     });
@@ -273,7 +298,7 @@ fn a_cached_sign_in_expires() {
         let (limits, mut cache) = (Limits::default(), Cache::new(100));
         let mut is_signed_in = |now| {
             let head = Position { epoch: Epoch(1), seq: Seq(1) };
-            let mut view = ReadView::new(now, head, &limits, &mut *transaction, &mut cache);
+            let mut view = ReadView::new(now, head, &limits, transaction.lookup(), &mut cache);
             let caller = Caller::person(user_id("ann"), SignInId::stored("phone"));
             view.caller_context(&caller).unwrap().auth.is_some()
         };
@@ -289,68 +314,68 @@ const KINDS: usize = 63;
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
     match change {
-        Change::OfferSetup(..) => "OfferSetup",
-        Change::PutUser(..) => "PutUser",
-        Change::RemoveUser(..) => "RemoveUser",
-        Change::PutSignIn(..) => "PutSignIn",
-        Change::EndSignIn(..) => "EndSignIn",
-        Change::EndSignInsOf(..) => "EndSignInsOf",
-        Change::PutKey(..) => "PutKey",
-        Change::RemoveKey(..) => "RemoveKey",
-        Change::PutInvitation(..) => "PutInvitation",
-        Change::UseInvitation(..) => "UseInvitation",
-        Change::PutPairing(..) => "PutPairing",
-        Change::RemovePairing(..) => "RemovePairing",
-        Change::RemoveInvitation(..) => "RemoveInvitation",
-        Change::PutRouter(..) => "PutRouter",
-        Change::RemoveRouter(..) => "RemoveRouter",
-        Change::PutService(..) => "PutService",
-        Change::AppendAudit(..) => "AppendAudit",
-        Change::RepeatAudit { .. } => "RepeatAudit",
-        Change::PutSettings(..) => "PutSettings",
-        Change::PutSecondFactor(..) => "PutSecondFactor",
-        Change::PutBackupCodes(..) => "PutBackupCodes",
-        Change::SpendBackupCode(..) => "SpendBackupCode",
-        Change::RemoveSecondFactor(..) => "RemoveSecondFactor",
-        Change::PutRoom(..) => "PutRoom",
-        Change::RemoveRoom(..) => "RemoveRoom",
-        Change::PutMember(..) => "PutMember",
-        Change::RemoveMember(..) => "RemoveMember",
-        Change::PutMessage(..) => "PutMessage",
-        Change::Revise { .. } => "Revise",
-        Change::DeleteMessage(..) => "DeleteMessage",
-        Change::PutReactions { .. } => "PutReactions",
-        Change::PutPin(..) => "PutPin",
-        Change::RemovePin(..) => "RemovePin",
-        Change::PutBookmark(..) => "PutBookmark",
-        Change::RemoveBookmark(..) => "RemoveBookmark",
-        Change::MarkRead { .. } => "MarkRead",
-        Change::PutUpload(..) => "PutUpload",
-        Change::Attach { .. } => "Attach",
-        Change::RemoveUpload(..) => "RemoveUpload",
-        Change::ForgetReleased(..) => "ForgetReleased",
-        Change::PutAgent(..) => "PutAgent",
-        Change::RemoveAgent(..) => "RemoveAgent",
-        Change::PutGateway(..) => "PutGateway",
-        Change::RemoveGateway(..) => "RemoveGateway",
-        Change::PutTask(..) => "PutTask",
-        Change::RemoveTask(..) => "RemoveTask",
-        Change::PutSession(..) => "PutSession",
-        Change::PutSubscription(..) => "PutSubscription",
-        Change::RemoveSubscription(..) => "RemoveSubscription",
-        Change::PutDelivery { .. } => "PutDelivery",
-        Change::MarkDelivered { .. } => "MarkDelivered",
-        Change::Lease { .. } => "Lease",
-        Change::DeadLetterDelivery { .. } => "DeadLetterDelivery",
-        Change::PutRun(..) => "PutRun",
-        Change::PutApproval(..) => "PutApproval",
-        Change::PutApprovalRule(..) => "PutApprovalRule",
-        Change::PutPlan(..) => "PutPlan",
-        Change::PutMission(..) => "PutMission",
-        Change::PutIdlePrompt { .. } => "PutIdlePrompt",
-        Change::RemoveApprovalRule(..) => "RemoveApprovalRule",
-        Change::ClearDeadLetters => "ClearDeadLetters",
-        Change::DeadLetter { .. } => "DeadLetter",
-        Change::RememberIdempotencyKey { .. } => "RememberIdempotencyKey",
+        Change::Account(AccountChange::OfferSetup(..)) => "OfferSetup",
+        Change::Account(AccountChange::PutUser(..)) => "PutUser",
+        Change::Account(AccountChange::RemoveUser(..)) => "RemoveUser",
+        Change::Credential(CredentialChange::PutSignIn(..)) => "PutSignIn",
+        Change::Credential(CredentialChange::EndSignIn(..)) => "EndSignIn",
+        Change::Credential(CredentialChange::EndSignInsOf(..)) => "EndSignInsOf",
+        Change::Credential(CredentialChange::PutKey(..)) => "PutKey",
+        Change::Credential(CredentialChange::RemoveKey(..)) => "RemoveKey",
+        Change::Account(AccountChange::PutInvitation(..)) => "PutInvitation",
+        Change::Account(AccountChange::UseInvitation(..)) => "UseInvitation",
+        Change::Account(AccountChange::PutPairing(..)) => "PutPairing",
+        Change::Account(AccountChange::RemovePairing(..)) => "RemovePairing",
+        Change::Account(AccountChange::RemoveInvitation(..)) => "RemoveInvitation",
+        Change::Model(ModelChange::PutRouter(..)) => "PutRouter",
+        Change::Model(ModelChange::RemoveRouter(..)) => "RemoveRouter",
+        Change::Model(ModelChange::PutService(..)) => "PutService",
+        Change::Audit(AuditChange::AppendAudit(..)) => "AppendAudit",
+        Change::Audit(AuditChange::RepeatAudit { .. }) => "RepeatAudit",
+        Change::Settings(SettingsChange::PutSettings(..)) => "PutSettings",
+        Change::Credential(CredentialChange::PutSecondFactor(..)) => "PutSecondFactor",
+        Change::Credential(CredentialChange::PutBackupCodes(..)) => "PutBackupCodes",
+        Change::Credential(CredentialChange::SpendBackupCode(..)) => "SpendBackupCode",
+        Change::Credential(CredentialChange::RemoveSecondFactor(..)) => "RemoveSecondFactor",
+        Change::Room(RoomChange::PutRoom(..)) => "PutRoom",
+        Change::Room(RoomChange::RemoveRoom(..)) => "RemoveRoom",
+        Change::Room(RoomChange::PutMember(..)) => "PutMember",
+        Change::Room(RoomChange::RemoveMember(..)) => "RemoveMember",
+        Change::Message(MessageChange::PutMessage(..)) => "PutMessage",
+        Change::Message(MessageChange::Revise { .. }) => "Revise",
+        Change::Message(MessageChange::DeleteMessage(..)) => "DeleteMessage",
+        Change::Annotation(AnnotationChange::PutReactions { .. }) => "PutReactions",
+        Change::Annotation(AnnotationChange::PutPin(..)) => "PutPin",
+        Change::Annotation(AnnotationChange::RemovePin(..)) => "RemovePin",
+        Change::Annotation(AnnotationChange::PutBookmark(..)) => "PutBookmark",
+        Change::Annotation(AnnotationChange::RemoveBookmark(..)) => "RemoveBookmark",
+        Change::Room(RoomChange::MarkRead { .. }) => "MarkRead",
+        Change::Upload(UploadChange::PutUpload(..)) => "PutUpload",
+        Change::Upload(UploadChange::Attach { .. }) => "Attach",
+        Change::Upload(UploadChange::RemoveUpload(..)) => "RemoveUpload",
+        Change::Upload(UploadChange::ForgetReleased(..)) => "ForgetReleased",
+        Change::Agent(AgentChange::PutAgent(..)) => "PutAgent",
+        Change::Agent(AgentChange::RemoveAgent(..)) => "RemoveAgent",
+        Change::Agent(AgentChange::PutGateway(..)) => "PutGateway",
+        Change::Agent(AgentChange::RemoveGateway(..)) => "RemoveGateway",
+        Change::Task(TaskChange::PutTask(..)) => "PutTask",
+        Change::Task(TaskChange::RemoveTask(..)) => "RemoveTask",
+        Change::Mail(MailChange::PutSession(..)) => "PutSession",
+        Change::Mail(MailChange::PutSubscription(..)) => "PutSubscription",
+        Change::Mail(MailChange::RemoveSubscription(..)) => "RemoveSubscription",
+        Change::Mail(MailChange::PutDelivery { .. }) => "PutDelivery",
+        Change::Mail(MailChange::MarkDelivered { .. }) => "MarkDelivered",
+        Change::Mail(MailChange::Lease { .. }) => "Lease",
+        Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
+        Change::Run(RunChange::PutRun(..)) => "PutRun",
+        Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",
+        Change::Approval(ApprovalChange::PutApprovalRule(..)) => "PutApprovalRule",
+        Change::Run(RunChange::PutPlan(..)) => "PutPlan",
+        Change::Mission(MissionChange::PutMission(..)) => "PutMission",
+        Change::Mission(MissionChange::PutIdlePrompt { .. }) => "PutIdlePrompt",
+        Change::Approval(ApprovalChange::RemoveApprovalRule(..)) => "RemoveApprovalRule",
+        Change::Mail(MailChange::ClearDeadLetters) => "ClearDeadLetters",
+        Change::Mail(MailChange::DeadLetter { .. }) => "DeadLetter",
+        Change::Message(MessageChange::RememberIdempotencyKey { .. }) => "RememberIdempotencyKey",
     }
 }

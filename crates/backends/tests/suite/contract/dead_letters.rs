@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, MailChange, MessageChange};
 use parlor_model::query::MailPage;
 use parlor_model::{DeadLetter, DeliveryState, Mailbox, Message, Revision, Seq, Time};
 use std::sync::Arc;
@@ -14,19 +14,19 @@ fn posted(ports: &mut Ports, id: &str, mailboxes: &[Mailbox]) -> Arc<Message> {
     ports.post(posted.clone());
     let put = |mailbox: &Mailbox| {
         let delivery = delivery(id, mailbox.clone());
-        Change::PutDelivery { delivery, seq: Seq(seq) }
+        Change::Mail(MailChange::PutDelivery { delivery, seq: Seq(seq) })
     };
     ports.change(mailboxes.iter().map(put).collect());
     Arc::new(posted)
 }
 
 fn undelivered(message: &Arc<Message>) -> Change {
-    Change::DeadLetter { message: message.clone(), reason: "no_subscribers" }
+    Change::Mail(MailChange::DeadLetter { message: message.clone(), reason: "no_subscribers" })
 }
 
 fn unacknowledged(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
     let (message, mailbox) = (message.clone(), mailbox.clone());
-    Change::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" }
+    Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" })
 }
 
 fn letters(ports: &Ports) -> Vec<DeadLetter> {
@@ -68,7 +68,11 @@ fn a_dead_delivery_is_not_pending() {
         let (coder, writer) = (mailbox("coder", None), mailbox("writer", None));
         let dead = posted(ports, "m", &[coder.clone(), writer.clone()]);
         let messages = vec![message_id("m")];
-        ports.change(vec![Change::Lease { mailbox: coder.clone(), messages, until: Time(5) }]);
+        ports.change(vec![Change::Mail(MailChange::Lease {
+            mailbox: coder.clone(),
+            messages,
+            until: Time(5),
+        })]);
         ports.change(vec![unacknowledged(&dead, &coder)]);
         ports.read(|s| {
             assert_eq!(s.pending(&coder, Time(i64::MAX), 9)?, []);
@@ -88,7 +92,7 @@ fn clearing_dead_letters_keeps_their_messages() {
         let message = posted(ports, "m", std::slice::from_ref(&coder));
         ports.change(vec![undelivered(&message), unacknowledged(&message, &coder)]);
         assert_eq!(letters(ports).len(), 2);
-        ports.change(vec![Change::ClearDeadLetters]);
+        ports.change(vec![Change::Mail(MailChange::ClearDeadLetters)]);
         assert_eq!(letters(ports), []);
         ports.read(|s| {
             assert_eq!(s.message(&message_id("m"))?, Some(message.clone()));
@@ -108,9 +112,9 @@ fn a_dead_letter_contains_the_current_message() {
         ports.change(vec![unacknowledged(&old, &coder)]);
         let new = Arc::new(Message { text: "new".into(), edited_at: Some(Time(5)), ..Message::clone(&old) });
         let previous = Revision { message: old.id.clone(), text: "old".into(), edited_at: Time(5) };
-        ports.change(vec![Change::Revise { message: new.clone(), previous }]);
+        ports.change(vec![Change::Message(MessageChange::Revise { message: new.clone(), previous })]);
         assert_eq!(letters(ports)[0].message, new);
-        ports.change(vec![Change::DeleteMessage(message_id("m"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m")))]);
         assert_eq!(letters(ports), [], "a deleted message is not a dead letter");
     });
 }

@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, SettingsChange};
 use parlor_model::{HubSettings, Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UserId};
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ fn an_invitation_is_found_by_its_secret_until_it_is_revoked() {
         let bare =
             Invitation { role: SiteRole::User, note: None, created_by: None, ..invitation("b", 2, 100) };
         ports.change(vec![
-            Change::PutInvitation(Arc::new(bare.clone()), secret(1)),
-            Change::PutInvitation(Arc::new(invitation("a", 1, 100)), secret(2)),
-            Change::PutInvitation(Arc::new(invitation("c", 3, 50)), secret(3)),
+            Change::Account(AccountChange::PutInvitation(Arc::new(bare.clone()), secret(1))),
+            Change::Account(AccountChange::PutInvitation(Arc::new(invitation("a", 1, 100)), secret(2))),
+            Change::Account(AccountChange::PutInvitation(Arc::new(invitation("c", 3, 50)), secret(3))),
         ]);
         ports.read(|s| {
             assert_eq!(s.invitation_with(&secret(1))?, Some(bare.clone()));
@@ -31,7 +31,7 @@ fn an_invitation_is_found_by_its_secret_until_it_is_revoked() {
             assert_eq!(s.invitations(Time(50))?, [invitation("a", 1, 100), bare.clone()]);
             Ok(())
         });
-        ports.change(vec![Change::RemoveInvitation(bare.id.clone())]);
+        ports.change(vec![Change::Account(AccountChange::RemoveInvitation(bare.id.clone()))]);
         assert_eq!(ports.read(|s| s.invitation_with(&secret(1))), None);
         assert_eq!(ports.read(|s| s.invitation_with(&secret(2))), Some(invitation("a", 1, 100)));
     });
@@ -42,13 +42,13 @@ fn a_user_has_one_pairing_code_and_it_is_found_until_it_is_used() {
     each(|ports| {
         let pairing = |user: &str, at| Pairing { user: UserId::stored(user), expires_at: Time(at) };
         ports.change(vec![
-            Change::PutPairing(pairing("ann", 10), secret(1)),
-            Change::PutPairing(pairing("bob", 20), secret(2)),
-            Change::PutPairing(pairing("ann", 30), secret(3)),
+            Change::Account(AccountChange::PutPairing(pairing("ann", 10), secret(1))),
+            Change::Account(AccountChange::PutPairing(pairing("bob", 20), secret(2))),
+            Change::Account(AccountChange::PutPairing(pairing("ann", 30), secret(3))),
         ]);
         assert_eq!(ports.read(|s| s.pairing(&secret(1))), None);
         assert_eq!(ports.read(|s| s.pairing(&secret(3))), Some(pairing("ann", 30)));
-        ports.change(vec![Change::RemovePairing(UserId::stored("ann"))]);
+        ports.change(vec![Change::Account(AccountChange::RemovePairing(UserId::stored("ann")))]);
         assert_eq!(ports.read(|s| s.pairing(&secret(3))), None);
         assert_eq!(ports.read(|s| s.pairing(&secret(2))), Some(pairing("bob", 20)));
     });
@@ -59,11 +59,11 @@ fn each_use_of_an_invitation_reduces_its_remaining_uses() {
     each(|ports| {
         let two = ["a", "b"].map(|id| invitation(id, 1, 100));
         ports.change(vec![
-            Change::PutInvitation(Arc::new(two[0].clone()), secret(1)),
-            Change::PutInvitation(Arc::new(two[1].clone()), secret(2)),
+            Change::Account(AccountChange::PutInvitation(Arc::new(two[0].clone()), secret(1))),
+            Change::Account(AccountChange::PutInvitation(Arc::new(two[1].clone()), secret(2))),
         ]);
-        ports.change(vec![Change::UseInvitation(two[0].id.clone())]);
-        ports.change(vec![Change::UseInvitation(two[0].id.clone())]);
+        ports.change(vec![Change::Account(AccountChange::UseInvitation(two[0].id.clone()))]);
+        ports.change(vec![Change::Account(AccountChange::UseInvitation(two[0].id.clone()))]);
         let left = |byte| ports.read(|s| s.invitation_with(&secret(byte))).unwrap().uses_left;
         assert_eq!((left(1), left(2)), (1, 3));
     });
@@ -73,8 +73,8 @@ fn each_use_of_an_invitation_reduces_its_remaining_uses() {
 fn expired_invitations_are_deleted() {
     each(|ports| {
         ports.change(vec![
-            Change::PutInvitation(Arc::new(invitation("old", 1, 100)), secret(1)),
-            Change::PutInvitation(Arc::new(invitation("new", 1, 101)), secret(2)),
+            Change::Account(AccountChange::PutInvitation(Arc::new(invitation("old", 1, 100)), secret(1))),
+            Change::Account(AccountChange::PutInvitation(Arc::new(invitation("new", 1, 101)), secret(2))),
         ]);
         ports.store.run_maintenance(Time(100)).unwrap();
         let found = |byte| ports.read(|s| s.invitation_with(&secret(byte))).is_some();
@@ -92,11 +92,11 @@ fn settings_are_replaced_as_a_whole() {
             lockout_failures: Some(u32::MAX),
             lockout_seconds: Some(0),
         };
-        ports.change(vec![Change::PutSettings(Arc::new(all.clone()))]);
+        ports.change(vec![Change::Settings(SettingsChange::PutSettings(Arc::new(all.clone())))]);
         ports.restart();
         assert_eq!(ports.read(|s| s.settings()), all);
         let some = HubSettings { invitations: Some(true), ..Default::default() };
-        ports.change(vec![Change::PutSettings(Arc::new(some.clone()))]);
+        ports.change(vec![Change::Settings(SettingsChange::PutSettings(Arc::new(some.clone())))]);
         assert_eq!(ports.read(|s| s.settings()), some);
     });
 }

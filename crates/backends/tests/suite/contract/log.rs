@@ -3,7 +3,9 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::MAX_MEMBERS_IN_EVENT;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{
+    AccountChange, AnnotationChange, Change, MailChange, MessageChange, RoomChange,
+};
 use parlor_model::{
     Event, EventAudience, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
 };
@@ -95,10 +97,13 @@ fn without_later_changes_the_log_returns_the_published_events() {
         ];
         let hello_reactions = hello.reactions.clone().into();
         let changes = vec![
-            Change::PutMessage(hello),
-            Change::PutReactions { message: message_id("hello"), reactions: hello_reactions },
-            Change::PutMessage(routed),
-            Change::PutDelivery { delivery: copy, seq: Seq(2) },
+            Change::Message(MessageChange::PutMessage(hello)),
+            Change::Annotation(AnnotationChange::PutReactions {
+                message: message_id("hello"),
+                reactions: hello_reactions,
+            }),
+            Change::Message(MessageChange::PutMessage(routed)),
+            Change::Mail(MailChange::PutDelivery { delivery: copy, seq: Seq(2) }),
         ];
         ports.commit(changes, events.clone());
         assert_eq!(ports.events(), events);
@@ -122,11 +127,11 @@ fn room_preferences_are_visible_to_their_member_only() {
             members_changed(MemberChange::Changed(person("ann")), members),
             Event::RoomPreferencesChanged(full.clone()),
         ];
-        ports.commit(vec![Change::PutMember(full)], events.clone());
+        ports.commit(vec![Change::Room(RoomChange::PutMember(full))], events.clone());
         assert_eq!(ports.events(), events);
         let people: Vec<_> = events.iter().map(Event::only_user).collect();
         assert_eq!(people, [None, Some(&user_id("ann"))]);
-        ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("ann")))]);
         assert_eq!(ports.events()[1], Event::Tombstone, "preferences of a former member are a tombstone");
     });
 }
@@ -140,7 +145,10 @@ fn an_edited_message_is_read_with_its_current_text() {
         let new = Arc::new(Message { text: "new".into(), edited_at: Some(Time(5)), ..old.clone() });
         let previous = Revision { message: old.id, text: "old".into(), edited_at: Time(5) };
         let edited = Event::MessageEdited(new.clone());
-        ports.commit(vec![Change::Revise { message: new.clone(), previous }], vec![edited.clone()]);
+        ports.commit(
+            vec![Change::Message(MessageChange::Revise { message: new.clone(), previous })],
+            vec![edited.clone()],
+        );
         let posted = Event::MessagePosted { message: new, deliveries: Arc::new([]) };
         assert_eq!(ports.events(), [posted, edited]);
     });
@@ -154,9 +162,9 @@ fn events_of_deleted_entities_are_tombstones() {
         let hello = Arc::new(message("hello", "lobby", "ann", 1));
         let deleted = Event::MessageDeleted { room: room_id("lobby"), message: message_id("hello") };
         ports.commit(vec![], vec![Event::MessageEdited(hello), read_by("bob", 3), deleted.clone()]);
-        ports.change(vec![Change::DeleteMessage(message_id("hello"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("hello")))]);
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, read_by("bob", 3), deleted.clone()]);
-        ports.change(vec![Change::RemoveUser(user_id("bob"))]);
+        ports.change(vec![Change::Account(AccountChange::RemoveUser(user_id("bob")))]);
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, Event::Tombstone, deleted]);
     });
 }
@@ -168,7 +176,7 @@ fn of_a_removed_room_only_the_removal_event_is_left() {
         ports.post(message("hello", "lobby", "ann", 1));
         let people: Arc<[_]> = Arc::new([user_id("ann"), user_id("bob")]);
         ports.commit(
-            vec![Change::RemoveRoom(room_id("lobby"))],
+            vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))],
             vec![
                 Event::RoomChanged(Arc::new(room("lobby"))),
                 members_changed(MemberChange::Added(person("bob")), both_members()),
@@ -202,9 +210,9 @@ fn users_agents_and_members_are_read_in_their_current_state() {
         let ann = Arc::new(User { display_name: "Ann Lee".into(), ..user("ann", 1) });
         let owner = Member { role: RoomRole::Owner, name: "Ann Lee".into(), ..both_members().swap_remove(0) };
         ports.change(vec![
-            Change::PutUser(ann.clone()),
-            Change::PutMember(Arc::new(owner.clone())),
-            Change::RemoveMember(room_id("lobby"), person("bob")),
+            Change::Account(AccountChange::PutUser(ann.clone())),
+            Change::Room(RoomChange::PutMember(Arc::new(owner.clone()))),
+            Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("bob"))),
         ]);
         assert_eq!(
             ports.events(),
@@ -214,7 +222,7 @@ fn users_agents_and_members_are_read_in_their_current_state() {
                 members_changed(MemberChange::Added(person("bob")), vec![owner]),
             ]
         );
-        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        ports.change(vec![Change::Account(AccountChange::RemoveUser(user_id("ann")))]);
         let empty = members_changed(MemberChange::Added(person("bob")), vec![]);
         assert_eq!(ports.events(), [Event::Tombstone, Event::Tombstone, empty]);
     });

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, MailChange, MessageChange};
 use parlor_model::query::MailPage;
 use parlor_model::{Delivery, DeliveryState, Mailbox, Message, Seq, SessionId, SessionRef, Time};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 fn post_to(ports: &mut Ports, id: &str, deliveries: Vec<Delivery>) {
     let seq = ports.next_seq();
     ports.post(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
-    let put = |delivery| Change::PutDelivery { delivery, seq: Seq(seq) };
+    let put = |delivery| Change::Mail(MailChange::PutDelivery { delivery, seq: Seq(seq) });
     ports.change(deliveries.into_iter().map(put).collect());
 }
 
@@ -42,7 +42,7 @@ fn mail_is_pending_oldest_first_until_it_is_delivered() {
         assert_eq!(pending(ports, &coder, 2), ["z", "m"]);
         assert_eq!(pending(ports, &coder, 0), [""; 0]);
         let messages = ["z", "a"].map(message_id).into();
-        ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages }]);
+        ports.change(vec![Change::Mail(MailChange::MarkDelivered { mailbox: coder.clone(), messages })]);
         assert_eq!(pending(ports, &coder, 9), ["m", "k"]);
         assert_eq!(pending(ports, &session, 9), ["z", "m", "a", "k"], "each mailbox has its own delivery");
         let copies = ports.read(|s| s.deliveries(&message_id("z")));
@@ -79,7 +79,7 @@ fn a_deleted_message_is_in_no_mailbox() {
         for id in ["a", "b", "c"] {
             post_to(ports, id, vec![delivery(id, coder.clone())]);
         }
-        ports.change(vec![Change::DeleteMessage(message_id("a"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("a")))]);
         assert_eq!(pending(ports, &coder, 1), ["b"], "it does not count towards the limit");
         assert_eq!(ports.read(|s| s.deliveries(&message_id("a"))), []);
     });
@@ -87,7 +87,11 @@ fn a_deleted_message_is_in_no_mailbox() {
 
 fn lease(ports: &mut Ports, mailbox: &Mailbox, messages: &[&str], until: i64) {
     let messages = messages.iter().copied().map(message_id).collect();
-    ports.change(vec![Change::Lease { mailbox: mailbox.clone(), messages, until: Time(until) }]);
+    ports.change(vec![Change::Mail(MailChange::Lease {
+        mailbox: mailbox.clone(),
+        messages,
+        until: Time(until),
+    })]);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn leased_mail_is_pending_again_when_its_lease_ends() {
         };
         assert_eq!(ports.read(|s| s.delivery(&coder, &message_id("z"))), Some(leased));
         let messages = vec![message_id("z")];
-        ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages }]);
+        ports.change(vec![Change::Mail(MailChange::MarkDelivered { mailbox: coder.clone(), messages })]);
         assert_eq!(
             pending_at(ports, &coder, i64::MAX, 9),
             ["m", "a"],
@@ -144,7 +148,10 @@ fn all_mail_is_read_newest_first_and_filtered_by_time() {
             post_to(ports, id, vec![delivery(id, coder.clone())]);
         }
         post_to(ports, "other", vec![delivery("other", mailbox("coder", Some("main")))]);
-        ports.change(vec![Change::MarkDelivered { mailbox: coder.clone(), messages: vec![message_id("m")] }]);
+        ports.change(vec![Change::Mail(MailChange::MarkDelivered {
+            mailbox: coder.clone(),
+            messages: vec![message_id("m")],
+        })]);
         lease(ports, &coder, &["z"], 900);
         let mail = |ports: &Ports, limit, from: Option<i64>, to: Option<i64>| {
             let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
@@ -157,7 +164,7 @@ fn all_mail_is_read_newest_first_and_filtered_by_time() {
         assert_eq!(mail(ports, 9, Some(2001), None), ["k", "a"]);
         assert_eq!(mail(ports, 1, None, Some(2999)), ["m"]);
         assert_eq!(mail(ports, 9, Some(3000), Some(2000)), [""; 0]);
-        ports.change(vec![Change::DeleteMessage(message_id("a"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("a")))]);
         assert_eq!(
             mail(ports, 2, None, None),
             ["k", "m"],

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, MessageChange, RoomChange};
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::query::{Page, Recent};
 use parlor_model::{Destination, Member, Mention, Message, Revision, RoomPreferences, Sender, Seq, Time};
@@ -21,7 +21,10 @@ fn room_with_history(ports: &mut Ports) -> Vec<Seq> {
         ports
             .post(Message { destination: on_path("slack/x"), ..message(&format!("m{seq}"), "", "ann", seq) });
     }
-    ports.change(vec![Change::DeleteMessage(message_id("m7")), Change::DeleteMessage(message_id("m34"))]);
+    ports.change(vec![
+        Change::Message(MessageChange::DeleteMessage(message_id("m7"))),
+        Change::Message(MessageChange::DeleteMessage(message_id("m34"))),
+    ]);
     (0..12).map(|n| n * 3 + 1).filter(|seq| ![7, 34].contains(seq)).map(Seq).collect()
 }
 
@@ -150,7 +153,7 @@ fn a_clock_set_back_does_not_reorder_messages() {
         }
         assert_eq!(history(ports, Page::After(Seq(0)), 9), [1, 2, 3, 4].map(Seq));
         assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [Seq(4)]);
-        ports.change(vec![Change::DeleteMessage(message_id("m3"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m3")))]);
         assert_eq!(history(ports, Page::AfterTime(Time(55)), 9), [1, 2, 4].map(Seq));
     });
 }
@@ -176,7 +179,7 @@ fn the_id_of_a_deleted_message_stays_reserved_while_its_room_exists() {
         let was_said =
             |ports: &Ports| ["m31", "m34", "never"].map(|id| ports.read(|s| s.was_said(&message_id(id))));
         assert_eq!(was_said(ports), [true, true, false]);
-        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))]);
         assert_eq!(was_said(ports), [false, false, false]);
     });
 }
@@ -218,7 +221,7 @@ fn the_read_mark_never_moves_back() {
         ]);
         let read = |through, at| {
             let (room, user) = (room_id("lobby"), user_id("ann"));
-            Change::MarkRead { room, user, through: Seq(through), at: Time(at) }
+            Change::Room(RoomChange::MarkRead { room, user, through: Seq(through), at: Time(at) })
         };
         let state = |ports: &Ports, room| {
             let ann = ports.read(|s| s.member(&room_id(room), &person("ann"))).unwrap();
@@ -245,12 +248,15 @@ fn an_edit_keeps_the_previous_text() {
                 Revision { message: message_id("m1"), text: (&*current.text).into(), edited_at: Time(at) };
             revisions.insert(0, previous.clone());
             current = Message { text: text.into(), edited_at: Some(Time(at)), ..current };
-            ports.change(vec![Change::Revise { message: Arc::new(current.clone()), previous }]);
+            ports.change(vec![Change::Message(MessageChange::Revise {
+                message: Arc::new(current.clone()),
+                previous,
+            })]);
         }
         assert_eq!(ports.read(|s| s.message(&message_id("m1"))).as_deref(), Some(&current));
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), revisions, "the latest edit first");
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 1)), revisions[..1]);
-        ports.change(vec![Change::DeleteMessage(message_id("m1"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m1")))]);
         assert_eq!(ports.read(|s| s.revisions(&message_id("m1"), 9)), []);
     });
 }
@@ -264,11 +270,11 @@ fn an_idempotency_key_returns_its_first_request() {
             |kind, owner: &str, key: &str| IdempotencyKey { kind, owner: owner.into(), key: key.into() };
         let used = key(IdempotencyKind::ClientMessage, "ann", "1");
         let first = FirstRequest { digest: [7; 16], message: message_id("m1"), seq: Seq(1) };
-        ports.change(vec![Change::RememberIdempotencyKey {
+        ports.change(vec![Change::Message(MessageChange::RememberIdempotencyKey {
             key: used.clone(),
             first: first.clone(),
             at: Time(1),
-        }]);
+        })]);
         let lookup = |key| ports.read(|s| s.first_use(&key));
         assert_eq!(lookup(used.clone()), Some(first.clone()));
         for other in [
@@ -279,7 +285,7 @@ fn an_idempotency_key_returns_its_first_request() {
         ] {
             assert_eq!(lookup(other), None);
         }
-        ports.change(vec![Change::DeleteMessage(message_id("m1"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m1")))]);
         assert_eq!(ports.read(|s| s.first_use(&used)), Some(first), "also after the message was deleted");
     });
 }

@@ -28,7 +28,7 @@ mod turns;
 mod uploads;
 
 use crate::stores::{StoreFixture, kinds};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, MessageChange};
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{Reader, Snapshot, Store};
 use parlor_model::{Epoch, Event, LoggedEvent, Seq, Time};
@@ -69,7 +69,7 @@ impl Ports {
         assert_eq!(message.seq, self.seq.next(), "a message has the `Seq` of its event");
         let message = Arc::new(message);
         let event = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
-        self.commit(vec![Change::PutMessage(message)], vec![event]);
+        self.commit(vec![Change::Message(MessageChange::PutMessage(message))], vec![event]);
     }
 
     /// Builds the effects of a decision. Each event gets the next `Seq`; event times are a millisecond apart.

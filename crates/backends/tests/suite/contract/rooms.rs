@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, AgentChange, Change, MailChange, MessageChange, RoomChange};
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::{
     Agent, Member, MemberId, Notifications, Revision, Room, RoomKind, RoomPreferences, RoomRole, Seq, Time,
@@ -31,7 +31,7 @@ fn a_room_keeps_every_field_and_is_replaced_as_a_whole() {
             project_root: None,
             ..room("lobby")
         };
-        ports.change(vec![Change::PutRoom(Arc::new(plain.clone()))]);
+        ports.change(vec![Change::Room(RoomChange::PutRoom(Arc::new(plain.clone())))]);
         assert_eq!(ports.read(|s| s.room(&room_id("lobby"))), Some(plain));
         assert_eq!(ports.read(|s| s.room(&room_id("other"))), None);
     });
@@ -49,11 +49,11 @@ fn members_are_listed_in_the_order_in_which_they_joined() {
         assert_eq!(members(ports, "lobby", 2, 9), []);
 
         let admin = Member { role: RoomRole::Admin, ..member("lobby", person("zoe"), 7) };
-        ports.change(vec![Change::PutMember(Arc::new(admin.clone()))]);
+        ports.change(vec![Change::Room(RoomChange::PutMember(Arc::new(admin.clone())))]);
         assert_eq!(members(ports, "lobby", 9, 0), names.map(person), "a new role does not change the order");
         assert_eq!(ports.read(|s| s.member(&room_id("lobby"), &person("zoe"))), Some(admin));
 
-        ports.change(vec![Change::RemoveMember(room_id("lobby"), person("ann"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("ann")))]);
         ports.change(vec![put_member("lobby", person("ann"), 9)]);
         assert_eq!(members(ports, "lobby", 9, 0), ["zoe", "mia", "bob", "ann"].map(person));
         assert_eq!(ports.read(|s| s.member_count(&room_id("lobby"))), 4);
@@ -71,7 +71,7 @@ fn a_member_keeps_every_room_preference() {
         let mentions = Member { room_preferences: mentions, ..plain.clone() };
         ports.change(vec![put_user("ann", 1), put_member("lobby", person("ann"), 2)]);
         for kept in [full, mentions, plain] {
-            ports.change(vec![Change::PutMember(Arc::new(kept.clone()))]);
+            ports.change(vec![Change::Room(RoomChange::PutMember(Arc::new(kept.clone())))]);
             assert_eq!(ports.read(|s| s.member(&room_id("lobby"), &person("ann"))), Some(kept));
         }
     });
@@ -90,7 +90,10 @@ fn a_member_has_the_current_name() {
         assert_eq!(ports.read(|s| s.members(&room_id("lobby"), 9, 0)), expected);
         let ann = User { display_name: "Ann Lee".into(), ..user("ann", 1) };
         let helper = Agent { name: "Helper".into(), ..agent("ann", "ann") };
-        ports.change(vec![Change::PutUser(Arc::new(ann)), Change::PutAgent(Arc::new(helper))]);
+        ports.change(vec![
+            Change::Account(AccountChange::PutUser(Arc::new(ann))),
+            Change::Agent(AgentChange::PutAgent(Arc::new(helper))),
+        ]);
         let names = ports.read(|s| {
             let user = s.member(&room_id("lobby"), &person("ann"))?.map(|member| member.name);
             let agent = s.memberships(&agent_member("ann"))?.pop().map(|member| member.name);
@@ -164,12 +167,12 @@ fn removing_a_room_deletes_everything_in_it() {
             let first = FirstRequest { digest: [1; 16], message: message_id(id), seq: Seq(seq) };
             let delivery = delivery(id, mailbox("coder", None));
             ports.change(vec![
-                Change::Revise { message: edited, previous },
-                Change::RememberIdempotencyKey { key, first, at: Time(9) },
-                Change::PutDelivery { delivery, seq: Seq(seq) },
+                Change::Message(MessageChange::Revise { message: edited, previous }),
+                Change::Message(MessageChange::RememberIdempotencyKey { key, first, at: Time(9) }),
+                Change::Mail(MailChange::PutDelivery { delivery, seq: Seq(seq) }),
             ]);
         }
-        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))]);
         ports.read(|s| {
             let (lobby, gone, stays) = (room_id("lobby"), message_id("gone"), message_id("stays"));
             assert_eq!((s.room(&lobby)?, s.member(&lobby, &person("ann"))?), (None, None));

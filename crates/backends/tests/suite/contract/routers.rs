@@ -2,7 +2,7 @@
 
 use super::each;
 use crate::fixtures::{put_room, room, room_id, user_id};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, ModelChange};
 use parlor_model::{ModelAccess, ModelApi, Router, RouterId, SealedKey, Time};
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ fn a_user_sees_own_and_shared_routers_oldest_first() {
         let (own, shared, other) =
             (router("b", "ann", false, 2), router("a", "bob", true, 2), router("c", "bob", false, 1));
         for router in [&own, &shared, &other] {
-            ports.change(vec![Change::PutRouter(Arc::new(router.clone()))]);
+            ports.change(vec![Change::Model(ModelChange::PutRouter(Arc::new(router.clone())))]);
         }
         assert_eq!(ports.read(|s| s.routers(&user_id("ann"))), [shared.clone(), own.clone()]);
         assert_eq!(ports.read(|s| s.routers(&user_id("bob"))), [other, shared]);
         let mut changed = own.clone();
         (changed.model.key, changed.model.api, changed.name) = (None, ModelApi::OpenAi, "other".into());
-        ports.change(vec![Change::PutRouter(Arc::new(changed.clone()))]);
+        ports.change(vec![Change::Model(ModelChange::PutRouter(Arc::new(changed.clone())))]);
         assert_eq!(ports.read(|s| s.router(&own.id)), Some(changed));
         assert_eq!(ports.read(|s| s.router(&RouterId::stored("never"))), None);
     });
@@ -46,13 +46,13 @@ fn removing_a_router_unsets_it_in_its_rooms() {
     each(|ports| {
         // `put_room` of the fixtures sets this router.
         let picker = router("picker", "bob", true, 1);
-        let put = Change::PutRouter(Arc::new(picker.clone()));
+        let put = Change::Model(ModelChange::PutRouter(Arc::new(picker.clone())));
         let of_room = |ports: &mut super::Ports| ports.read(|s| s.room(&room_id("r"))).unwrap().router;
         ports.change(vec![put.clone(), put_room("r")]);
         assert_eq!(of_room(ports), room("r").router);
-        ports.change(vec![Change::RemoveRouter(picker.id.clone())]);
+        ports.change(vec![Change::Model(ModelChange::RemoveRouter(picker.id.clone()))]);
         assert_eq!((of_room(ports), ports.read(|s| s.router(&picker.id))), (None, None));
-        ports.change(vec![put, put_room("r"), Change::RemoveUser(user_id("bob"))]);
+        ports.change(vec![put, put_room("r"), Change::Account(AccountChange::RemoveUser(user_id("bob")))]);
         assert_eq!((of_room(ports), ports.read(|s| s.router(&picker.id))), (None, None));
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, MessageChange, RoomChange};
 use parlor_engine::search::{SearchTerms, TokenizedText, search as find};
 use parlor_model::query::{SearchCursor, SearchMessages, SearchResults};
 use parlor_model::{
@@ -63,7 +63,7 @@ fn revise(ports: &mut Ports, old: &Message, text: &str) -> Message {
     let message = Message { text: text.into(), ..old.clone() };
     let previous = Revision { message: old.id.clone(), text: (&*old.text).into(), edited_at: Time(1) };
     let edited = Arc::new(message.clone());
-    let change = Change::Revise { message: edited.clone(), previous };
+    let change = Change::Message(MessageChange::Revise { message: edited.clone(), previous });
     ports.commit(vec![change], vec![Event::MessageEdited(edited)]);
     message
 }
@@ -129,9 +129,9 @@ fn an_edited_message_is_found_by_its_current_text_and_a_deleted_one_is_not_found
         index(ports);
         assert_eq!(all_seqs(ports, "sparrow", &rooms), NO_RESULTS);
         assert_eq!(all_seqs(ports, "finch", &rooms), [1]);
-        ports.change(vec![Change::DeleteMessage(second.id)]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(second.id))]);
         assert_eq!(all_seqs(ports, "canary", &rooms), [3]);
-        ports.change(vec![Change::RemoveRoom(room_id("other"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("other")))]);
         assert_eq!(all_seqs(ports, "canary", &rooms), NO_RESULTS);
         index(ports);
         ports.restart();
@@ -242,7 +242,8 @@ fn an_old_match_is_found_when_the_word_is_frequent_in_other_rooms() {
             message: message.clone(),
             deliveries: Arc::new([]),
         };
-        let changes = messages.iter().cloned().map(Change::PutMessage).collect();
+        let changes =
+            messages.iter().cloned().map(|it| Change::Message(MessageChange::PutMessage(it))).collect();
         ports.commit(changes, messages.iter().map(posted).collect());
         post(ports, "lobby", "a new needle");
         for _ in 0..3 {
@@ -262,7 +263,7 @@ fn removing_a_room_that_is_too_large_to_unindex_rebuilds_the_index() {
         }
         ports.store.index(2000).unwrap();
         assert_eq!(all_seqs(ports, "canary", &["small", "large"]).len(), 1201);
-        ports.change(vec![Change::RemoveRoom(room_id("large"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("large")))]);
         for _ in 0..2 {
             assert_eq!(all_seqs(ports, "canary", &["small", "large"]), [1]);
             ports.store.index(2000).unwrap();
@@ -409,10 +410,15 @@ fn apply_step(ports: &mut Ports, messages: &mut Vec<Message>, step: Step) {
             messages[which % count] = revise(ports, &messages[which % count], &text);
         }
         Step::Erase(which) if count > 0 => {
-            ports.change(vec![Change::DeleteMessage(messages.remove(which % count).id)]);
+            ports.change(vec![Change::Message(MessageChange::DeleteMessage(
+                messages.remove(which % count).id,
+            ))]);
         }
         Step::RemoveRoom(room) => {
-            ports.change(vec![Change::RemoveRoom(room_id(ROOMS[room])), put_room(ROOMS[room])]);
+            ports.change(vec![
+                Change::Room(RoomChange::RemoveRoom(room_id(ROOMS[room]))),
+                put_room(ROOMS[room]),
+            ]);
             messages.retain(|message| message.destination != Destination::Room(room_id(ROOMS[room])));
         }
         Step::Index(limit) => drop(ports.store.index(limit).unwrap()),

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, RoomChange, TaskChange};
 use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
 }
 
 fn put(task: &Task) -> Change {
-    Change::PutTask(Arc::new(task.clone()))
+    Change::Task(TaskChange::PutTask(Arc::new(task.clone())))
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn tasks_keep_every_field_and_are_deleted_with_their_room() {
             ports.change(vec![put(&changed)]);
             assert_eq!(ports.read(|s| s.task(&first.id)), Some(changed));
         }
-        ports.change(vec![Change::RemoveTask(bare.id.clone())]);
+        ports.change(vec![Change::Task(TaskChange::RemoveTask(bare.id.clone()))]);
         assert_eq!(ports.read(|s| s.task(&bare.id)), None);
-        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))]);
         assert_eq!(tasks(ports, "lobby"), (vec![], 0));
         assert_eq!(tasks(ports, "other"), (vec![elsewhere], 1));
     });

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, MailChange, MessageChange, RoomChange};
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::{Event, EventAudience, Mailbox, Message, Seq, Time, User};
@@ -16,7 +16,8 @@ fn user_changed(user: &Arc<User>) -> Event {
 fn changes_are_invisible_before_the_commit() {
     each(|ports| {
         let ann = Arc::new(user("ann", 1));
-        let effects = ports.effects(vec![Change::PutUser(ann.clone())], vec![user_changed(&ann)]);
+        let effects = ports
+            .effects(vec![Change::Account(AccountChange::PutUser(ann.clone()))], vec![user_changed(&ann)]);
         let reader = ports.reader.clone();
         let seen = || {
             let mut seen = None;
@@ -31,7 +32,7 @@ fn changes_are_invisible_before_the_commit() {
         let mut transaction = ports.store.begin().unwrap();
         transaction.apply(&effects).unwrap();
         assert_eq!(
-            transaction.user(&ann.id).unwrap().as_ref(),
+            transaction.lookup().user(&ann.id).unwrap().as_ref(),
             Some(&*ann),
             "the writer sees its own changes"
         );
@@ -58,16 +59,20 @@ fn dropping_a_transaction_rolls_it_back() {
         let effects = ports.effects(
             vec![
                 put_user("bob", 3),
-                Change::DeleteMessage(message_id("first")),
-                Change::PutMessage(second.clone()),
-                Change::RemoveMember(room_id("lobby"), person("ann")),
-                Change::RememberIdempotencyKey { key: key.clone(), first, at: second.at },
+                Change::Message(MessageChange::DeleteMessage(message_id("first"))),
+                Change::Message(MessageChange::PutMessage(second.clone())),
+                Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("ann"))),
+                Change::Message(MessageChange::RememberIdempotencyKey {
+                    key: key.clone(),
+                    first,
+                    at: second.at,
+                }),
             ],
             vec![Event::MessagePosted { message: second, deliveries: Arc::new([]) }],
         );
         let mut transaction = ports.store.begin().unwrap();
         transaction.apply(&effects).unwrap();
-        assert_eq!(transaction.message(&message_id("first")).unwrap(), None);
+        assert_eq!(transaction.lookup().message(&message_id("first")).unwrap(), None);
         drop(transaction);
 
         assert_eq!(ports.store.head().unwrap(), before);
@@ -118,7 +123,7 @@ fn sequence_numbers_of_the_log_are_gap_free() {
         for id in ["a", "b", "c", "d"] {
             let user = Arc::new(user(id, 1));
             let events = vec![user_changed(&user), Event::SignInsEnded(user.id.clone())];
-            ports.commit(vec![Change::PutUser(user)], events);
+            ports.commit(vec![Change::Account(AccountChange::PutUser(user))], events);
         }
         let seqs: Vec<u64> = ports.tail().iter().map(|logged_event| logged_event.seq.0).collect();
         assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -141,9 +146,9 @@ fn messages_of_a_batch_are_readable_within_the_transaction_and_after_it() {
             // SQLite buffers inserts and writes them before a read. These reads find 1, 16 and 44 buffered
             // messages: less than one multi-row statement, exactly one, and several with a remainder.
             if [0, 16, 60].contains(&number) {
-                let pending = transaction.pending(&coder, Time(0), usize::MAX).unwrap();
+                let pending = transaction.lookup().pending(&coder, Time(0), usize::MAX).unwrap();
                 assert_eq!(pending.len(), number + 1);
-                assert!(transaction.message(&message_id(&ids[number])).unwrap().is_some());
+                assert!(transaction.lookup().message(&message_id(&ids[number])).unwrap().is_some());
             }
         }
         transaction.commit().unwrap();
@@ -161,6 +166,9 @@ fn routed_to(ports: &mut Ports, id: &str, mailbox: &Mailbox) -> Effects {
     let message = Arc::new(Message { destination: on_path("slack/x"), ..message(id, "", "ann", seq) });
     let copy = delivery(id, mailbox.clone());
     let event = Event::MessagePosted { message: message.clone(), deliveries: Arc::new([copy.clone()]) };
-    let changes = vec![Change::PutMessage(message), Change::PutDelivery { delivery: copy, seq: Seq(seq) }];
+    let changes = vec![
+        Change::Message(MessageChange::PutMessage(message)),
+        Change::Mail(MailChange::PutDelivery { delivery: copy, seq: Seq(seq) }),
+    ];
     ports.effects(changes, vec![event])
 }

@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::{DAY, WINDOWS};
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, CredentialChange, MailChange, MessageChange};
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
 use parlor_model::query::{MailPage, Page};
 use parlor_model::{AgentId, LoggedEvent, Mailbox, Message, Revision, SecretHash, Seq, SignInId, Time};
@@ -20,7 +20,8 @@ fn three_messages(ports: &mut Ports) -> [Time; 3] {
     for (seq, at) in (1..).zip(times) {
         let message = Arc::new(Message { at, ..message(&format!("m{seq}"), "lobby", "ann", seq) });
         let event = parlor_model::Event::MessagePosted { message: message.clone(), deliveries: Arc::new([]) };
-        let mut effects = ports.effects(vec![Change::PutMessage(message)], vec![event]);
+        let mut effects =
+            ports.effects(vec![Change::Message(MessageChange::PutMessage(message))], vec![event]);
         effects.events[0].at = at;
         let mut transaction = ports.store.begin().unwrap();
         transaction.apply(&effects).unwrap();
@@ -79,9 +80,9 @@ fn expired_messages_are_deleted_with_their_dependent_rows() {
         let mailbox = Mailbox::of(AgentId::stored("bot"));
         let delivery = delivery("m1", mailbox);
         ports.change(vec![
-            Change::Revise { message: first.clone(), previous },
-            Change::PutDelivery { delivery, seq: first.seq },
-            Change::DeadLetter { message: first.clone(), reason: "nobody" },
+            Change::Message(MessageChange::Revise { message: first.clone(), previous }),
+            Change::Mail(MailChange::PutDelivery { delivery, seq: first.seq }),
+            Change::Mail(MailChange::DeadLetter { message: first.clone(), reason: "nobody" }),
         ]);
         let retention = WINDOWS.messages.unwrap();
         let left = |ports: &mut Ports| {
@@ -128,7 +129,7 @@ fn many_messages_are_deleted_in_slices() {
         ports.change(vec![put_room("lobby")]);
         let messages = (1..=2_500)
             .map(|seq| Arc::new(Message { at: NOON, ..message(&format!("m{seq}"), "lobby", "ann", seq) }));
-        ports.change(messages.map(Change::PutMessage).collect());
+        ports.change(messages.map(|it| Change::Message(MessageChange::PutMessage(it))).collect());
         let then = NOON.plus(WINDOWS.messages.unwrap()).plus(DAY);
         ports.store.run_maintenance(NOON.plus(WINDOWS.messages.unwrap())).unwrap();
         let mut slices = 1;
@@ -158,11 +159,11 @@ fn an_idempotency_key_is_kept_for_its_window() {
         let key =
             IdempotencyKey { kind: IdempotencyKind::ClientMessage, owner: "ann".into(), key: "1".into() };
         let first = FirstRequest { digest: [1; 16], message: message_id("m1"), seq: Seq(1) };
-        ports.change(vec![Change::RememberIdempotencyKey {
+        ports.change(vec![Change::Message(MessageChange::RememberIdempotencyKey {
             key: key.clone(),
             first: first.clone(),
             at: NOON,
-        }]);
+        })]);
         ports.store.run_maintenance(NOON.plus(WINDOWS.once)).unwrap();
         assert_eq!(ports.read(|s| s.first_use(&key)), Some(first));
         ports.store.run_maintenance(NOON.plus(WINDOWS.once).plus(DAY)).unwrap();
@@ -175,7 +176,10 @@ fn expired_sign_ins_are_deleted_with_their_tokens() {
     each(|ports| {
         let token = |byte| SecretHash([byte; 32]);
         for (byte, id, expires) in [(1, "old", 100), (2, "new", 200)] {
-            ports.change(vec![Change::PutSignIn(Arc::new(sign_in(id, "ann", expires)), token(byte))]);
+            ports.change(vec![Change::Credential(CredentialChange::PutSignIn(
+                Arc::new(sign_in(id, "ann", expires)),
+                token(byte),
+            ))]);
         }
         ports.store.run_maintenance(Time(100)).unwrap();
         let left = ports.read(|s| {

@@ -2,7 +2,7 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{Change, RunChange};
 use parlor_engine::ports::RECENT_RUNS_SEARCHED;
 use parlor_model::{
     AddressedBy, AgentId, ConversationId, Lineage, Run, RunId, RunOutcome, RunState, Time, Usage,
@@ -32,7 +32,7 @@ pub fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOut
 }
 
 fn put(ports: &mut Ports, run: &Run) {
-    ports.change(vec![Change::PutRun(Arc::new(run.clone()))]);
+    ports.change(vec![Change::Run(RunChange::PutRun(Arc::new(run.clone())))]);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::decide::Change;
+use parlor_engine::changes::{AccountChange, Change, MessageChange, RoomChange, UploadChange};
 use parlor_model::{BlobDigest, Message, Time, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;
 
 fn put(upload: &Upload) -> Change {
-    Change::PutUpload(Arc::new(upload.clone()))
+    Change::Upload(UploadChange::PutUpload(Arc::new(upload.clone())))
 }
 
 fn found(ports: &Ports, id: &str) -> Option<Upload> {
@@ -29,7 +29,7 @@ fn three_uploads(ports: &mut Ports) {
     ]);
     let seq = ports.next_seq();
     ports.post(Message { attachments: Vec::new(), ..message("m", "lobby", "ann", seq) });
-    ports.change(vec![Change::Attach { upload: on.id, message: message_id("m") }]);
+    ports.change(vec![Change::Upload(UploadChange::Attach { upload: on.id, message: message_id("m") })]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_attached_upload_is_not_pending_and_is_deleted_with_its_message() {
         three_uploads(ports);
         assert_eq!(found(ports, "on").unwrap().purpose, UploadPurpose::Message(message_id("m")));
         assert_eq!(ports.read(|s| s.uploads_waiting(&user_id("ann"))), 1);
-        ports.change(vec![Change::DeleteMessage(message_id("m"))]);
+        ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m")))]);
         assert_eq!(found(ports, "on"), None);
         assert_eq!(released(ports), [1]);
         assert!(found(ports, "waits").is_some() && found(ports, "face").is_some());
@@ -69,7 +69,7 @@ fn an_attached_upload_is_not_pending_and_is_deleted_with_its_message() {
 fn uploads_of_a_rooms_messages_are_deleted_with_the_room() {
     each(|ports| {
         three_uploads(ports);
-        ports.change(vec![Change::RemoveRoom(room_id("lobby"))]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(room_id("lobby")))]);
         assert_eq!(found(ports, "on"), None);
         assert_eq!(released(ports), [1]);
     });
@@ -79,7 +79,7 @@ fn uploads_of_a_rooms_messages_are_deleted_with_the_room() {
 fn removing_a_user_deletes_their_uploads_that_are_not_on_a_message() {
     each(|ports| {
         three_uploads(ports);
-        ports.change(vec![Change::RemoveUser(user_id("ann"))]);
+        ports.change(vec![Change::Account(AccountChange::RemoveUser(user_id("ann")))]);
         assert!(found(ports, "on").is_some(), "the message and its upload stay");
         assert_eq!((found(ports, "waits"), found(ports, "face")), (None, None));
         assert_eq!(released(ports), [2, 3]);
@@ -108,15 +108,15 @@ fn a_blob_is_released_with_its_last_upload_and_listed_until_it_is_forgotten() {
             ports.change(vec![put(&upload(id, owner, 9, 1, UploadPurpose::Avatar))]);
         }
         assert!(ports.read(|s| s.refers_to(&content)));
-        ports.change(vec![Change::RemoveUpload(UploadId::stored("a"))]);
+        ports.change(vec![Change::Upload(UploadChange::RemoveUpload(UploadId::stored("a")))]);
         assert!(ports.read(|s| s.refers_to(&content)));
         assert_eq!(released(ports), [0; 0]);
-        ports.change(vec![Change::RemoveUpload(UploadId::stored("b"))]);
+        ports.change(vec![Change::Upload(UploadChange::RemoveUpload(UploadId::stored("b")))]);
         assert!(!ports.read(|s| s.refers_to(&content)));
         ports.restart();
         assert_eq!(ports.read(|s| s.released(1)), [content]);
         assert!(ports.read(|s| s.released(0)).is_empty());
-        ports.change(vec![Change::ForgetReleased(vec![content])]);
+        ports.change(vec![Change::Upload(UploadChange::ForgetReleased(vec![content]))]);
         assert_eq!(released(ports), [0; 0]);
     });
 }

@@ -18,14 +18,14 @@ use parlor_model::command::{
     ChangeRoomPreferences, ChangeRouter, ChangeUser, ClearDeadLetters, CreateKey, CreateRoom, CreateRouter,
     CreateSignIn, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, EndSignIn,
     ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser, OfferSetup, PinMessage,
-    RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RemoveMember, RemoveRouter, RemoveUser,
-    RevokeKey, RewindRoom, RoomChanges, RouterChanges, SetProjectRoot, StartChat, TakeUnreferencedBlobs,
-    ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
+    PromptAgent, PromptMode, RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RemoveMember,
+    RemoveRouter, RemoveUser, RevokeKey, RewindRoom, RoomChanges, RouterChanges, SetProjectRoot,
+    TakeUnreferencedBlobs, ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, File, KeyId, MediaType, MemberId, MessageId, ModelAccess, ModelApi,
-    Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RouterId, Scope,
-    SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
+    Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RoomSelection, RouterId,
+    Scope, SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -157,7 +157,7 @@ const KINDS: &[(u32, Build)] = &[
     (2, |_, _| ClearDeadLetters.into()),
     (4, |dice, _| RecordBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }.into()),
     (4, |_, _| AppendNoop.into()),
-    (4, |dice, world| start_chat(dice, world).into()),
+    (4, |dice, world| prompt(dice, world).into()),
     (8, |dice, world| EditMessage { message: message(dice, world), text: dice.one_of(&TEXTS).into() }.into()),
     (10, |dice, world| DeleteMessage { message: message(dice, world) }.into()),
     (4, |dice, world| delete_messages(dice, world).into()),
@@ -424,9 +424,23 @@ fn post(dice: &mut Dice, world: &mut World) -> Post {
     }
 }
 
-fn start_chat(dice: &mut Dice, world: &mut World) -> StartChat {
-    let post = Post { attachments: Vec::new(), ..post(dice, world) };
-    StartChat { agent: agents::agent(dice, world), post }
+fn prompt(dice: &mut Dice, world: &mut World) -> PromptAgent {
+    let Post { room, text, .. } = post(dice, world);
+    let rooms = if dice.once_in(2) { RoomSelection::EMPTY } else { selection(dice, room) };
+    let text = if dice.once_in(3) { format!("@{} {text}", dice.one_of(&NAMES)).into() } else { text };
+    let mode = dice.one_of(&[PromptMode::Normal, PromptMode::Plan]);
+    PromptAgent { agent: agents::agent(dice, world), rooms, text, mode, attachments: Vec::new() }
+}
+
+/// Selects a room, mostly by its id alone.
+pub fn selection(dice: &mut Dice, room: RoomId) -> RoomSelection {
+    let root = || Some("/srv".into());
+    match dice.roll(10) {
+        0 => RoomSelection { room: None, root: root() },
+        1 => RoomSelection { room: Some(room), root: root() },
+        2 => RoomSelection::EMPTY,
+        _ => room.into(),
+    }
 }
 
 /// A reply to a message in a room.

@@ -3,7 +3,7 @@
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::commands::AnyReceipt;
-use parlor_model::command::{Posted, Refreshed, RunStart, SignedIn};
+use parlor_model::command::{Posted, Prompted, Refreshed, RunStart, SignedIn};
 use parlor_model::{Approval, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Refusal};
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
             | AnyReceipt::Route(posted)
             | AnyReceipt::Relay(posted)
             | AnyReceipt::ForwardMessage(posted)
-            | AnyReceipt::StartChat(posted)
+            | AnyReceipt::PromptAgent(Prompted { posted, .. })
             | AnyReceipt::PromptIdle(posted),
         ) => is(posted),
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),

@@ -9,11 +9,13 @@ use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, ChangeAgent, ChangeMember, ChangeRoom,
     ChangeRoomPreferences, ChangeRouter, ChangeTask, CreateKey, DecideApproval, DecidePlan, DeleteMessage,
     DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndSignIn, ForwardMessage,
-    FreezeRoom, MarkRoomRead, PinMessage, ReceiveMail, RegisterAgent, RemoveAgent, RemoveBookmark,
-    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask, RewindRoom, SetIdlePrompt,
-    SetMission, StartChat, Subscribe, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
+    FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent, RemoveAgent,
+    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask, RewindRoom,
+    SetIdlePrompt, SetMission, Subscribe, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
 };
-use parlor_model::{AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, UploadId, UserId};
+use parlor_model::{
+    AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, UploadId, UserId,
+};
 
 /// A caller that, according to the store, may execute the command, with the user's latest sign-in.
 pub fn caller(
@@ -46,7 +48,7 @@ pub fn caller(
         | AnyCommand::FinishRun(_)
         | AnyCommand::PostLateReply(_)
         | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
-        AnyCommand::DecidePlan(DecidePlan { room, .. })
+        AnyCommand::DecidePlan(DecidePlan { rooms: RoomSelection { room: Some(room), .. }, .. })
         | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
         | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
         AnyCommand::EditMessage(EditMessage { message, .. })
@@ -56,7 +58,10 @@ pub fn caller(
             Some(message) => sender_of(message, store)?,
             None => None,
         },
-        AnyCommand::StartChat(StartChat { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::PromptAgent(PromptAgent { agent, rooms, .. }) => match &rooms.room {
+            Some(room) => member_of(room, dice, store)?,
+            None => owner_of_agent(agent, store)?,
+        },
         AnyCommand::MarkAllRead(_) => None,
         AnyCommand::ToggleReaction(ToggleReaction { message, .. })
         | AnyCommand::PinMessage(PinMessage { message })
@@ -113,10 +118,13 @@ pub fn caller(
         }
         AnyCommand::CreateRoom(_) => None,
         AnyCommand::PromptIdle(_) => return Ok(Some(Caller::OPERATOR)),
-        AnyCommand::SetMission(SetMission { room, .. })
-        | AnyCommand::EndMission(EndMission { room })
-        | AnyCommand::SetIdlePrompt(SetIdlePrompt { room: Some(room), .. }) => owner_of(room, store)?,
-        AnyCommand::SetIdlePrompt(SetIdlePrompt { agent, room: None, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::SetMission(SetMission { rooms: RoomSelection { room: Some(room), .. }, .. })
+        | AnyCommand::EndMission(EndMission { rooms: RoomSelection { room: Some(room), .. } })
+        | AnyCommand::SetIdlePrompt(SetIdlePrompt {
+            rooms: RoomSelection { room: Some(room), .. }, ..
+        }) => owner_of(room, store)?,
+        AnyCommand::SetIdlePrompt(SetIdlePrompt { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::SetMission(_) | AnyCommand::EndMission(_) | AnyCommand::DecidePlan(_) => None,
         // The first user is the site admin.
         AnyCommand::CreateService(_) | AnyCommand::ChangeService(_) | AnyCommand::RemoveService(_) => {
             world.users.first().cloned()

@@ -1,11 +1,11 @@
 //! Random commands for missions and idle prompts.
 
 use super::agents::agent;
-use super::asks::{TEXTS, room};
+use super::asks::{TEXTS, room, selection};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{EndMission, PromptIdle, SetIdlePrompt, SetMission};
-use parlor_model::{AgentId, IdlePrompt, MissionId, RoomId};
+use parlor_model::{AgentId, IdlePrompt, MissionId, RoomId, RoomSelection};
 
 fn idle(dice: &mut Dice) -> IdlePrompt {
     IdlePrompt {
@@ -25,17 +25,18 @@ fn room_and_agent(dice: &mut Dice, world: &World) -> (RoomId, AgentId) {
 pub fn set(dice: &mut Dice, world: &World) -> SetMission {
     let (room, agent) = room_and_agent(dice, world);
     let agents = dice.maybe(|dice| (agent, idle(dice))).into_iter().collect();
-    SetMission { room, text: dice.one_of(&TEXTS).into(), agents }
+    SetMission { rooms: selection(dice, room), text: dice.one_of(&TEXTS).into(), agents }
 }
 
 pub fn end(dice: &mut Dice, world: &World) -> EndMission {
-    EndMission { room: room_and_agent(dice, world).0 }
+    let (room, _) = room_and_agent(dice, world);
+    EndMission { rooms: selection(dice, room) }
 }
 
 pub fn set_idle(dice: &mut Dice, world: &World) -> SetIdlePrompt {
     let (room, agent) = room_and_agent(dice, world);
-    let room = (!dice.once_in(3)).then_some(room);
-    SetIdlePrompt { agent, room, idle: dice.maybe(idle) }
+    let rooms = if dice.once_in(3) { RoomSelection::EMPTY } else { selection(dice, room) };
+    SetIdlePrompt { agent, rooms, idle: dice.maybe(idle) }
 }
 
 pub fn prompt(dice: &mut Dice, world: &World) -> PromptIdle {

@@ -17,15 +17,16 @@ use parlor_model::query::{
     ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListGateways, ListHistory,
     ListInvitations, ListKeys, ListMail, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks,
     ListPins, ListPlans, ListProjectRoots, ListRecent, ListReplies, ListRevisions, ListRooms,
-    ListRoomsAtRoot, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage,
-    ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailPage,
-    MayFollowRoom, MayListenToMailbox, MayUpload, Page, Recent, SearchMessages, SearchUsers,
+    ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
+    ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailPage, MayFollowRoom,
+    MayListenToMailbox, MayReadRooms, MayUpload, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pin, RefreshToken, Refusal, Revision, Room, RoomId, Router,
-    SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time, Upload, User, UserId,
+    MessageId, Mission, MissionScope, Pairing, Pin, RefreshToken, Refusal, Revision, Room, RoomId,
+    RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time,
+    Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -440,16 +441,12 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     for id in &world.agents {
         queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
     }
-    queries.extend([
-        ListRooms.into(),
-        ListProjectRoots.into(),
-        ListRoomsAtRoot { root: "/srv".into(), room: None }.into(),
-    ]);
+    queries.extend([ListRooms.into(), ListProjectRoots.into(), MayReadRooms { rooms: at_root() }.into()]);
     for room in &world.rooms {
         queries.extend([
             AnyQuery::from(GetRoom { room: room.clone() }),
             ListMembers { room: room.clone(), limit: 2, offset: 1 }.into(),
-            GetWorkspaceRoot { room: room.clone() }.into(),
+            GetWorkspaceRoot { rooms: room.clone().into() }.into(),
             MayFollowRoom { room: room.clone() }.into(),
         ]);
     }
@@ -469,13 +466,14 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.extend(filters.map(|filter| AnyQuery::from(ListAuditRecords { filter })));
     queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
     queries.push(ListOpenQuestions.into());
+    queries.push(ListPlans { rooms: at_root() }.into());
     for room in &world.rooms {
         queries.extend([
             AnyQuery::from(ListPins { room: room.clone() }),
             ListTasks { room: room.clone() }.into(),
             ListApprovals { room: room.clone() }.into(),
             ListApprovalRules { room: room.clone() }.into(),
-            ListPlans { room: Some(room.clone()) }.into(),
+            ListPlans { rooms: room.clone().into() }.into(),
         ]);
     }
     queries.extend(mail_queries(world));
@@ -484,10 +482,15 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.extend([ListRouters.into(), ListServices.into()]);
     let services = world.services.iter().take(3);
     queries.extend(services.map(|agent| AnyQuery::from(GetService { agent: agent.clone() })));
-    let missions = |room: &RoomId| AnyQuery::from(ListMissions { room: room.clone(), limit: 3 });
+    let missions = |room: &RoomId| AnyQuery::from(ListMissions { rooms: room.clone().into(), limit: 3 });
     queries.extend(world.rooms.iter().map(missions));
     queries.extend(message_queries(world));
     queries
+}
+
+/// Selects all rooms of the caller with the only allowed project root.
+fn at_root() -> RoomSelection {
+    RoomSelection { room: None, root: Some("/srv".into()) }
 }
 
 fn mail_queries(world: &World) -> Vec<AnyQuery> {
@@ -525,7 +528,8 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
             CountReplies { message: message.clone() }.into(),
         ]);
     }
-    let runs_of_room = |room: &RoomId| ListRuns { room: Some(room.clone()), limit: 3 }.into();
+    let runs_of_room = |room: &RoomId| ListRuns { rooms: room.clone().into(), limit: 3 }.into();
+    queries.push(ListRuns { rooms: at_root(), limit: 3 }.into());
     queries.extend(world.rooms.iter().map(runs_of_room));
     let runs_of_message = |message: &MessageId| ListRunsOfMessage { message: message.clone() }.into();
     queries.extend(world.messages.iter().take(5).map(runs_of_message));

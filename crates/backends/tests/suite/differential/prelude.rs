@@ -110,7 +110,7 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         run.must(invited.clone(), answer).await?;
         run.must(owner.clone(), task(room.clone(), AgentId::stored(agent))).await?;
         let agents = Vec::new();
-        run.must(owner.clone(), SetMission { room, text: "Order".into(), agents }).await?;
+        run.must(owner.clone(), SetMission { rooms: room.into(), text: "Order".into(), agents }).await?;
         run.must(invited.clone(), ToggleReaction { message: message.clone(), emoji: "+1".into() }).await?;
         run.must(owner.clone(), PinMessage { message: message.clone() }).await?;
         run.must(owner.clone(), AddBookmark { message }).await?;
@@ -183,7 +183,7 @@ async fn quiet_room(run: &mut Run, ann: &Caller) -> Result<(), TestCaseError> {
     let (member, role) = (MemberId::Agent(agent.clone()), RoomRole::Member);
     run.must(ann.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
     let agents = vec![(agent.clone(), IdlePrompt::default())];
-    run.must(ann.clone(), SetMission { room, text: "Tea".into(), agents }).await?;
+    run.must(ann.clone(), SetMission { rooms: room.into(), text: "Tea".into(), agents }).await?;
     let (mission, agent) = run.world.missions.last().expect("a mission was just set").clone();
     run.must(Caller::OPERATOR, PromptIdle { mission, agent }).await
 }

@@ -12,18 +12,18 @@ use parlor_model::command::{
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
     CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
     EditMessage, EndMission, EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent,
-    MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply, ReceiveMail,
-    RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent,
+    MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply, PromptAgent, PromptMode,
+    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent,
     RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask,
     RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom,
-    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartChat, StartRun,
+    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
     TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
     IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, Route, RunId, RunOutcome, RunState,
-    SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection, Route, RunId, RunOutcome,
+    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -114,8 +114,12 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(ann.clone(), post(quiet_room(run), "never mind")).await?;
     let rewind = RewindRoom { room: quiet_room(run), message: newest(run) };
     run.must(ann.clone(), rewind).await?;
-    let chat = StartChat { agent: coder(), post: post(RoomId::stored("new"), "a word?") };
-    run.must(ann.clone(), chat).await?;
+    let prompt = |rooms, text: &str| {
+        let (text, mode) = (text.into(), PromptMode::Plan);
+        PromptAgent { agent: coder(), rooms, text, mode, attachments: Vec::new() }
+    };
+    run.must(ann.clone(), prompt(RoomSelection::EMPTY, "a word?")).await?;
+    run.must(ann.clone(), prompt(quiet_room(run).into(), "@idler a word?")).await?;
     run.must(users.bob.clone(), MarkRoomRead { room: first }).await?;
     run.must(users.bob.clone(), MarkAllRead).await
 }
@@ -186,9 +190,8 @@ async fn ask(run: &mut Run, request: &str) -> Result<ApprovalId, TestCaseError> 
 
 async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (first, running) = (first_room(run), run.world.runs[0].clone());
-    let carry_out = Post { mentions: vec!["coder".into()], ..post(first.clone(), "carry it out") };
-    let verdict = PlanDecision::Approve(carry_out);
-    run.must(users.ann.clone(), DecidePlan { room: first.clone(), agent: coder(), rev: 1, verdict }).await?;
+    let (rooms, verdict) = (first.clone().into(), PlanDecision::Approve);
+    run.must(users.ann.clone(), DecidePlan { agent: coder(), rooms, verdict }).await?;
     let usage = Usage { input_tokens: 3, output_tokens: 2, cost: Some(1) };
     run.must(Caller::OPERATOR, ReportUsage { run: running.clone(), usage }).await?;
     let reply = |text: &str| AgentReply {
@@ -297,8 +300,8 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     run.must(bob.clone(), report).await?;
     run.must(bob.clone(), RemoveTask { task }).await?;
     let idle = Some(IdlePrompt { prompt: Some("Look at it".into()), interval: Some(60) });
-    run.must(bob.clone(), SetIdlePrompt { agent: writer(), room: Some(second.clone()), idle }).await?;
-    run.must(bob.clone(), EndMission { room: second }).await
+    run.must(bob.clone(), SetIdlePrompt { agent: writer(), rooms: second.clone().into(), idle }).await?;
+    run.must(bob.clone(), EndMission { rooms: second.into() }).await
 }
 
 async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

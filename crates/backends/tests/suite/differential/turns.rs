@@ -1,7 +1,7 @@
 //! Random commands for runs and plans, including repeated starts and finishes of the same run.
 
 use super::agents::agent;
-use super::asks::{TEXTS, room};
+use super::asks::{TEXTS, room, selection};
 use super::dice::Dice;
 use super::world::World;
 use crate::fixtures::plan;
@@ -10,7 +10,7 @@ use parlor_model::command::{
     UpdatePlan,
 };
 use parlor_model::run_event::PlanState;
-use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, Post, RunId, RunOutcome, Usage};
+use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, RunId, RunOutcome, Usage};
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
 
@@ -82,18 +82,10 @@ pub fn decide_plan(dice: &mut Dice, world: &mut World) -> DecidePlan {
     let members = world.memberships.iter();
     let here: Vec<_> = members.filter_map(|(room, own)| Some((room.clone(), own.agent()?.clone()))).collect();
     let (room, agent) = if dice.once_in(4) { any } else { dice.known(&here, any) };
-    let post = Post {
-        room: room.clone(),
-        text: "carry it out".into(),
-        mentions: vec![agent.as_str().into()],
-        reply_to: None,
-        attachments: Vec::new(),
-        client_message_id: None,
-    };
     let verdict = match dice.roll(4) {
         0 => PlanDecision::Reject,
         1 => PlanDecision::Edit("other words".into()),
-        _ => PlanDecision::Approve(post),
+        _ => PlanDecision::Approve,
     };
-    DecidePlan { room, agent, rev: 1 + dice.roll(2) as u64, verdict }
+    DecidePlan { agent, rooms: selection(dice, room), verdict }
 }

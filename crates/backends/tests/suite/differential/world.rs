@@ -2,7 +2,7 @@
 
 use parlor_engine::commands::{AnyCommand, AnyReceipt};
 use parlor_model::command::{
-    CreateRoom, Posted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, StartChat, Subscribe,
+    CreateRoom, Posted, Prompted, RefreshSignIn, Refreshed, Registered, RunStart, SignedIn, Subscribe,
 };
 use parlor_model::{
     AgentId, ApiKey, ApprovalId, Caller, InvitationId, KeyId, Mailbox, MemberId, MessageId, MissionId,
@@ -108,7 +108,7 @@ impl World {
                 | AnyReceipt::Route(posted)
                 | AnyReceipt::Relay(posted)
                 | AnyReceipt::ForwardMessage(posted)
-                | AnyReceipt::StartChat(posted)
+                | AnyReceipt::PromptAgent(Prompted { posted, .. })
                 | AnyReceipt::PromptIdle(posted)
                 | AnyReceipt::DecidePlan(Some(posted)),
             ) => self.learn_post(caller, command, posted),
@@ -216,9 +216,12 @@ impl World {
     fn learn_post(&mut self, caller: &Caller, command: &AnyCommand, posted: &Posted) {
         learn(&mut self.messages, &posted.id);
         let room = posted.message.as_ref().and_then(|message| message.destination.room());
-        if let (Some(room), AnyCommand::StartChat(StartChat { agent, .. })) = (room, command) {
+        if let (Some(room), AnyCommand::PromptAgent(_)) = (room, command) {
             learn(&mut self.rooms, room);
-            learn(&mut self.memberships, &(room.clone(), MemberId::Agent(agent.clone())));
+            let mentioned = posted.message.iter().flat_map(|message| &message.mentions);
+            for agent in mentioned.filter(|mention| mention.member.agent().is_some()) {
+                learn(&mut self.memberships, &(room.clone(), agent.member.clone()));
+            }
         }
         if let Some(room) = room {
             learn(&mut self.said, &(room.clone(), posted.id.clone()));

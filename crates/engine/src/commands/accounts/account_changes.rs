@@ -2,7 +2,7 @@
 
 use super::new_account::publish_user;
 use crate::Fault;
-use crate::decide::Change;
+use crate::changes::{AccountChange, CredentialChange};
 use crate::effects::EffectsBuilder;
 use crate::read_view::ReadView;
 use parlor_model::command::UserChanges;
@@ -38,12 +38,12 @@ pub fn change_account(
         user.failed_sign_ins = 0;
         user.locked_until = None;
         // A new password ends all sign-ins, so that a session with the old password does not survive.
-        effects.change(Change::EndSignInsOf(user.id.clone()));
+        effects.change(CredentialChange::EndSignInsOf(user.id.clone()));
         effects.publish(Event::SignInsEnded(user.id.clone()));
     }
     user.updated_at = effects.now;
     let user = Arc::new(user);
-    effects.change(Change::PutUser(user.clone()));
+    effects.change(AccountChange::PutUser(user.clone()));
     let profile_changed = profile != (user.display_name.clone(), user.avatar_url.clone());
     publish_user(&user, rooms.into_iter().filter(|_| profile_changed), effects);
     user

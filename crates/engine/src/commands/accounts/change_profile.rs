@@ -10,7 +10,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::{ChangeProfile, UserChanges};
-use parlor_model::{Edit, Refusal, RoomId, Scope, Upload, User};
+use parlor_model::{Edit, Field, Refusal, RoomId, Scope, Upload, User};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -28,10 +28,10 @@ impl Command for ChangeProfile {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         if let Some(name) = &self.display_name {
-            field_errors.line("displayName", name, 100);
+            field_errors.line(Field::DisplayName, name, 100);
         }
         if let Edit::Set(url) = &self.avatar_url {
-            field_errors.unless(is_upload(url), "avatarUrl", "must name an upload, such as /uploads/…");
+            field_errors.unless(is_upload(url), Field::Avatar, "must name an upload, such as /uploads/…");
         }
         field_errors.into_result()
     }
@@ -66,7 +66,7 @@ fn require_own_avatar(shown: Option<&str>, user: &User, avatars: &[Upload]) -> R
     if avatars.iter().any(|avatar| is_at(avatar, url)) || user.avatar_url.as_deref() == shown {
         return Ok(());
     }
-    Err(Refusal::invalid("avatarUrl", "must be an image that you uploaded to /api/upload/avatar"))
+    Err(Refusal::invalid(Field::Avatar, "must be an image that you uploaded to /api/upload/avatar"))
 }
 
 /// Whether the URL is an upload of this hub. URLs of other hosts would reveal to their owner who views the
@@ -82,9 +82,9 @@ fn is_upload(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::{Change, UploadChange};
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::user;
-    use crate::decide::Change;
     use parlor_model::{BlobDigest, File, MediaType, Time, UploadId, UploadPurpose, UserId};
 
     fn avatar(id: &str) -> Upload {
@@ -108,7 +108,7 @@ mod tests {
         let (user, effects) = decide(change, Facts { caller, rooms: Vec::new(), avatars })?;
         assert_eq!(user.avatar_url.as_deref(), shown);
         let removed = |change: &Change| match change {
-            Change::RemoveUpload(id) => Some(id.to_string()),
+            Change::Upload(UploadChange::RemoveUpload(id)) => Some(id.to_string()),
             _ => None,
         };
         Ok(effects.changes.iter().filter_map(removed).collect())

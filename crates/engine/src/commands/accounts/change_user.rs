@@ -9,7 +9,7 @@ use crate::validate::FieldErrors;
 use crate::{Limits, audit};
 use parlor_model::audit::Action;
 use parlor_model::command::{ChangeUser, UserChanges};
-use parlor_model::{Edit, EntityKind, Refusal, RoomId, SiteRole, User};
+use parlor_model::{Edit, EntityKind, Field, Refusal, RoomId, SiteRole, User};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -27,13 +27,13 @@ impl Command for ChangeUser {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let (changes, mut field_errors) = (&self.changes, FieldErrors::default());
         if let Some(name) = &changes.display_name {
-            field_errors.line("displayName", name, 100);
+            field_errors.line(Field::DisplayName, name, 100);
         }
         if changes.max_connections == Edit::Set(0) {
-            field_errors.add("maxConnections", "must be at least 1");
+            field_errors.add(Field::MaxConnections, "must be at least 1");
         }
         let few = changes.hears.as_ref().is_none_or(|patterns| patterns.len() <= 100);
-        field_errors.unless(few, "hears", "at most 100");
+        field_errors.unless(few, Field::Hears, "at most 100");
         field_errors.into_result()
     }
 

@@ -2,12 +2,12 @@
 
 use super::welcome::Welcome;
 use crate::Fault;
-use crate::decide::Change;
+use crate::changes::AccountChange;
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::NewUser;
-use parlor_model::{EntityKind, Event, EventAudience, Refusal, RoomId, User, UserId};
+use parlor_model::{EntityKind, Event, EventAudience, Field, Refusal, RoomId, User, UserId};
 use std::sync::Arc;
 
 /// Facts for the creation of an account.
@@ -34,11 +34,11 @@ impl AccountFacts {
 pub fn validate_account(account: &NewUser) -> Result<(), Refusal> {
     let mut field_errors = FieldErrors::default();
     let name = &account.username;
-    field_errors.unless((3..=50).contains(&name.len()), "username", "must have 3 to 50 characters");
+    field_errors.unless((3..=50).contains(&name.len()), Field::Username, "must have 3 to 50 characters");
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    field_errors.unless(plain, "username", "may contain letters, digits, _ and - only");
+    field_errors.unless(plain, Field::Username, "may contain letters, digits, _ and - only");
     if let Some(name) = &account.display_name {
-        field_errors.line("displayName", name, 100);
+        field_errors.line(Field::DisplayName, name, 100);
     }
     field_errors.into_result()
 }
@@ -68,7 +68,7 @@ pub fn create_account(
         created_at: now,
         updated_at: now,
     });
-    effects.change(Change::PutUser(user.clone()));
+    effects.change(AccountChange::PutUser(user.clone()));
     publish_user(&user, [], effects);
     if let Some(welcome) = facts.welcome {
         welcome.join(&user, facts.admins, effects);

@@ -1,7 +1,7 @@
 //! Offers the first-run setup, with which the first admin is created.
 
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -23,7 +23,7 @@ impl Command for OfferSetup {
         if admins > 0 {
             return Err(Refusal::AlreadyExists(EntityKind::User));
         }
-        effects.change(Change::OfferSetup(Some((self.token, self.expires_at))));
+        effects.change(AccountChange::OfferSetup(Some((self.token, self.expires_at))));
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! Removes an account, with its agents and memberships.
 
 use crate::audit;
+use crate::changes::AccountChange;
 use crate::commands::Command;
 use crate::commands::agents::removal::{Departure, publish_removal};
 use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::leave_all;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -49,7 +49,7 @@ impl Command for RemoveUser {
         let withdrawn = withdraw(&facts.departure.open_approvals, effects);
         leave_all(&facts.departure.memberships, effects);
         // Also removes the agents from the store.
-        effects.change(Change::RemoveUser(self.user.clone()));
+        effects.change(AccountChange::RemoveUser(self.user.clone()));
         for agent in &facts.agents {
             effects.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
             publish_removal(agent, effects);

@@ -1,8 +1,8 @@
 //! Creates the first admin, with the token of the setup link.
 
 use super::new_account::{AccountFacts, create_account, validate_account};
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -40,7 +40,7 @@ impl Command for SetUp {
         }
         let account = NewUser { role: SiteRole::Admin, ..self.account };
         let user = create_account(account, facts.account, effects)?;
-        effects.change(Change::OfferSetup(None));
+        effects.change(AccountChange::OfferSetup(None));
         let detail = Some("as admin, by the setup link".into());
         effects.audit(Action::UserCreated, Some(audit::user(&user)), detail);
         Ok(user)

@@ -1,16 +1,16 @@
 //! The welcome room and its guide: created for the first admin, and joined by every new user.
 
 use crate::Fault;
+use crate::changes::RoomChange;
+use crate::commands::agents::existing_agent::publish_agent;
+use crate::commands::agents::new_agent::{new_agent, store_new_agent};
 use crate::commands::rooms::members::{load_for_event, member, members_for_event};
 use crate::commands::runs;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
-use crate::routing_index::RouteChange;
 use parlor_model::{
-    AddressedBy, Agent, AgentHost, AgentId, ConversationId, Event, EventAudience, GatewayId, Lineage,
-    Mailbox, Member, MemberChange, MemberId, Path, Pattern, Room, RoomId, RoomKind, RoomRole, Run, RunState,
-    Seq, Session, SessionId, SiteRole, User, UserId, Visibility,
+    AddressedBy, Agent, AgentHost, AgentId, ConversationId, Event, GatewayId, Lineage, Member, MemberChange,
+    MemberId, Room, RoomId, RoomKind, RoomRole, Run, RunState, Seq, SiteRole, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Welcome {
         let mut member = member(&room, new.clone(), role, &user.into(), effects.now);
         member.read_through = self.head;
         self.members.push(member.clone());
-        effects.change(Change::PutMember(Arc::new(member)));
+        effects.change(RoomChange::PutMember(Arc::new(member)));
         let members = members_for_event(&self.members);
         effects.publish(Event::MembersChanged {
             room: room.clone(),
@@ -92,43 +92,27 @@ fn create_room(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
         created_at: now,
         updated_at: now,
     });
-    effects.change(Change::PutRoom(room.clone()));
+    effects.change(RoomChange::PutRoom(room.clone()));
     let new = MemberId::Agent(guide.id.clone());
     let membership = member(&room, new.clone(), RoomRole::Member, &(&*guide).into(), now);
     let members = members_for_event(std::slice::from_ref(&membership));
-    effects.change(Change::PutMember(Arc::new(membership)));
+    effects.change(RoomChange::PutMember(Arc::new(membership)));
     let change = MemberChange::Added(new);
     effects.publish(Event::MembersChanged { room: room.clone(), change, members });
     room
 }
 
 fn create_guide(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
-    let (id, now) = (AgentId::stored(GUIDE), effects.now);
-    let guide = Arc::new(Agent {
-        id: id.clone(),
-        owner: owner.id.clone(),
-        name: GUIDE.into(),
+    let host =
+        AgentHost { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..AgentHost::default() };
+    let guide = Agent {
         description: "Shows what agents can do here".into(),
-        settings: Default::default(),
-        host: AgentHost { gateway: Some(GatewayId::stored(HUB)), kind: GUIDE.into(), ..AgentHost::default() },
+        host,
         visibility: Visibility::All,
-        created_at: now,
-    });
-    effects.change(Change::PutAgent(guide.clone()));
-    let title = "Main conversation".into();
-    effects.change(Change::PutSession(Session {
-        agent: id.clone(),
-        id: SessionId::main(),
-        title,
-        created_at: now,
-    }));
-    effects.routes.push(RouteChange::Add {
-        pattern: Pattern::stored(Path::of_agent(&id).as_str()),
-        mailbox: Mailbox::of(id),
-        owner: owner.id.clone(),
-    });
-    let audience = EventAudience::of(&guide, []).into();
-    effects.publish(Event::AgentChanged { agent: guide.clone(), audience });
+        ..new_agent(AgentId::stored(GUIDE), owner.id.clone(), GUIDE, effects.now)
+    };
+    let guide = store_new_agent(guide, effects);
+    publish_agent(&guide, None, &[], effects);
     guide
 }
 

@@ -9,7 +9,7 @@ use crate::permission::{CallerContext, PermitError, room_named_by};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::{AgentWithSubscriptions, CreateAgent};
-use parlor_model::{EntityKind, Refusal, Scope};
+use parlor_model::{EntityKind, Field, Refusal, Scope};
 
 pub struct Facts {
     new: NewAgent,
@@ -24,7 +24,7 @@ impl Command for CreateAgent {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         check_profile(&self.profile, &mut field_errors);
-        field_errors.unless(self.subscriptions.len() <= 100, "subscriptions", "at most 100");
+        field_errors.unless(self.subscriptions.len() <= 100, Field::Subscriptions, "at most 100");
         field_errors.into_result()
     }
 
@@ -58,10 +58,10 @@ impl Command for CreateAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::{AgentChange, Change, MailChange};
     use crate::commands::mail::subscriptions::MAX_GLOBSTAR_PATTERNS;
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::pattern;
-    use crate::decide::Change;
     use crate::routing_index::RouteChange;
     use parlor_model::command::AgentProfile;
     use parlor_model::{AgentId, SessionId, UserId};
@@ -86,15 +86,18 @@ mod tests {
         };
         assert_eq!(create(&["**/x", "**/y", "z/**"]), Ok(()));
         let rule = "exceeds the limit of 1000 patterns per user with ** before the last segment";
-        assert_eq!(create(&["**/x", "**/y", "**/z"]), Err(Refusal::invalid("pattern", rule)));
+        assert_eq!(create(&["**/x", "**/y", "**/z"]), Err(Refusal::invalid(Field::Pattern, rule)));
     }
 
     #[test]
     fn a_new_agent_has_its_main_session_and_is_subscribed_to_its_own_address() {
         let command = create("team/coder", &["slack/**", "agent/team/coder", "slack/**"]);
         let (_, effects) = decide(command, facts()).unwrap();
-        let [Change::PutAgent(made), Change::PutSession(main), Change::PutSubscription(one)] =
-            &effects.changes[..]
+        let [
+            Change::Agent(AgentChange::PutAgent(made)),
+            Change::Mail(MailChange::PutSession(main)),
+            Change::Mail(MailChange::PutSubscription(one)),
+        ] = &effects.changes[..]
         else {
             panic!("the agent, its session, one pattern: {:?}", effects.changes)
         };

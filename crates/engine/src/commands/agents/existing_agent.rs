@@ -2,7 +2,7 @@
 
 use crate::Fault;
 use crate::HUB;
-use crate::decide::Change;
+use crate::changes::AgentChange;
 use crate::effects::EffectsBuilder;
 use crate::read_view::ReadView;
 use parlor_model::{Agent, AgentId, Event, EventAudience, MemberId, RoomId};
@@ -23,7 +23,7 @@ impl ExistingAgent {
     /// Stores and publishes the new state of the agent.
     pub fn replace(&self, new: Agent, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
         let new = Arc::new(new);
-        effects.change(Change::PutAgent(new.clone()));
+        effects.change(AgentChange::PutAgent(new.clone()));
         publish_agent(&new, Some(&self.agent), &self.rooms, effects);
         new
     }

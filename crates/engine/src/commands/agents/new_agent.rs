@@ -2,16 +2,16 @@
 
 use super::existing_agent::publish_agent;
 use crate::Fault;
+use crate::changes::{AgentChange, MailChange};
 use crate::commands::mail::subscriptions::{add_subscription, own_address};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::PermitError;
 use crate::read_view::{ReadView, WriterView};
 use crate::routing_index::RouteChange;
 use parlor_model::command::AgentWithSubscriptions;
 use parlor_model::{
-    Agent, AgentHost, AgentId, EntityKind, Mailbox, Pattern, Refusal, Session, SessionId, Time, UserId,
-    Visibility,
+    Agent, AgentHost, AgentId, EntityKind, Field, Mailbox, Pattern, Refusal, Session, SessionId, Time,
+    UserId, Visibility,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn check_agent_count(count: usize) -> Result<(), Refusal> {
     if count < MAX_AGENTS {
         return Ok(());
     }
-    Err(Refusal::invalid("id", "exceeds the limit of 1000 agents per user"))
+    Err(Refusal::invalid(Field::Id, "exceeds the limit of 1000 agents per user"))
 }
 
 /// A private agent without a host.
@@ -94,20 +94,28 @@ pub fn put_new_agent(
     globstar_patterns: usize,
     effects: &mut EffectsBuilder<'_>,
 ) -> Result<AgentWithSubscriptions, Refusal> {
-    let agent = Arc::new(agent);
-    effects.change(Change::PutAgent(agent.clone()));
-    let (title, created_at) = ("Main conversation".into(), effects.now);
-    let main = Session { agent: agent.id.clone(), id: SessionId::main(), title, created_at };
-    effects.change(Change::PutSession(main));
-    let (own, owner) = (own_address(&agent.id), &agent.owner);
+    let agent = store_new_agent(agent, effects);
+    let (own, mailbox) = (own_address(&agent.id), Mailbox::of(agent.id.clone()));
     let requested: BTreeSet<&Pattern> = requested.iter().filter(|pattern| **pattern != own).collect();
-    let mailbox = Mailbox::of(agent.id.clone());
-    let automatic = RouteChange::Add { pattern: own, mailbox: mailbox.clone(), owner: owner.clone() };
-    effects.routes.push(automatic);
     let mut subscriptions = Vec::new();
     for pattern in requested {
-        subscriptions.push(add_subscription(&mailbox, pattern, owner, globstar_patterns, effects)?);
+        subscriptions.push(add_subscription(&mailbox, pattern, &agent.owner, globstar_patterns, effects)?);
     }
     publish_agent(&agent, None, &[], effects);
     Ok(AgentWithSubscriptions { agent, subscriptions })
+}
+
+/// Stores a new agent with its main session and its automatic subscription, without publishing it.
+pub fn store_new_agent(agent: Agent, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
+    let agent = Arc::new(agent);
+    effects.change(AgentChange::PutAgent(agent.clone()));
+    let (title, created_at) = ("Main conversation".into(), effects.now);
+    let main = Session { agent: agent.id.clone(), id: SessionId::main(), title, created_at };
+    effects.change(MailChange::PutSession(main));
+    effects.routes.push(RouteChange::Add {
+        pattern: own_address(&agent.id),
+        mailbox: Mailbox::of(agent.id.clone()),
+        owner: agent.owner.clone(),
+    });
+    agent
 }

@@ -2,21 +2,25 @@
 
 use crate::validate::FieldErrors;
 use parlor_model::command::AgentProfile;
-use parlor_model::{Agent, Visibility};
+use parlor_model::{Agent, Field, Visibility};
 
 pub fn check_profile(profile: &AgentProfile, field_errors: &mut FieldErrors) {
     if let Some(name) = &profile.name {
-        field_errors.line("name", name, 100);
+        field_errors.line(Field::Name, name, 100);
     }
     let description = profile.description.as_deref().unwrap_or_default();
-    field_errors.unless(description.chars().count() <= 2000, "description", "is longer than 2000 characters");
+    field_errors.unless(
+        description.chars().count() <= 2000,
+        Field::Description,
+        "is longer than 2000 characters",
+    );
     let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
-    field_errors.unless(size <= 65_536, "config", "is larger than 64 KB");
+    field_errors.unless(size <= 65_536, Field::Settings, "is larger than 64 KB");
     if let Some(kind) = &profile.kind {
-        field_errors.line("type", kind, 100);
+        field_errors.line(Field::Kind, kind, 100);
     }
     if let Some(Visibility::List(people)) = &profile.visibility {
-        field_errors.unless(people.len() <= 1000, "visibilityList", "at most 1000");
+        field_errors.unless(people.len() <= 1000, Field::Visibility, "at most 1000");
     }
 }
 

@@ -4,8 +4,8 @@ use super::existing_agent::{ExistingAgent, is_hosted_by_hub};
 use super::new_agent::{NewAgent, put_new_agent, require_own_family};
 use super::registration::{host_of, validate_registration};
 use crate::Limits;
+use crate::changes::AgentChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -55,7 +55,7 @@ impl Command for RegisterAgent {
         let (Facts { mut gateway, target }, new) = (facts, self.registration);
         if gateway.pending_removals.contains(&new.id) {
             gateway.pending_removals.retain(|id| *id != new.id);
-            effects.change(Change::PutGateway(Arc::new(gateway)));
+            effects.change(AgentChange::PutGateway(Arc::new(gateway)));
             // An agent that was created again since its removal is registered normally.
             if let Target::New(_) = target {
                 return Ok(Registered::Dismissed(new.id));
@@ -79,6 +79,7 @@ impl Command for RegisterAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::{NOW, agent};
     use crate::commands::test_fixtures::{decide, gateway, registration};
     use parlor_model::{AgentId, Event, UserId, Visibility};
@@ -125,7 +126,9 @@ mod tests {
         let laptop = Gateway { pending_removals, ..gateway("laptop", None) };
         let (receipt, effects) = register(&laptop, new());
         assert_eq!(receipt, Registered::Dismissed(AgentId::stored("coder")));
-        let [Change::PutGateway(changed)] = &effects.changes[..] else { panic!("{:?}", effects.changes) };
+        let [Change::Agent(AgentChange::PutGateway(changed))] = &effects.changes[..] else {
+            panic!("{:?}", effects.changes)
+        };
         assert_eq!(changed.pending_removals, [], "the removal is reported once");
         let (receipt, _) = register(&laptop, existing(&agent("coder")));
         assert!(matches!(receipt, Registered::Agent(_)), "an agent created since then stays");

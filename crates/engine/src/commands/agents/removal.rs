@@ -1,10 +1,10 @@
 //! Removes agents, with their memberships and their open approvals.
 
 use crate::Fault;
+use crate::changes::AgentChange;
 use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
 use crate::commands::rooms::leave_all::Membership;
 use crate::commands::rooms::leave_all::leave_all;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::ports::OpenApprovalsOf;
 use crate::read_view::ReadView;
@@ -61,7 +61,7 @@ pub fn remove_agents(agents: &[Agent], departure: &Departure, effects: &mut Effe
 
 /// Removes an agent that has left its rooms.
 pub fn remove_agent(agent: &Agent, effects: &mut EffectsBuilder<'_>) {
-    effects.change(Change::RemoveAgent(agent.id.clone()));
+    effects.change(AgentChange::RemoveAgent(agent.id.clone()));
     effects.routes.push(RouteChange::RemoveAgent(agent.id.clone()));
     publish_removal(agent, effects);
 }

@@ -50,9 +50,9 @@ impl Command for RemoveAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::{AgentChange, Change};
     use crate::commands::test_fixtures::agent;
     use crate::commands::test_fixtures::{decide, gateway};
-    use crate::decide::Change;
     use crate::routing_index::RouteChange;
     use parlor_model::{AgentId, Event, EventAudience, GatewayId, Time};
 
@@ -68,7 +68,9 @@ mod tests {
         let counts = (effects.changes.len(), effects.route_changes.len(), effects.events.len());
         assert_eq!(counts, (3, 3, 3));
         for (index, agent) in removed.iter().enumerate() {
-            assert!(matches!(&effects.changes[index], Change::RemoveAgent(id) if *id == agent.id));
+            assert!(
+                matches!(&effects.changes[index], Change::Agent(AgentChange::RemoveAgent(id)) if *id == agent.id)
+            );
             assert!(matches!(&effects.route_changes[index], RouteChange::RemoveAgent(id) if *id == agent.id));
             let audience = EventAudience::of(agent, []).into();
             assert_eq!(
@@ -87,7 +89,7 @@ mod tests {
             let command = RemoveAgent { id: hosted.id.clone() };
             let ((), effects) = decide(command, facts(std::slice::from_ref(&hosted), gateways)).unwrap();
             effects.changes.into_iter().find_map(|change| match change {
-                Change::PutGateway(gateway) => Some(gateway),
+                Change::Agent(AgentChange::PutGateway(gateway)) => Some(gateway),
                 _ => None,
             })
         };

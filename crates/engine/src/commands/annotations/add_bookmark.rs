@@ -1,12 +1,12 @@
 //! Bookmarks a message for the caller alone.
 
+use crate::changes::AnnotationChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenMessage};
 use crate::read_view::WriterView;
 use parlor_model::command::{AddBookmark, Bookmarked};
-use parlor_model::{Bookmark, Event, Refusal, Scope};
+use parlor_model::{Bookmark, Event, Field, Refusal, Scope};
 
 pub struct Facts {
     seen: SeenMessage,
@@ -34,12 +34,15 @@ impl Command for AddBookmark {
             return Ok(Bookmarked { bookmark, message, repeated: true });
         }
         if facts.bookmark_count >= effects.limits.bookmarks {
-            return Err(Refusal::invalid("messageId", "cannot be bookmarked: you have too many bookmarks"));
+            return Err(Refusal::invalid(
+                Field::Message,
+                "cannot be bookmarked: you have too many bookmarks",
+            ));
         }
         let (user, id) = (caller.user.id.clone(), self.message);
         let bookmark =
             Bookmark { user: user.clone(), message: id.clone(), seq: effects.next_seq(), at: effects.now };
-        effects.change(Change::PutBookmark(bookmark.clone()));
+        effects.change(AnnotationChange::PutBookmark(bookmark.clone()));
         effects.publish(Event::BookmarkChanged { room, user, message: id, kept: true });
         Ok(Bookmarked { bookmark, message, repeated: false })
     }

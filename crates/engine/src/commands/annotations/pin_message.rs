@@ -1,12 +1,12 @@
 //! Pins a message for all members of its room.
 
+use crate::changes::AnnotationChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenMessage};
 use crate::read_view::WriterView;
 use parlor_model::command::{PinMessage, Pinned};
-use parlor_model::{Event, Pin, Refusal, Scope};
+use parlor_model::{Event, Field, Pin, Refusal, Scope};
 
 pub struct Facts {
     seen: SeenMessage,
@@ -33,11 +33,11 @@ impl Command for PinMessage {
             return Ok(Pinned { pin, message });
         }
         if facts.pin_count >= effects.limits.pins {
-            return Err(Refusal::invalid("messageId", "cannot be pinned: the room has too many pins"));
+            return Err(Refusal::invalid(Field::Message, "cannot be pinned: the room has too many pins"));
         }
         let by = caller.user.id.clone();
         let pin = Pin { room, message: self.message, by, seq: effects.next_seq(), at: effects.now };
-        effects.change(Change::PutPin(pin.clone()));
+        effects.change(AnnotationChange::PutPin(pin.clone()));
         effects.publish(Event::MessagePinned(pin.clone()));
         Ok(Pinned { pin, message })
     }

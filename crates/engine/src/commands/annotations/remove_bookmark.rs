@@ -1,7 +1,7 @@
 //! Removes a bookmark of the caller.
 
+use crate::changes::AnnotationChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -34,7 +34,7 @@ impl Command for RemoveBookmark {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let Facts { user, room } = facts;
         let (room, message) = (room.ok_or(Refusal::NotFound(EntityKind::Bookmark))?, self.message);
-        effects.change(Change::RemoveBookmark(user.clone(), message.clone()));
+        effects.change(AnnotationChange::RemoveBookmark(user.clone(), message.clone()));
         effects.publish(Event::BookmarkChanged { room, user, message, kept: false });
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! Adds or removes the caller's reaction to a message.
 
 use crate::Limits;
+use crate::changes::AnnotationChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenMessage};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::characters::is_deceptive;
 use parlor_model::command::ToggleReaction;
-use parlor_model::{Event, Message, Reaction, Reactor, Refusal, Scope};
+use parlor_model::{Event, Field, Message, Reaction, Reactor, Refusal, Scope};
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -21,9 +21,9 @@ impl Command for ToggleReaction {
         let mut field_errors = FieldErrors::default();
         // Counts grapheme clusters, so that an emoji composed of several code points counts as one character.
         let short = self.emoji.len() <= 64 && (1..=8).contains(&self.emoji.graphemes(true).count());
-        field_errors.unless(short, "emoji", "must have 1 to 8 characters");
+        field_errors.unless(short, Field::Emoji, "must have 1 to 8 characters");
         let blank = self.emoji.chars().any(|c| is_deceptive(c) || c.is_whitespace());
-        field_errors.unless(!blank, "emoji", "must not contain spaces or control characters");
+        field_errors.unless(!blank, Field::Emoji, "must not contain spaces or control characters");
         field_errors.into_result()
     }
 
@@ -47,7 +47,7 @@ impl Command for ToggleReaction {
             }
             None if reactions.len() >= effects.limits.reactions => {
                 return Err(Refusal::invalid(
-                    "emoji",
+                    Field::Emoji,
                     "cannot be added: the message has too many different reactions",
                 ));
             }
@@ -55,7 +55,7 @@ impl Command for ToggleReaction {
         }
         reactions.retain(|reaction| !reaction.people.is_empty());
         let (id, published): (_, Arc<[Reaction]>) = (message.id.clone(), reactions.clone().into());
-        effects.change(Change::PutReactions { message: id.clone(), reactions: published.clone() });
+        effects.change(AnnotationChange::PutReactions { message: id.clone(), reactions: published.clone() });
         effects.publish(Event::ReactionsChanged { room, message: id, reactions: published });
         Ok(Arc::new(Message { reactions, ..Message::clone(&message) }))
     }

@@ -1,7 +1,7 @@
 //! Removes the pin of a message.
 
+use crate::changes::AnnotationChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenMessage};
 use crate::read_view::WriterView;
@@ -21,7 +21,7 @@ impl Command for UnpinMessage {
     }
 
     fn decide(self, seen: SeenMessage, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemovePin(self.message.clone()));
+        effects.change(AnnotationChange::RemovePin(self.message.clone()));
         effects.publish(Event::MessageUnpinned { room: seen.room, message: self.message });
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::AnswerQuestions;
 use parlor_model::run_event::QuestionAnswer;
-use parlor_model::{Approval, ApprovalSubject, Decision, EntityKind, Refusal};
+use parlor_model::{Approval, ApprovalSubject, Decision, EntityKind, Field, Refusal};
 use std::sync::Arc;
 
 /// Maximum bytes of all texts in the answers to a question set. Four free texts are within it.
@@ -23,7 +23,7 @@ impl Command for AnswerQuestions {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         let bytes: usize = self.answers.iter().map(QuestionAnswer::length).sum();
-        field_errors.unless(bytes <= MAX_ANSWERS_BYTES, "answers", "are too long");
+        field_errors.unless(bytes <= MAX_ANSWERS_BYTES, Field::Answers, "are too long");
         field_errors.into_result()
     }
 
@@ -46,8 +46,10 @@ impl Command for AnswerQuestions {
         let ApprovalSubject::Questions(questions) = &approval.subject else {
             return Err(Refusal::NotFound(EntityKind::Approval));
         };
-        if approval.decision.is_some() {
-            return Err(Refusal::AlreadyExists(EntityKind::Approval));
+        match approval.decision {
+            None => {}
+            Some(Decision::Answered { .. }) => return Err(Refusal::AlreadyExists(EntityKind::Approval)),
+            Some(_) => return Err(Refusal::HasEnded(EntityKind::Approval)),
         }
         question_answers::check(questions, &self.answers)?;
         if user.room.is_frozen() {
@@ -84,6 +86,9 @@ mod tests {
         assert!(matches!(&answered.decision, Some(Decision::Answered { answers, .. }) if *answers == tea));
         let again = answer(tea.clone(), decidable(Approval::clone(&answered), room()));
         assert_eq!(again, Err(Refusal::AlreadyExists(EntityKind::Approval)));
+        let expired = Approval { decision: Some(Decision::Expired), ..questions.clone() };
+        let late = answer(tea.clone(), decidable(expired, room()));
+        assert_eq!(late, Err(Refusal::HasEnded(EntityKind::Approval)));
         let tool = answer(tea.clone(), decidable(open(), room()));
         assert_eq!(tool, Err(Refusal::NotFound(EntityKind::Approval)));
         let frozen = answer(tea, decidable(questions, frozen_room()));

@@ -3,8 +3,8 @@
 use super::audit::audit_decision;
 use super::decision::record_decision;
 use crate::Limits;
+use crate::changes::ApprovalChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, may_approve};
 use crate::ports::OpenApprovalsOf;
@@ -13,8 +13,8 @@ use crate::validate::FieldErrors;
 use parlor_model::approval::MAX_APPROVAL_WAIT;
 use parlor_model::command::AskApproval;
 use parlor_model::{
-    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, MemberId, Refusal,
-    Room, Run, RunState,
+    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, Field, MemberId,
+    Refusal, Room, Run, RunState,
 };
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Command for AskApproval {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("requestId", &self.request, 200);
-        field_errors.line("toolName", &self.tool, 200);
+        field_errors.line(Field::Request, &self.request, 200);
+        field_errors.line(Field::Tool, &self.tool, 200);
         field_errors.into_result()
     }
 
@@ -125,7 +125,7 @@ impl Command for AskApproval {
             return Ok(decided);
         }
         let requested = Arc::new(requested);
-        effects.change(Change::PutApproval(requested.clone()));
+        effects.change(ApprovalChange::PutApproval(requested.clone()));
         effects.publish(Event::ApprovalAsked(requested.clone()));
         Ok(requested)
     }

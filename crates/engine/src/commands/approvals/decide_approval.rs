@@ -3,15 +3,15 @@
 use super::audit::{audit_decision, audit_rule};
 use super::decision::{decider, record_decision};
 use crate::Limits;
+use crate::changes::ApprovalChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, DecidableApproval, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::DecideApproval;
-use parlor_model::{Approval, ApprovalKind, ApprovalRule, Decision, EntityKind, Refusal};
+use parlor_model::{Approval, ApprovalKind, ApprovalRule, Decision, EntityKind, Field, Refusal};
 use std::sync::Arc;
 
 impl Command for DecideApproval {
@@ -21,7 +21,7 @@ impl Command for DecideApproval {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         let length = self.reason.as_deref().unwrap_or_default().chars().count();
-        field_errors.unless(length <= 1000, "denyReason", "is longer than 1000 characters");
+        field_errors.unless(length <= 1000, Field::Reason, "is longer than 1000 characters");
         field_errors.into_result()
     }
 
@@ -47,7 +47,7 @@ impl Command for DecideApproval {
             return Err(Refusal::AlreadyExists(EntityKind::Approval));
         }
         if self.digest.is_some_and(|digest| digest != approval.digest) {
-            return Err(Refusal::invalid("inputDigest", "does not match the input of this approval"));
+            return Err(Refusal::invalid(Field::Digest, "does not match the input of this approval"));
         }
         // In a frozen room nothing is allowed, even before its runs have ended.
         if self.allow && user.room.is_frozen() {
@@ -67,7 +67,7 @@ impl Command for DecideApproval {
             at: effects.now,
         });
         if let Some(rule) = &rule {
-            effects.change(Change::PutApprovalRule(rule.clone()));
+            effects.change(ApprovalChange::PutApprovalRule(rule.clone()));
         }
         audit_decision(&decided, None, effects);
         if let Some(rule) = &rule {
@@ -81,6 +81,7 @@ impl Command for DecideApproval {
 mod tests {
     use super::super::test_fixtures::{decidable, frozen_room, open, room, rule};
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::NOW;
     use crate::commands::test_fixtures::decide;
     use crate::effects::Effects;
@@ -131,7 +132,7 @@ mod tests {
             let command = DecideApproval { always: true, ..decision(allow) };
             let (_, effects) = decided_by(open(), command).unwrap();
             let rule = |change: &Change| match change {
-                Change::PutApprovalRule(rule) => Some(rule.clone()),
+                Change::Approval(ApprovalChange::PutApprovalRule(rule)) => Some(rule.clone()),
                 _ => None,
             };
             effects.changes.iter().filter_map(rule).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Records decisions on approvals. An approval is decided once.
 
-use crate::decide::Change;
+use crate::changes::ApprovalChange;
 use crate::effects::EffectsBuilder;
 use crate::permission::InRoom;
 use parlor_model::{Approval, Decider, Decision, EntityKind, Event, Refusal};
@@ -14,7 +14,7 @@ pub fn record_decision(
 ) -> Result<Arc<Approval>, Refusal> {
     let decided = approval.decided(decision, effects.now);
     let decided = Arc::new(decided.map_err(|_| Refusal::AlreadyExists(EntityKind::Approval))?);
-    effects.change(Change::PutApproval(decided.clone()));
+    effects.change(ApprovalChange::PutApproval(decided.clone()));
     effects.publish(Event::ApprovalDecided(decided.clone()));
     Ok(decided)
 }

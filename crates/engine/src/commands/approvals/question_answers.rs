@@ -1,7 +1,7 @@
 //! Checks the answers of a user against the questions of an agent.
 
-use parlor_model::Refusal;
 use parlor_model::run_event::{Question, QuestionAnswer};
+use parlor_model::{Field, Refusal};
 use std::collections::HashSet;
 
 /// Maximum characters of a free-text answer.
@@ -10,7 +10,7 @@ const MAX_FREE_TEXT_CHARS: usize = 2000;
 /// Refuses answers unless each of them belongs to another question, selects options of that question, and
 /// gives as many of them as the question allows.
 pub fn check(questions: &[Question], answers: &[QuestionAnswer]) -> Result<(), Refusal> {
-    broken_rule(questions, answers).map_or(Ok(()), |rule| Err(Refusal::invalid("answers", rule)))
+    broken_rule(questions, answers).map_or(Ok(()), |rule| Err(Refusal::invalid(Field::Answers, rule)))
 }
 
 fn broken_rule(questions: &[Question], answers: &[QuestionAnswer]) -> Option<&'static str> {

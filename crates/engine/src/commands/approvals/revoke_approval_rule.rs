@@ -1,8 +1,8 @@
 //! Revokes an approval rule.
 
 use super::audit::audit_rule;
+use crate::changes::ApprovalChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -24,7 +24,7 @@ impl Command for RevokeApprovalRule {
     }
 
     fn decide(self, rule: ApprovalRule, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemoveApprovalRule(rule.clone()));
+        effects.change(ApprovalChange::RemoveApprovalRule(rule.clone()));
         audit_rule(Action::ApprovalRuleRevoked, &rule, effects);
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::HUB;
 use crate::Limits;
+use crate::changes::AgentChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -11,7 +11,7 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::characters::is_deceptive;
 use parlor_model::command::ConnectGateway;
-use parlor_model::{Device, EntityKind, Gateway, Refusal, Scope};
+use parlor_model::{Device, EntityKind, Field, Gateway, Refusal, Scope};
 use std::sync::Arc;
 
 /// Maximum number of gateways stored per user; beyond that, the one that disconnected first is removed.
@@ -35,7 +35,7 @@ impl Command for ConnectGateway {
             .iter()
             .all(|word| word.chars().count() <= 255 && !word.chars().any(is_deceptive));
         let rule = "must have at most 255 characters each, without control characters";
-        field_errors.unless(short, "deviceInfo", rule);
+        field_errors.unless(short, Field::Device, rule);
         field_errors.into_result()
     }
 
@@ -56,7 +56,7 @@ impl Command for ConnectGateway {
         let oldest = others().filter(|other| other.disconnected_at.is_some());
         let oldest = oldest.min_by_key(|other| other.disconnected_at).map(|other| other.id.clone());
         if let Some(oldest) = oldest.filter(|_| others().count() >= MAX_GATEWAYS) {
-            effects.change(Change::RemoveGateway(oldest));
+            effects.change(AgentChange::RemoveGateway(oldest));
         }
         let gateway = Arc::new(Gateway {
             id: self.id,
@@ -67,7 +67,7 @@ impl Command for ConnectGateway {
             disconnected_at: None,
             pending_removals: facts.existing.map(|existing| existing.pending_removals).unwrap_or_default(),
         });
-        effects.change(Change::PutGateway(gateway.clone()));
+        effects.change(AgentChange::PutGateway(gateway.clone()));
         Ok(gateway)
     }
 }
@@ -75,6 +75,7 @@ impl Command for ConnectGateway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::{auth, decide, gateway};
     use parlor_model::{AgentId, GatewayId, Time};
 
@@ -90,12 +91,16 @@ mod tests {
             Facts { caller: auth("ann"), existing: None, gateways }
         };
         let (_, effects) = decide(connect("new"), full()).unwrap();
-        let [Change::RemoveGateway(forgotten), Change::PutGateway(new)] = &effects.changes[..] else {
+        let [
+            Change::Agent(AgentChange::RemoveGateway(forgotten)),
+            Change::Agent(AgentChange::PutGateway(new)),
+        ] = &effects.changes[..]
+        else {
             panic!("one removal, one new gateway: {:?}", effects.changes)
         };
         assert_eq!((forgotten.as_str(), new.id.as_str()), ("g93", "new"));
         let (_, effects) = decide(connect("g93"), full()).unwrap();
-        assert!(matches!(&effects.changes[..], [Change::PutGateway(_)]));
+        assert!(matches!(&effects.changes[..], [Change::Agent(AgentChange::PutGateway(_))]));
     }
 
     #[test]

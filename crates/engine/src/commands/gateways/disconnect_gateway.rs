@@ -1,8 +1,8 @@
 //! Marks a gateway as offline.
 
 use super::hosted_agents::hosted_agents;
+use crate::changes::{AgentChange, Change};
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -34,15 +34,15 @@ impl Command for DisconnectGateway {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let (Facts { gateway, agents }, now) = (facts, Some(effects.now));
         effects.change(match gateway.ephemeral {
-            true => Change::RemoveGateway(gateway.id),
+            true => Change::Agent(AgentChange::RemoveGateway(gateway.id)),
             false => {
                 let disconnected_at = gateway.disconnected_at.or(now);
-                Change::PutGateway(Arc::new(Gateway { disconnected_at, ..gateway }))
+                Change::Agent(AgentChange::PutGateway(Arc::new(Gateway { disconnected_at, ..gateway })))
             }
         });
         for mut agent in agents {
             agent.host.seen_at = now;
-            effects.change(Change::PutAgent(Arc::new(agent)));
+            effects.change(AgentChange::PutAgent(Arc::new(agent)));
         }
         Ok(())
     }
@@ -61,11 +61,18 @@ mod tests {
             decide(DisconnectGateway { gateway: facts.gateway.id.clone() }, facts).unwrap().1
         };
         let effects = disconnect(gateway("laptop", None));
-        let [Change::PutGateway(disconnected), Change::PutAgent(seen)] = &effects.changes[..] else {
+        let [
+            Change::Agent(AgentChange::PutGateway(disconnected)),
+            Change::Agent(AgentChange::PutAgent(seen)),
+        ] = &effects.changes[..]
+        else {
             panic!("the gateway, its agent: {:?}", effects.changes)
         };
         assert_eq!((disconnected.disconnected_at, seen.host.seen_at), (Some(NOW), Some(NOW)));
         let effects = disconnect(Gateway { ephemeral: true, ..gateway("laptop", None) });
-        assert!(matches!(&effects.changes[..], [Change::RemoveGateway(_), Change::PutAgent(_)]));
+        assert!(matches!(
+            &effects.changes[..],
+            [Change::Agent(AgentChange::RemoveGateway(_)), Change::Agent(AgentChange::PutAgent(_))]
+        ));
     }
 }

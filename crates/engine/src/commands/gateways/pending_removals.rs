@@ -1,6 +1,6 @@
 //! Removed agents that a disconnected gateway does not know of yet.
 
-use crate::decide::Change;
+use crate::changes::AgentChange;
 use crate::effects::EffectsBuilder;
 use parlor_model::{Agent, Gateway};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub fn note_removals(agents: &[Agent], gateways: &[Gateway], effects: &mut Effec
         if pending_removals.len() > gateway.pending_removals.len() {
             pending_removals.drain(..pending_removals.len().saturating_sub(MAX_PENDING_REMOVALS));
             let gateway = Gateway { pending_removals, ..gateway.clone() };
-            effects.change(Change::PutGateway(Arc::new(gateway)));
+            effects.change(AgentChange::PutGateway(Arc::new(gateway)));
         }
     }
 }

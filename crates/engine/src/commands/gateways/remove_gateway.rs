@@ -1,9 +1,9 @@
 //! Removes a gateway together with the agents that it hosts.
 
 use super::hosted_agents::hosted_agents;
+use crate::changes::AgentChange;
 use crate::commands::Command;
 use crate::commands::agents::removal::{Departure, remove_agents};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -28,7 +28,7 @@ impl Command for RemoveGateway {
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemoveGateway(self.gateway));
+        effects.change(AgentChange::RemoveGateway(self.gateway));
         remove_agents(&facts.agents, &facts.departure, effects);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Creates an invitation: a link with which new users create their own accounts.
 
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -9,7 +9,7 @@ use crate::validate::FieldErrors;
 use crate::{Limits, audit};
 use parlor_model::audit::Action;
 use parlor_model::command::CreateInvitation;
-use parlor_model::{Invitation, InvitationId, Refusal, UserId};
+use parlor_model::{Field, Invitation, InvitationId, Refusal, UserId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ impl Command for CreateInvitation {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.unless((1..=1000).contains(&self.uses), "uses", "must be between 1 and 1000");
+        field_errors.unless((1..=1000).contains(&self.uses), Field::Uses, "must be between 1 and 1000");
         if let Some(note) = &self.note {
-            field_errors.line("note", note, 200);
+            field_errors.line(Field::Note, note, 200);
         }
         field_errors.into_result()
     }
@@ -50,7 +50,7 @@ impl Command for CreateInvitation {
         let now = effects.now;
         let in_range = now < self.expires_at && self.expires_at <= now.plus(MAX_LIFETIME);
         if !in_range {
-            return Err(Refusal::invalid("expiresAt", "must be within a year from now"));
+            return Err(Refusal::invalid(Field::ExpiresAt, "must be within a year from now"));
         }
         let invitation = Arc::new(Invitation {
             id: InvitationId::stored(effects.new_id()),
@@ -62,7 +62,7 @@ impl Command for CreateInvitation {
             created_at: now,
             expires_at: self.expires_at,
         });
-        effects.change(Change::PutInvitation(invitation.clone(), self.secret));
+        effects.change(AccountChange::PutInvitation(invitation.clone(), self.secret));
         let detail = format!("as {}, {} times", invitation.role.as_str(), invitation.uses);
         effects.audit(Action::InvitationCreated, Some(audit::invitation(&invitation)), Some(detail.into()));
         Ok(invitation)

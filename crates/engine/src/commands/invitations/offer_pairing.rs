@@ -1,7 +1,7 @@
 //! Creates a pairing code, with which another machine gets an API key of the caller.
 
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -26,7 +26,7 @@ impl Command for OfferPairing {
 
     fn decide(self, caller: Arc<AuthContext>, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let pairing = Pairing { user: caller.user.id.clone(), expires_at: self.expires_at };
-        effects.change(Change::PutPairing(pairing, self.code));
+        effects.change(AccountChange::PutPairing(pairing, self.code));
         Ok(())
     }
 }

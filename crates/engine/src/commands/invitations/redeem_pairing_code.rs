@@ -1,7 +1,8 @@
 //! Exchanges a pairing code for an API key that may host agents.
 
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
+use crate::commands::keys::put_key;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -9,7 +10,7 @@ use crate::validate::FieldErrors;
 use crate::{Limits, audit};
 use parlor_model::audit::Action;
 use parlor_model::command::RedeemPairingCode;
-use parlor_model::{ApiKey, EntityKind, KeyId, Refusal, Scope, UserId};
+use parlor_model::{ApiKey, EntityKind, Field, Refusal, Scope, UserId};
 use std::sync::Arc;
 
 impl Command for RedeemPairingCode {
@@ -19,7 +20,7 @@ impl Command for RedeemPairingCode {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("name", &self.name, 100);
+        field_errors.line(Field::Name, &self.name, 100);
         field_errors.into_result()
     }
 
@@ -39,15 +40,8 @@ impl Command for RedeemPairingCode {
     fn decide(self, owner: UserId, effects: &mut EffectsBuilder<'_>) -> Result<Arc<ApiKey>, Refusal> {
         // The only place where a code is spent: of two concurrent requests with the same code, the second is
         // refused.
-        effects.change(Change::RemovePairing(owner.clone()));
-        let key = Arc::new(ApiKey {
-            id: KeyId::stored(effects.new_id()),
-            owner,
-            name: self.name,
-            scopes: vec![Scope::Hosting],
-            created_at: effects.now,
-        });
-        effects.change(Change::PutKey(key.clone(), self.secret));
+        effects.change(AccountChange::RemovePairing(owner.clone()));
+        let key = put_key(owner, self.name, vec![Scope::Hosting], self.secret, effects);
         let detail = format!("for {}, by a pairing code: agents", key.owner);
         effects.audit(Action::KeyCreated, Some(audit::key(&key)), Some(detail.into()));
         Ok(key)

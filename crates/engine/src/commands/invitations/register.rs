@@ -1,8 +1,8 @@
 //! Creates an account with an invitation.
 
+use crate::changes::AccountChange;
 use crate::commands::Command;
 use crate::commands::accounts::new_account::{AccountFacts, create_account, validate_account};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -38,7 +38,7 @@ impl Command for Register {
         let detail = format!("as {}, by invitation {}", user.role.as_str(), invitation.id);
         // The only place where a use is spent: of two concurrent registrations with one use left, the second
         // is refused.
-        effects.change(Change::UseInvitation(invitation.id));
+        effects.change(AccountChange::UseInvitation(invitation.id));
         effects.audit(Action::UserCreated, Some(audit::user(&user)), Some(detail.into()));
         Ok(user)
     }

@@ -1,8 +1,8 @@
 //! Revokes an invitation.
 
 use crate::audit;
+use crate::changes::AccountChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -22,7 +22,7 @@ impl Command for RevokeInvitation {
     }
 
     fn decide(self, invitation: Invitation, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemoveInvitation(self.invitation));
+        effects.change(AccountChange::RemoveInvitation(self.invitation));
         effects.audit(Action::InvitationRevoked, Some(audit::invitation(&invitation)), None);
         Ok(())
     }

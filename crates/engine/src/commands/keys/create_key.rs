@@ -2,15 +2,15 @@
 
 use crate::Limits;
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::CreateKey;
-use parlor_model::{ApiKey, EntityKind, KeyId, Refusal, Scope, SecretHash, SiteRole, UserId};
+use parlor_model::{ApiKey, EntityKind, Field, KeyId, Refusal, Scope, SecretHash, SiteRole, UserId};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -23,8 +23,8 @@ impl Command for CreateKey {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("name", &self.name, 100);
-        field_errors.unless(!self.scopes.is_empty(), "scopes", "at least one scope is required");
+        field_errors.line(Field::Name, &self.name, 100);
+        field_errors.unless(!self.scopes.is_empty(), Field::Scopes, "at least one scope is required");
         field_errors.into_result()
     }
 
@@ -41,7 +41,7 @@ impl Command for CreateKey {
             let owner = owner.ok_or(Refusal::NotFound(EntityKind::User))?;
             if admins_only && owner.role != SiteRole::Admin {
                 let rule = "sources, dead-letters and metrics are for keys of admins";
-                return Err(Refusal::invalid("scope", rule).into());
+                return Err(Refusal::invalid(Field::Scope, rule).into());
             }
             return Ok(Facts { owner: owner.id.clone() });
         }
@@ -72,6 +72,6 @@ pub(crate) fn put_key(
 ) -> Arc<ApiKey> {
     let id = KeyId::stored(effects.new_id());
     let key = Arc::new(ApiKey { id, owner, name, scopes, created_at: effects.now });
-    effects.change(Change::PutKey(key.clone(), secret));
+    effects.change(CredentialChange::PutKey(key.clone(), secret));
     key
 }

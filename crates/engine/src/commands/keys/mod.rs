@@ -2,3 +2,5 @@
 
 mod create_key;
 mod revoke_key;
+
+pub(super) use create_key::put_key;

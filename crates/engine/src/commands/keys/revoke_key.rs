@@ -1,8 +1,8 @@
 //! Revokes an API key.
 
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -28,7 +28,7 @@ impl Command for RevokeKey {
     }
 
     fn decide(self, Facts { key }: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemoveKey(self.key.clone()));
+        effects.change(CredentialChange::RemoveKey(self.key.clone()));
         effects.publish(Event::KeyRevoked { user: key.owner.clone(), key: self.key });
         let detail = format!("of {}", key.owner);
         effects.audit(Action::KeyRevoked, Some(audit::key(&key)), Some(detail.into()));

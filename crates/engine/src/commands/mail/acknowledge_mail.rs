@@ -1,14 +1,14 @@
 //! Marks received mail as delivered.
 
 use crate::Limits;
+use crate::changes::MailChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::AcknowledgeMail;
-use parlor_model::{Delivery, DeliveryState, Refusal, Scope};
+use parlor_model::{Delivery, DeliveryState, Field, Refusal, Scope};
 use std::collections::BTreeSet;
 
 impl Command for AcknowledgeMail {
@@ -19,7 +19,7 @@ impl Command for AcknowledgeMail {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.unless(self.messages.len() <= 1000, "messageIds", "at most 1000");
+        field_errors.unless(self.messages.len() <= 1000, Field::Messages, "at most 1000");
         field_errors.into_result()
     }
 
@@ -44,7 +44,7 @@ impl Command for AcknowledgeMail {
         let messages: Vec<_> = open.map(|delivery| delivery.message).collect();
         let count = messages.len();
         if count > 0 {
-            effects.change(Change::MarkDelivered { mailbox: self.mailbox, messages });
+            effects.change(MailChange::MarkDelivered { mailbox: self.mailbox, messages });
         }
         Ok(count)
     }
@@ -53,6 +53,7 @@ impl Command for AcknowledgeMail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::{NOW, mail, mailbox};
     use parlor_model::DeliveryState::{Dead, Delivered, Leased, Pending};
@@ -67,7 +68,9 @@ mod tests {
         let acknowledge = AcknowledgeMail { mailbox: mailbox("coder"), messages };
         let (count, effects) = decide(acknowledge, deliveries).unwrap();
         assert_eq!(count, 3);
-        let [Change::MarkDelivered { messages, .. }] = &effects.changes[..] else { panic!("marked once") };
+        let [Change::Mail(MailChange::MarkDelivered { messages, .. })] = &effects.changes[..] else {
+            panic!("marked once")
+        };
         assert_eq!(*messages, ["a", "b", "c"].map(MessageId::stored));
     }
 }

@@ -1,7 +1,7 @@
 //! Removes all dead letters of the hub.
 
+use crate::changes::MailChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -19,7 +19,7 @@ impl Command for ClearDeadLetters {
     }
 
     fn decide(self, (): (), effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::ClearDeadLetters);
+        effects.change(MailChange::ClearDeadLetters);
         Ok(())
     }
 }

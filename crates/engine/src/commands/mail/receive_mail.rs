@@ -3,8 +3,8 @@
 //! Owns: mail is handed out once, or leased until it is acknowledged; after too many leases it becomes a dead
 //! letter.
 
+use crate::changes::MailChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::queries::answer_budget::count_within_budget;
@@ -12,7 +12,7 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::{ReceiveMail, ReceivedMail};
-use parlor_model::{Delivery, DeliveryState, Mailbox, Refusal, Scope};
+use parlor_model::{Delivery, DeliveryState, Field, Mailbox, Refusal, Scope};
 use std::time::Duration;
 
 /// Maximum number of times mail is leased; after that it becomes a dead letter.
@@ -27,7 +27,7 @@ impl Command for ReceiveMail {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         let fits = self.lease.is_none_or(|lease| (1..=86_400_000).contains(&lease.as_millis()));
-        field_errors.unless(fits, "lease", "must be between a millisecond and a day");
+        field_errors.unless(fits, Field::Lease, "must be between a millisecond and a day");
         field_errors.into_result()
     }
 
@@ -47,7 +47,7 @@ impl Command for ReceiveMail {
         }
         if !mail.is_empty() {
             let messages = mail.iter().map(|(message, _)| message.id.clone()).collect();
-            effects.change(Change::MarkDelivered { mailbox: self.mailbox, messages });
+            effects.change(MailChange::MarkDelivered { mailbox: self.mailbox, messages });
         }
         mail.iter_mut().for_each(|(_, delivery)| delivery.state = DeliveryState::Delivered);
         Ok(mail)
@@ -94,7 +94,7 @@ fn lease_mail(
     for (message, mut delivery) in pending {
         if delivery.attempts >= MAX_DELIVERY_ATTEMPTS {
             let (mailbox, reason) = (mailbox.clone(), "not_acknowledged");
-            effects.change(Change::DeadLetterDelivery { mailbox, message, reason });
+            effects.change(MailChange::DeadLetterDelivery { mailbox, message, reason });
             continue;
         }
         if mail.len() == limit {
@@ -106,7 +106,7 @@ fn lease_mail(
     }
     if !mail.is_empty() {
         let messages = mail.iter().map(|(message, _)| message.id.clone()).collect();
-        effects.change(Change::Lease { mailbox, messages, until });
+        effects.change(MailChange::Lease { mailbox, messages, until });
     }
     mail
 }
@@ -114,6 +114,7 @@ fn lease_mail(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::{NOW, mail, mailbox};
     use crate::effects::Effects;
@@ -142,7 +143,7 @@ mod tests {
         let waiting = vec![copies("a", 0), copies("b", 1), copies("c", 4)];
         let (mail, effects) = receive(waiting, 9, Some(LEASE));
         assert_eq!(received(&mail), [("a", LEASED, 1), ("b", LEASED, 2), ("c", LEASED, 5)]);
-        let [Change::Lease { mailbox: of, messages, until }] = &effects.changes[..] else {
+        let [Change::Mail(MailChange::Lease { mailbox: of, messages, until })] = &effects.changes[..] else {
             panic!("one lease for all: {:?}", effects.changes)
         };
         assert_eq!((of, LEASED), (&mailbox("coder"), Leased { until: *until }));
@@ -153,8 +154,10 @@ mod tests {
     fn mail_that_was_leased_five_times_becomes_a_dead_letter() {
         let (mail, effects) = receive(vec![copies("a", 5), copies("b", 0)], 9, Some(LEASE));
         assert_eq!(received(&mail), [("b", LEASED, 1)]);
-        let [Change::DeadLetterDelivery { mailbox: of, message, reason }, Change::Lease { messages, .. }] =
-            &effects.changes[..]
+        let [
+            Change::Mail(MailChange::DeadLetterDelivery { mailbox: of, message, reason }),
+            Change::Mail(MailChange::Lease { messages, .. }),
+        ] = &effects.changes[..]
         else {
             panic!("a dead letter, then a lease: {:?}", effects.changes)
         };
@@ -167,8 +170,10 @@ mod tests {
         let waiting = vec![copies("a", 5), copies("b", 0), copies("c", 5), copies("d", 0), copies("e", 5)];
         let (mail, effects) = receive(waiting, 1, Some(LEASE));
         assert_eq!(received(&mail), [("b", LEASED, 1)]);
-        let dead =
-            effects.changes.iter().filter(|change| matches!(change, Change::DeadLetterDelivery { .. }));
+        let dead = effects
+            .changes
+            .iter()
+            .filter(|change| matches!(change, Change::Mail(MailChange::DeadLetterDelivery { .. })));
         assert_eq!(dead.count(), 2, "only those before the first mail beyond the limit");
     }
 
@@ -176,7 +181,9 @@ mod tests {
     fn without_a_lease_mail_is_delivered_however_often_it_was_leased() {
         let (mail, effects) = receive(vec![copies("a", 5), copies("b", 0)], 9, None);
         assert_eq!(received(&mail), [("a", Delivered, 5), ("b", Delivered, 0)]);
-        let [Change::MarkDelivered { messages, .. }] = &effects.changes[..] else { panic!("marked once") };
+        let [Change::Mail(MailChange::MarkDelivered { messages, .. })] = &effects.changes[..] else {
+            panic!("marked once")
+        };
         assert_eq!(messages.len(), 2);
     }
 

@@ -13,8 +13,8 @@ use crate::validate::{FieldErrors, fits};
 use crate::{Fault, Limits};
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, AgentId, ConversationId, Destination, Lineage, MemberId, Message, MessageKind, Refusal, Relay,
-    Relayed, RoomRole, Run, Scope, Sender, mention,
+    Agent, AgentId, ConversationId, Destination, Field, Lineage, MemberId, Message, MessageKind, Refusal,
+    Relay, Relayed, RoomRole, Run, Scope, Sender, mention,
 };
 use std::sync::Arc;
 
@@ -49,14 +49,14 @@ impl Command for Relay {
     fn validate(&self, limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         fits(&self.text, limits.message_characters)?;
-        field_errors.unless(!self.text.trim().is_empty(), "text", "must not be empty");
-        field_errors.line("author", &self.author, 600);
+        field_errors.unless(!self.text.trim().is_empty(), Field::Text, "must not be empty");
+        field_errors.line(Field::Author, &self.author, 600);
         if let Some(recipient) = &self.recipient {
-            field_errors.line("recipient", recipient, 600);
+            field_errors.line(Field::Recipient, recipient, 600);
         }
-        field_errors.unless(self.observers.len() <= 50, "observers", "at most 50");
+        field_errors.unless(self.observers.len() <= 50, Field::Observers, "at most 50");
         for observer in &self.observers {
-            field_errors.line("observers", observer, 600);
+            field_errors.line(Field::Observers, observer, 600);
         }
         field_errors.origin(&self.source, self.external_id.as_deref());
         field_errors.into_result()

@@ -4,10 +4,10 @@
 //! the routing index and the cache, and from the store only the idempotency key.
 
 use super::reach::may_receive_from_source;
+use crate::changes::MailChange;
 use crate::commands::Command;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::messages::recipients::{Recipients, deliveries, put_message};
-use crate::decide::Change;
 use crate::digest::digest_of_route;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -17,8 +17,8 @@ use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, AgentId, Destination, EntityKind, Message, MessageKind, Refusal, Room, RoomId, Route, Scope,
-    Sender, UserId,
+    Agent, AgentId, Destination, EntityKind, Field, Message, MessageKind, Refusal, Room, RoomId, Route,
+    Scope, Sender, UserId,
 };
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl Command for Route {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("from", &self.from, 600);
-        field_errors.line("command", &self.command, 100);
+        field_errors.line(Field::From, &self.from, 600);
+        field_errors.line(Field::Command, &self.command, 100);
         field_errors.origin(&self.source, self.external_id.as_deref());
         field_errors.into_result()
     }
@@ -98,7 +98,7 @@ impl Command for Route {
         // is plain text.
         let to_agents = self.path.segments().next() == Some("agent");
         if sender.is_some() && self.path.has_wildcard() && !to_agents {
-            return Err(Refusal::invalid("path", "may contain wildcards only below agent/"));
+            return Err(Refusal::invalid(Field::Path, "may contain wildcards only below agent/"));
         }
         let (sender, sender_name) = match sender {
             Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
@@ -106,7 +106,7 @@ impl Command for Route {
         };
         let (destination, kind, text): (_, _, Arc<str>) = match &target {
             Target::Room(room, _) => {
-                let needs_text = || Refusal::invalid("payload", "a message to a room needs payload.text");
+                let needs_text = || Refusal::invalid(Field::RoutedText, "is required in a room");
                 let text = self.text.ok_or_else(needs_text)?;
                 (Destination::Room(room.id.clone()), MessageKind::AgentResponse, text)
             }
@@ -133,7 +133,7 @@ impl Command for Route {
                 let is_dead = deliveries.is_empty();
                 let posted = put_message(message.clone(), deliveries, idempotency, effects);
                 if is_dead {
-                    effects.change(Change::DeadLetter { message, reason: "no_subscribers" });
+                    effects.change(MailChange::DeadLetter { message, reason: "no_subscribers" });
                 }
                 Ok(posted)
             }
@@ -214,6 +214,7 @@ fn addressed_agent(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::{agent, name, recipients, user};
     use parlor_model::{DeliveryState, MemberId, Mention, Path, Payload, RoomKind, RoomRole, Time};
@@ -354,7 +355,7 @@ mod tests {
         for path in ["**", "slack/**", "*/coder", "room/*", "email/*/x"] {
             let refused = decide(route("coder", path), given("coder", &["writer"])).map(|(posted, _)| posted);
             let rule = "may contain wildcards only below agent/";
-            assert_eq!(refused.unwrap_err(), Refusal::invalid("path", rule), "{path}");
+            assert_eq!(refused.unwrap_err(), Refusal::invalid(Field::Path, rule), "{path}");
         }
         for path in ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub"] {
             check("coder", path, &["writer"], &["writer"]);
@@ -374,7 +375,7 @@ mod tests {
         let letters = |path: &str, facts: Facts| {
             let (_, effects) = decide(route("coder", path), facts).unwrap();
             let reasons = effects.changes.into_iter().filter_map(|change| match change {
-                Change::DeadLetter { reason, .. } => Some(reason),
+                Change::Mail(MailChange::DeadLetter { reason, .. }) => Some(reason),
                 _ => None,
             });
             reasons.collect::<Vec<_>>()

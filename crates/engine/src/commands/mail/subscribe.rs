@@ -1,13 +1,13 @@
 //! Subscribes a mailbox to the paths that a pattern matches.
 
 use super::subscriptions::{add_subscription, own_address};
+use crate::changes::MailChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, OwnAgent, PermitError, room_named_by};
 use crate::read_view::WriterView;
 use parlor_model::command::Subscribe;
-use parlor_model::{MemberId, Refusal, Scope, Session, Subscription};
+use parlor_model::{Field, MemberId, Refusal, Scope, Session, Subscription};
 
 /// Maximum number of subscriptions of one mailbox.
 const MAX_SUBSCRIPTIONS: usize = 1000;
@@ -51,9 +51,9 @@ impl Command for Subscribe {
             && !facts.sessions.iter().any(|known| known.id == *session)
         {
             if facts.sessions.len() >= MAX_SESSIONS {
-                return Err(Refusal::invalid("sessionId", "the agent has too many sessions"));
+                return Err(Refusal::invalid(Field::Session, "the agent has too many sessions"));
             }
-            effects.change(Change::PutSession(Session {
+            effects.change(MailChange::PutSession(Session {
                 agent: mailbox.agent.clone(),
                 title: session.as_str().into(),
                 id: session.clone(),
@@ -63,7 +63,7 @@ impl Command for Subscribe {
         let automatic = mailbox.session.is_none() && pattern == own_address(&mailbox.agent);
         if !automatic && !subscriptions.iter().any(|known| known.pattern == pattern) {
             if subscriptions.len() >= MAX_SUBSCRIPTIONS {
-                return Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions"));
+                return Err(Refusal::invalid(Field::Pattern, "the mailbox has too many subscriptions"));
             }
             let owner = &facts.own.caller.user.id;
             let added = add_subscription(&mailbox, &pattern, owner, facts.globstar_patterns, effects)?;
@@ -76,6 +76,7 @@ impl Command for Subscribe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::mail::subscriptions::MAX_GLOBSTAR_PATTERNS;
     use crate::commands::test_fixtures::{NOW, agent, mailbox, pattern, subscription};
     use crate::commands::test_fixtures::{auth, decide};
@@ -129,13 +130,18 @@ mod tests {
     #[test]
     fn subscribing_a_new_session_creates_it() {
         let effects = check("coder:side", "slack/**", &[], (&["slack/**"], 2));
-        let [Change::PutSession(made), Change::PutSubscription(added)] = &effects.changes[..] else {
+        let [Change::Mail(MailChange::PutSession(made)), Change::Mail(MailChange::PutSubscription(added))] =
+            &effects.changes[..]
+        else {
             panic!("a session, then its subscription: {:?}", effects.changes)
         };
         assert_eq!(*made, Session { created_at: NOW, ..session("side") });
         assert_eq!(added.session.as_ref(), Some(&made.id));
         let effects = check("coder:main", "slack/**", &[], (&["slack/**"], 1));
-        assert!(matches!(&effects.changes[..], [Change::PutSubscription(_)]), "the main session exists");
+        assert!(
+            matches!(&effects.changes[..], [Change::Mail(MailChange::PutSubscription(_))]),
+            "the main session exists"
+        );
     }
 
     #[test]
@@ -143,14 +149,14 @@ mod tests {
         let sessions = || (0..MAX_SESSIONS).map(|n| session(&format!("s{n}"))).collect();
         let many_sessions = || Facts { sessions: sessions(), ..listening("coder:new", &[]) };
         let refused = subscribe("coder:new", "x", many_sessions()).map(|(all, _)| all);
-        assert_eq!(refused, Err(Refusal::invalid("sessionId", "the agent has too many sessions")));
+        assert_eq!(refused, Err(Refusal::invalid(Field::Session, "the agent has too many sessions")));
         assert!(subscribe("coder:s7", "x", many_sessions()).is_ok());
         let full = || {
             let patterns = (0..MAX_SUBSCRIPTIONS).map(|n| subscription("coder", &format!("p{n}")));
             Facts { subscriptions: patterns.collect(), ..many_sessions() }
         };
         let refused = subscribe("coder", "x", full()).map(|(all, _)| all);
-        assert_eq!(refused, Err(Refusal::invalid("pattern", "the mailbox has too many subscriptions")));
+        assert_eq!(refused, Err(Refusal::invalid(Field::Pattern, "the mailbox has too many subscriptions")));
         assert!(subscribe("coder", "p7", full()).is_ok());
     }
 
@@ -159,7 +165,7 @@ mod tests {
         let full = || Facts { globstar_patterns: MAX_GLOBSTAR_PATTERNS, ..listening("coder", &["**/known"]) };
         let rule = "exceeds the limit of 1000 patterns per user with ** before the last segment";
         let refused = subscribe("coder", "**/x", full()).map(|(all, _)| all);
-        assert_eq!(refused, Err(Refusal::invalid("pattern", rule)));
+        assert_eq!(refused, Err(Refusal::invalid(Field::Pattern, rule)));
         for pattern in ["slack/**", "*/x", "**/known"] {
             assert!(subscribe("coder", pattern, full()).is_ok(), "{pattern}");
         }

@@ -1,9 +1,9 @@
 //! Subscriptions that agents and their sessions add.
 
-use crate::decide::Change;
+use crate::changes::MailChange;
 use crate::effects::EffectsBuilder;
 use crate::routing_index::RouteChange;
-use parlor_model::{AgentId, Mailbox, Path, Pattern, Refusal, Subscription, UserId};
+use parlor_model::{AgentId, Field, Mailbox, Path, Pattern, Refusal, Subscription, UserId};
 
 /// Maximum number of patterns with `**` before the last segment, over all agents of one user. Matching such a
 /// pattern is expensive even if it fails, and it is tried for every user's messages.
@@ -28,7 +28,7 @@ pub fn add_subscription(
         .filter(|change| matches!(change, RouteChange::Add { pattern, .. } if pattern.has_inner_globstar()));
     if pattern.has_inner_globstar() && globstar_patterns + added.count() >= MAX_GLOBSTAR_PATTERNS {
         let rule = "exceeds the limit of 1000 patterns per user with ** before the last segment";
-        return Err(Refusal::invalid("pattern", rule));
+        return Err(Refusal::invalid(Field::Pattern, rule));
     }
     let subscription = Subscription {
         agent: mailbox.agent.clone(),
@@ -36,7 +36,7 @@ pub fn add_subscription(
         pattern: pattern.clone(),
         added_at: effects.now,
     };
-    effects.change(Change::PutSubscription(subscription.clone()));
+    effects.change(MailChange::PutSubscription(subscription.clone()));
     effects.routes.push(RouteChange::Add {
         pattern: pattern.clone(),
         mailbox: mailbox.clone(),

@@ -1,8 +1,8 @@
 //! Removes a subscription of a mailbox.
 
 use super::subscriptions::own_address;
+use crate::changes::MailChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -37,7 +37,7 @@ impl Command for Unsubscribe {
         let known = subscriptions.len();
         subscriptions.retain(|known| known.pattern != pattern);
         if subscriptions.len() < known {
-            effects.change(Change::RemoveSubscription(mailbox.clone(), pattern.clone()));
+            effects.change(MailChange::RemoveSubscription(mailbox.clone(), pattern.clone()));
             effects.routes.push(RouteChange::Remove { pattern, mailbox });
         }
         Ok(subscriptions)

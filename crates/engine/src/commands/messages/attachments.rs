@@ -1,10 +1,10 @@
 //! Uploads that a new message attaches.
 
 use crate::Fault;
-use crate::decide::Change;
+use crate::changes::UploadChange;
 use crate::effects::EffectsBuilder;
 use crate::ports::Lookup;
-use parlor_model::{Attachment, Message, Refusal, Upload, UploadId, UploadPurpose, UserId};
+use parlor_model::{Attachment, Field, Message, Refusal, Upload, UploadId, UploadPurpose, UserId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ pub fn require_attachable(
     let mut named = HashSet::new();
     let attached = requested.iter().map(|requested| {
         if !named.insert(requested) {
-            return Err(Refusal::invalid("attachmentIds", "names an upload twice"));
+            return Err(Refusal::invalid(Field::Attachments, "names an upload twice"));
         }
         let found = uploads.iter().find(|upload| upload.id.as_str() == &**requested);
         let own =
             found.filter(|upload| upload.owner == *sender && upload.purpose == UploadPurpose::Unattached);
         own.map(|upload| Attachment { id: upload.id.clone(), file: upload.file.clone() })
-            .ok_or(Refusal::invalid("attachmentIds", "no such upload"))
+            .ok_or(Refusal::invalid(Field::Attachments, "no such upload"))
     });
     attached.collect()
 }
@@ -67,7 +67,7 @@ pub fn copy_attachments(
             purpose: UploadPurpose::Unattached,
         };
         let attachment = Attachment { id: copy.id.clone(), file: copy.file.clone() };
-        effects.change(Change::PutUpload(Arc::new(copy)));
+        effects.change(UploadChange::PutUpload(Arc::new(copy)));
         attachment
     });
     copied.collect()
@@ -100,7 +100,7 @@ mod tests {
         ];
         let requested: Vec<Box<str>> = requested.iter().map(|id| (*id).into()).collect();
         let attached = require_attachable(&requested, &uploads, &UserId::stored("ann"));
-        let expected = expected.map_err(|rule| Refusal::invalid("attachmentIds", rule));
+        let expected = expected.map_err(|rule| Refusal::invalid(Field::Attachments, rule));
         assert_eq!(attached.map(|attached| attached.len()), expected, "{requested:?}");
     }
 

@@ -8,7 +8,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::DeleteMessages;
-use parlor_model::{Refusal, Scope};
+use parlor_model::{Field, Refusal, Scope};
 use std::collections::BTreeSet;
 
 impl Command for DeleteMessages {
@@ -18,7 +18,7 @@ impl Command for DeleteMessages {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.unless((1..=50).contains(&self.messages.len()), "messageIds", "must be 1 to 50");
+        field_errors.unless((1..=50).contains(&self.messages.len()), Field::Messages, "must be 1 to 50");
         field_errors.into_result()
     }
 

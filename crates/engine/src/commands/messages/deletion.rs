@@ -1,6 +1,6 @@
 //! Deletion of messages, by any command.
 
-use crate::decide::Change;
+use crate::changes::MessageChange;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -35,6 +35,6 @@ impl Deletable {
 
 /// Deletes a message of a room.
 pub fn delete(room: RoomId, message: MessageId, effects: &mut EffectsBuilder<'_>) {
-    effects.change(Change::DeleteMessage(message.clone()));
+    effects.change(MessageChange::DeleteMessage(message.clone()));
     effects.publish(Event::MessageDeleted { room, message });
 }

@@ -1,15 +1,15 @@
 //! Replaces the text of a message and keeps the earlier version.
 
 use crate::Limits;
+use crate::changes::MessageChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::{FieldErrors, fits};
 use parlor_model::command::EditMessage;
 use parlor_model::mention::{self, Mentionable};
-use parlor_model::{Event, Message, Refusal, Revision, Scope};
+use parlor_model::{Event, Field, Message, Refusal, Revision, Scope};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -24,7 +24,7 @@ impl Command for EditMessage {
 
     fn validate(&self, limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.unless(!self.text.trim().is_empty(), "content", "must not be empty");
+        field_errors.unless(!self.text.trim().is_empty(), Field::Text, "must not be empty");
         fits(&self.text, limits.message_characters)?;
         field_errors.into_result()
     }
@@ -60,7 +60,7 @@ impl Command for EditMessage {
             edited_at: Some(now),
             ..Message::clone(&old)
         });
-        effects.change(Change::Revise { message: message.clone(), previous });
+        effects.change(MessageChange::Revise { message: message.clone(), previous });
         effects.publish(Event::MessageEdited(message.clone()));
         Ok(message)
     }

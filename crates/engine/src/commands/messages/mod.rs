@@ -1,5 +1,6 @@
 //! Commands on messages in rooms, and the parts that every command that posts a message shares.
 
+pub mod addressee;
 pub mod attachments;
 mod delete_message;
 mod delete_messages;
@@ -9,8 +10,9 @@ mod forward_message;
 pub mod idempotency;
 mod mark_all_read;
 mod mark_room_read;
+mod new_chat;
 mod post;
+mod prompt_agent;
 mod read_marks;
 pub mod recipients;
 mod rewind_room;
-mod start_chat;

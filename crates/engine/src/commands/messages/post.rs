@@ -11,7 +11,7 @@ use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::Posted;
-use parlor_model::{Destination, Message, Post, Refusal, RoomRole, Scope, Sender, Upload};
+use parlor_model::{Destination, Field, Message, Post, Refusal, RoomRole, Scope, Sender, Upload};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -60,7 +60,7 @@ impl Command for Post {
         let user = &sender.caller.user;
         let attachments = require_attachable(&self.attachments, &uploads, &user.id)?;
         if self.reply_to.is_some() && parent.is_none() {
-            return Err(Refusal::invalid("replyToId", "no such message in this room"));
+            return Err(Refusal::invalid(Field::ReplyTo, "no such message in this room"));
         }
         let (destination, from) = (Destination::Room(self.room), Sender::User(user.id.clone()));
         let message = Message {

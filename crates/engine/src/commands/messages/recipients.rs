@@ -4,8 +4,8 @@
 
 use super::idempotency::IdempotencyCheck;
 use crate::Fault;
+use crate::changes::{MailChange, MessageChange, UploadChange};
 use crate::commands::runs::{Addressed, Candidate, create_runs};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::InRoom;
 use crate::ports::{BudgetUsage, FirstRequest};
@@ -171,17 +171,17 @@ pub fn put_message(
     effects: &mut EffectsBuilder<'_>,
 ) -> Posted {
     let (id, seq) = (message.id.clone(), message.seq);
-    effects.change(Change::PutMessage(message.clone()));
+    effects.change(MessageChange::PutMessage(message.clone()));
     for attachment in &message.attachments {
-        effects.change(Change::Attach { upload: attachment.id.clone(), message: id.clone() });
+        effects.change(UploadChange::Attach { upload: attachment.id.clone(), message: id.clone() });
     }
     for delivery in deliveries.iter() {
-        effects.change(Change::PutDelivery { delivery: delivery.clone(), seq });
+        effects.change(MailChange::PutDelivery { delivery: delivery.clone(), seq });
     }
     if let Some(check) = idempotency {
         let first = FirstRequest { digest: check.digest, message: id.clone(), seq };
         let (key, at) = (check.key.clone(), effects.now);
-        effects.change(Change::RememberIdempotencyKey { key, first, at });
+        effects.change(MessageChange::RememberIdempotencyKey { key, first, at });
     }
     effects.publish(Event::MessagePosted { message: message.clone(), deliveries: deliveries.clone() });
     Posted { id, position: effects.position(seq), message: Some(message), deliveries, repeated: false }

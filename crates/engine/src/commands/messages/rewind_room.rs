@@ -9,7 +9,8 @@ use crate::ports::OpenApprovalsOf;
 use crate::read_view::WriterView;
 use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::{
-    Agent, Approval, EntityKind, Message, Refusal, RoomRole, Run, RunOutcome, Scope, Sender, Seq, UserId,
+    Agent, Approval, EntityKind, Field, Message, Refusal, RoomRole, Run, RunOutcome, Scope, Sender, Seq,
+    UserId,
 };
 use std::sync::Arc;
 
@@ -69,10 +70,10 @@ impl Command for RewindRoom {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<RewindResult, Refusal> {
         let Facts { target, messages, open_runs, approvals, agents } = facts;
         if !agents.iter().all(|agent| can_rewind(agent)) {
-            return Err(Refusal::invalid("roomId", "contains an agent without the rewind capability"));
+            return Err(Refusal::invalid(Field::Room, "contains an agent without the rewind capability"));
         }
         if messages.len() > MAX_REWOUND_MESSAGES {
-            return Err(Refusal::invalid("messageId", "is followed by more than 1000 messages"));
+            return Err(Refusal::invalid(Field::Message, "is followed by more than 1000 messages"));
         }
         let withdrawn = withdraw(&approvals, effects);
         let ended =
@@ -105,9 +106,9 @@ fn can_rewind(agent: &Agent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::{AuditChange, Change};
     use crate::commands::test_fixtures::{NOW, agent};
     use crate::commands::test_fixtures::{decide, room_message};
-    use crate::decide::Change;
     use parlor_model::audit::Action;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalId, ApprovalSubject, ConversationId, Decision, Event, GatewayId,
@@ -209,9 +210,11 @@ mod tests {
         });
         let expected = ["tool", "questions"].map(|id| (id, Some(Decision::Withdrawn)));
         assert_eq!(withdrawn.collect::<Vec<_>>(), expected);
-        let is_recorded = |change: &Change| matches!(change, Change::AppendAudit(_));
+        let is_recorded = |change: &Change| matches!(change, Change::Audit(AuditChange::AppendAudit(_)));
         assert_eq!(effects.changes.iter().filter(|change| is_recorded(change)).count(), 1);
-        let Some(Change::AppendAudit(entry)) = effects.changes.last() else { panic!("not recorded last") };
+        let Some(Change::Audit(AuditChange::AppendAudit(entry))) = effects.changes.last() else {
+            panic!("not recorded last")
+        };
         let detail = format!("Bash in room a, approval tool, input {}", InputDigest([1; 32]));
         assert_eq!((entry.action, entry.detail.as_deref()), (Action::ApprovalWithdrawn, Some(&*detail)));
     }
@@ -219,11 +222,11 @@ mod tests {
     #[test]
     fn a_rewind_is_refused_if_an_agent_lacks_the_capability_or_it_is_too_long() {
         let field = |facts: Facts| match decide(rewind(), facts) {
-            Err(Refusal::Invalid(errors)) => errors[0].field.clone(),
+            Err(Refusal::Invalid(errors)) => errors[0].field,
             other => panic!("{other:?}"),
         };
-        assert_eq!(field(given(2, &[true, false])), "roomId");
-        assert_eq!(field(given(MAX_REWOUND_MESSAGES + 1, &[true])), "messageId");
+        assert_eq!(field(given(2, &[true, false])), Field::Room);
+        assert_eq!(field(given(MAX_REWOUND_MESSAGES + 1, &[true])), Field::Message);
         assert!(decide(rewind(), given(MAX_REWOUND_MESSAGES, &[])).is_ok());
     }
 }

@@ -16,15 +16,14 @@ impl Command for EndMission {
     /// Allowed for admins of the room. A mission that was set in another room with the same project root may
     /// be ended only by site admins.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<InScope, PermitError> {
-        let admin = view.in_room(caller, &self.room, RoomRole::Admin, Scope::Write)?;
+        let admin = view.only_selected_room(caller, &self.rooms, RoomRole::Admin, Scope::Write)?;
         let in_scope = InScope::of(&admin.room, view)?;
-        in_scope.may_end(caller, &self.room)?;
+        in_scope.may_end(caller, &admin.room.id)?;
         Ok(in_scope)
     }
 
     fn decide(self, in_scope: InScope, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        let ended = in_scope.end_active(effects).ok_or(Refusal::NotFound(EntityKind::Mission))?;
-        in_scope.publish_rooms(effects);
+        let ended = in_scope.end_and_publish(effects).ok_or(Refusal::NotFound(EntityKind::Mission))?;
         audit_mission(&ended, effects);
         Ok(())
     }

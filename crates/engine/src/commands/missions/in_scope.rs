@@ -3,7 +3,7 @@
 //! Owns: a scope has at most one active mission, and a change of it is published to all rooms of the scope.
 
 use crate::Fault;
-use crate::decide::Change;
+use crate::changes::MissionChange;
 use crate::effects::EffectsBuilder;
 use crate::permission::CallerContext;
 use crate::read_view::ReadView;
@@ -29,6 +29,15 @@ impl InScope {
         Ok(Self { mission_scope, active, rooms })
     }
 
+    /// Loads the mission scope of a room, without the room itself, if the scope's active mission was set in the
+    /// room. The mission ends when the room leaves the scope.
+    pub fn with_mission_of(room: &Arc<Room>, view: &mut ReadView<'_>) -> Result<Option<Self>, Fault> {
+        let mut in_scope = Self::of(room, view)?;
+        in_scope.rooms.retain(|other| other.id != room.id);
+        let set_here = in_scope.active.as_ref().is_some_and(|mission| mission.room == room.id);
+        Ok(set_here.then_some(in_scope))
+    }
+
     /// Requires a caller who may end the active mission: one that was set in another room with the same
     /// project root may be ended only by site admins.
     pub fn may_end(&self, caller: &CallerContext, room: &RoomId) -> Result<(), Refusal> {
@@ -49,8 +58,15 @@ impl InScope {
         let ended = self.active.clone().map(|mission| Mission { ended_at: Some(effects.now), ..mission });
         let ended = ended.map(Arc::new);
         if let Some(ended) = &ended {
-            effects.change(Change::PutMission(ended.clone()));
+            effects.change(MissionChange::PutMission(ended.clone()));
         }
         ended
+    }
+
+    /// Ends the active mission, if there is one, and publishes the change of every room in the scope.
+    pub fn end_and_publish(&self, effects: &mut EffectsBuilder<'_>) -> Option<Arc<Mission>> {
+        let ended = self.end_active(effects)?;
+        self.publish_rooms(effects);
+        Some(ended)
     }
 }

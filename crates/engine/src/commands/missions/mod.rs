@@ -1,8 +1,8 @@
 //! Commands on missions and idle prompts.
 
-mod audit;
+pub mod audit;
 mod end_mission;
-mod in_scope;
+pub mod in_scope;
 mod prompt_idle;
 mod set_idle_prompt;
 mod set_mission;

@@ -3,10 +3,10 @@
 //! Owns: the prompt and its time are stored in one transaction, so that no agent is prompted twice after a
 //! crash.
 
+use crate::changes::MissionChange;
 use crate::commands::Command;
 use crate::commands::messages::recipients::{deliveries, mailboxes, put_message};
 use crate::commands::runs::{Addressed, Candidate, create_runs};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -84,7 +84,7 @@ impl Command for PromptIdle {
         if is_busy || too_soon || limit_reached || is_refused {
             return Err(Refusal::Forbidden);
         }
-        effects.change(Change::PutMission(Arc::new(mission.prompted(&self.agent, effects.now))));
+        effects.change(MissionChange::PutMission(Arc::new(mission.prompted(&self.agent, effects.now))));
         let (destination, sender) = (Destination::Room(room.id.clone()), Sender::User(creator.id.clone()));
         let text = mission.prompt(&self.agent, &idle).into();
         let mention = Mention { member: MemberId::Agent(self.agent), name: candidate.agent.name.clone() };

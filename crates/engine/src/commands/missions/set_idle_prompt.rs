@@ -4,16 +4,16 @@ use super::audit::audit_idle_prompt;
 use super::in_scope::InScope;
 use super::validate::validate_idle_prompt;
 use crate::Limits;
+use crate::changes::{Change, MissionChange};
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::SetIdlePrompt;
 use parlor_model::{
-    Agent, EntityKind, Event, EventAudience, IdlePrompt, MemberId, MissionScope, Refusal, RoomId, RoomRole,
-    Scope,
+    Agent, EntityKind, Event, EventAudience, Field, IdlePrompt, MemberId, MissionScope, Refusal, RoomId,
+    RoomRole, Scope,
 };
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Command for SetIdlePrompt {
         let mut field_errors = FieldErrors::default();
         if let Some(idle) = &self.idle {
             let is_set = *idle != IdlePrompt::default();
-            field_errors.unless(is_set, "idle_prompt", "or idle_interval_secs must be given");
+            field_errors.unless(is_set, Field::IdleSettings, "must have a text or an interval");
             validate_idle_prompt(idle, &mut field_errors);
         }
         field_errors.into_result()
@@ -60,26 +60,23 @@ impl Command for SetIdlePrompt {
     /// project root, where the prompt applies to all rooms with that root, for the room admin who set the
     /// active mission and for site admins who are members.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let target = match &self.room {
-            None => {
-                let agent = view.own_agent(caller, &self.agent, Scope::Agents)?.agent;
-                let memberships = view.store.memberships(&MemberId::Agent(self.agent.clone()))?;
-                Target::Agent { agent, rooms: memberships.into_iter().map(|member| member.room).collect() }
+        let target = if self.rooms.is_empty() {
+            let agent = view.own_agent(caller, &self.agent, Scope::Agents)?.agent;
+            let memberships = view.store.memberships(&MemberId::Agent(self.agent.clone()))?;
+            Target::Agent { agent, rooms: memberships.into_iter().map(|member| member.room).collect() }
+        } else {
+            let own = view.only_selected_room(caller, &self.rooms, RoomRole::Member, Scope::Write)?;
+            let in_scope = InScope::of(&own.room, view)?;
+            let has_root = own.room.project_root.is_some();
+            let set_mission =
+                || in_scope.active.as_ref().is_some_and(|active| active.created_by == own.caller.user.id);
+            let may = has_root && caller.site_admin().is_ok()
+                || own.member.role >= RoomRole::Admin && (!has_root || set_mission());
+            if !may {
+                return Err(Refusal::Forbidden.into());
             }
-            Some(room) => {
-                let own = view.in_room(caller, room, RoomRole::Member, Scope::Write)?;
-                let in_scope = InScope::of(&own.room, view)?;
-                let has_root = own.room.project_root.is_some();
-                let set_mission =
-                    || in_scope.active.as_ref().is_some_and(|active| active.created_by == own.caller.user.id);
-                let may = has_root && caller.site_admin().is_ok()
-                    || own.member.role >= RoomRole::Admin && (!has_root || set_mission());
-                if !may {
-                    return Err(Refusal::Forbidden.into());
-                }
-                view.agent_in_room(&self.agent, room)?;
-                Target::Scope(in_scope)
-            }
+            view.agent_in_room(&self.agent, &own.room.id)?;
+            Target::Scope(in_scope)
         };
         let is_set = view.store.idle(&target.mission_scope(), &self.agent)?.is_some();
         Ok(Facts { target, is_set })
@@ -91,7 +88,8 @@ impl Command for SetIdlePrompt {
             return Err(Refusal::NotFound(EntityKind::Override));
         }
         let (mission_scope, idle, sets) = (target.mission_scope(), self.idle.clone(), self.idle.is_some());
-        let change = Change::PutIdlePrompt { mission_scope, agent: self.agent.clone(), idle };
+        let change =
+            Change::Mission(MissionChange::PutIdlePrompt { mission_scope, agent: self.agent.clone(), idle });
         effects.change(change);
         match &target {
             Target::Scope(in_scope) => in_scope.publish_rooms(effects),

@@ -4,14 +4,14 @@ use super::audit::audit_mission;
 use super::in_scope::InScope;
 use super::validate::{validate_idle_prompt, validate_text};
 use crate::Limits;
+use crate::changes::MissionChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::SetMission;
-use parlor_model::{AgentId, Mission, MissionAgent, MissionId, Refusal, RoomRole, Scope};
+use parlor_model::{AgentId, Field, Mission, MissionAgent, MissionId, Refusal, RoomRole, Scope};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -26,10 +26,14 @@ impl Command for SetMission {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        validate_text("text", &self.text, &mut field_errors);
-        field_errors.unless(self.agents.len() <= Mission::MAX_AGENTS, "agents", "at most 50");
+        validate_text(Field::MissionText, &self.text, &mut field_errors);
+        field_errors.unless(self.agents.len() <= Mission::MAX_AGENTS, Field::Agents, "at most 50");
         let different: BTreeSet<&AgentId> = self.agents.iter().map(|(agent, _)| agent).collect();
-        field_errors.unless(different.len() == self.agents.len(), "agents", "must not contain duplicates");
+        field_errors.unless(
+            different.len() == self.agents.len(),
+            Field::Agents,
+            "must not contain duplicates",
+        );
         self.agents.iter().for_each(|(_, idle)| validate_idle_prompt(idle, &mut field_errors));
         field_errors.into_result()
     }
@@ -37,9 +41,9 @@ impl Command for SetMission {
     /// Allowed for admins of the room, because a mission spends the room's budget repeatedly. A mission that
     /// was set in another room with the same project root may be replaced only by site admins.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let admin = view.in_room(caller, &self.room, RoomRole::Admin, Scope::Write)?;
+        let admin = view.only_selected_room(caller, &self.rooms, RoomRole::Admin, Scope::Write)?;
         let in_scope = InScope::of(&admin.room, view)?;
-        in_scope.may_end(caller, &self.room)?;
+        in_scope.may_end(caller, &admin.room.id)?;
         Ok(Facts { admin, in_scope })
     }
 
@@ -52,7 +56,7 @@ impl Command for SetMission {
         let mission = Arc::new(Mission {
             id: MissionId::stored(effects.new_id()),
             mission_scope: in_scope.mission_scope.clone(),
-            room: self.room,
+            room: admin.room.id.clone(),
             text: self.text.trim().into(),
             agents,
             created_by: admin.caller.user.id.clone(),
@@ -60,7 +64,7 @@ impl Command for SetMission {
             ended_at: None,
             prompts: 0,
         });
-        effects.change(Change::PutMission(mission.clone()));
+        effects.change(MissionChange::PutMission(mission.clone()));
         in_scope.publish_rooms(effects);
         if let Some(replaced) = replaced {
             audit_mission(&replaced, effects);

@@ -1,7 +1,7 @@
 //! Replaces the plan of a running run. A new plan discards the decision and the edited text of the previous one.
 
+use crate::changes::RunChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -44,7 +44,7 @@ impl Command for UpdatePlan {
             rev: before.map_or(1, |before| before.rev + 1),
             at: effects.now,
         });
-        effects.change(Change::PutPlan(plan.clone()));
+        effects.change(RunChange::PutPlan(plan.clone()));
         effects.publish(Event::PlanChanged(plan));
         Ok(())
     }

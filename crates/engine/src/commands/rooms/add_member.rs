@@ -3,15 +3,15 @@
 use super::audit::{in_room_as, member_subject};
 use super::members::{NameAndHandle, load_for_event, member, members_for_event};
 use crate::Limits;
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::AddMember;
-use parlor_model::{EntityKind, Event, Member, MemberChange, MemberId, Refusal, RoomRole, Scope, Seq};
+use parlor_model::{EntityKind, Event, Field, Member, MemberChange, MemberId, Refusal, RoomRole, Scope, Seq};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -32,7 +32,7 @@ impl Command for AddMember {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         if let Some(description) = &self.description {
-            field_errors.line("roleDescription", description, 500);
+            field_errors.line(Field::MemberDescription, description, 500);
         }
         field_errors.into_result()
     }
@@ -71,7 +71,7 @@ impl Command for AddMember {
         };
         members.push(new.clone());
         let new = Arc::new(new);
-        effects.change(Change::PutMember(new.clone()));
+        effects.change(RoomChange::PutMember(new.clone()));
         let (change, members) = (MemberChange::Added(self.member), members_for_event(&members));
         effects.publish(Event::MembersChanged { room, change, members });
         effects.audit(Action::MemberAdded, member_subject(&new), in_room_as(&self.room, new.role));

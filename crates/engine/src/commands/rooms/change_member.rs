@@ -3,15 +3,15 @@
 use super::audit::{in_room_as, member_subject};
 use super::members::{load_for_event, members_for_event};
 use crate::Limits;
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::ChangeMember;
-use parlor_model::{Edit, EntityKind, Event, Member, MemberChange, Refusal, RoomRole, Scope};
+use parlor_model::{Edit, EntityKind, Event, Field, Member, MemberChange, Refusal, RoomRole, Scope};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -28,8 +28,8 @@ impl Command for ChangeMember {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         match &self.description {
-            Edit::Set(description) => field_errors.line("roleDescription", description, 500),
-            Edit::Keep => field_errors.unless(self.role.is_some(), "role", "is required"),
+            Edit::Set(description) => field_errors.line(Field::MemberDescription, description, 500),
+            Edit::Keep => field_errors.unless(self.role.is_some(), Field::Role, "is required"),
             Edit::Clear => {}
         }
         field_errors.into_result()
@@ -70,7 +70,7 @@ impl Command for ChangeMember {
             if let Some(old) = members.iter_mut().find(|old| old.member == member.member) {
                 *old = Member::clone(member);
             }
-            effects.change(Change::PutMember(member.clone()));
+            effects.change(RoomChange::PutMember(member.clone()));
         }
         let event_members = members_for_event(&members);
         for member in &changed {

@@ -2,8 +2,8 @@
 
 use super::room_settings;
 use crate::Limits;
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
@@ -34,7 +34,7 @@ impl Command for ChangeRoom {
         room_settings::apply(&self.changes, &mut room);
         room.updated_at = effects.now;
         let room = Arc::new(room);
-        effects.change(Change::PutRoom(room.clone()));
+        effects.change(RoomChange::PutRoom(room.clone()));
         effects.publish(Event::RoomChanged(room.clone()));
         Ok(room)
     }

@@ -1,7 +1,7 @@
 //! Changes a member's own room preferences: pin, archive, clear, notifications.
 
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
@@ -42,7 +42,7 @@ impl Command for ChangeRoomPreferences {
             return Ok(member);
         }
         let member = Arc::new(Member { room_preferences: new, ..Member::clone(&member) });
-        effects.change(Change::PutMember(member.clone()));
+        effects.change(RoomChange::PutMember(member.clone()));
         effects.publish(match self.how {
             RoomPreferenceChange::Clear => {
                 Event::RoomCleared { room: self.room, user: caller.user.id.clone(), at: now }

@@ -4,8 +4,8 @@ use super::audit::room_subject;
 use super::members::{NameAndHandle, member, members_for_event};
 use super::room_settings;
 use crate::Limits;
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -14,8 +14,8 @@ use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::CreateRoom;
 use parlor_model::{
-    AnswerPolicy, EntityKind, Event, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind, RoomRole,
-    Scope, User,
+    AnswerPolicy, EntityKind, Event, Field, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
+    RoomRole, Scope, User,
 };
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ impl Command for CreateRoom {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.unless(self.changes.name.is_some(), "name", "is required");
+        field_errors.unless(self.changes.name.is_some(), Field::Name, "is required");
         room_settings::validate(&self.changes, &mut field_errors);
-        field_errors.unless(self.members.len() <= 100, "memberIds", "at most 100 members at once");
+        field_errors.unless(self.members.len() <= 100, Field::Members, "at most 100 members at once");
         field_errors.into_result()
     }
 
@@ -80,9 +80,9 @@ impl Command for CreateRoom {
                 members.push(new(user, RoomRole::Member));
             }
         }
-        effects.change(Change::PutRoom(room.clone()));
+        effects.change(RoomChange::PutRoom(room.clone()));
         for member in &members {
-            effects.change(Change::PutMember(Arc::new(member.clone())));
+            effects.change(RoomChange::PutMember(Arc::new(member.clone())));
         }
         let event_members = members_for_event(&members);
         for member in members {

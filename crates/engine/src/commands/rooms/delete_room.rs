@@ -1,10 +1,11 @@
 //! Deletes a room with everything in it.
 
 use super::audit::room_subject;
-use super::room_mission::RoomMission;
+use crate::changes::RoomChange;
 use crate::commands::Command;
 use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
-use crate::decide::Change;
+use crate::commands::missions::audit::audit_mission;
+use crate::commands::missions::in_scope::InScope;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::OpenApprovalsOf;
@@ -20,7 +21,7 @@ pub struct Facts {
     /// The open approvals of the room.
     approvals: Vec<Approval>,
     /// Mission of the room, which ends with it.
-    mission: Option<RoomMission>,
+    mission: Option<InScope>,
 }
 
 impl Command for DeleteRoom {
@@ -33,21 +34,19 @@ impl Command for DeleteRoom {
         let members = view.store.members(&self.room, usize::MAX, 0)?;
         let people = members.iter().filter_map(|member| member.member.user().cloned()).collect();
         let approvals = view.store.open_approvals(OpenApprovalsOf::Room(&self.room))?;
-        Ok(Facts { people, approvals, mission: RoomMission::load(&owner.room, view)? })
+        Ok(Facts { people, approvals, mission: InScope::with_mission_of(&owner.room, view)? })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let Facts { people, approvals, mission } = facts;
         let withdrawn = withdraw(&approvals, effects);
-        if let Some(mission) = &mission {
-            mission.end(effects);
-        }
-        effects.change(Change::RemoveRoom(self.room.clone()));
+        let ended = mission.and_then(|in_scope| in_scope.end_and_publish(effects));
+        effects.change(RoomChange::RemoveRoom(self.room.clone()));
         effects.publish(Event::RoomRemoved { room: self.room.clone(), people });
         effects.audit(Action::RoomRemoved, room_subject(&self.room), None);
         audit_withdrawn(&withdrawn, effects);
-        if let Some(mission) = &mission {
-            mission.audit_end(effects);
+        if let Some(mission) = ended {
+            audit_mission(&mission, effects);
         }
         Ok(())
     }

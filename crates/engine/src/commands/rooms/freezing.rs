@@ -1,6 +1,6 @@
 //! What freezing and thawing a room have in common.
 
-use crate::decide::Change;
+use crate::changes::RoomChange;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::ReadView;
@@ -33,7 +33,7 @@ impl Freezer {
     /// Stores and publishes the room with this freeze, or without one.
     pub fn put(&self, frozen: Option<Frozen>, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
         let room = Arc::new(Room { frozen, updated_at: effects.now, ..Room::clone(&self.room) });
-        effects.change(Change::PutRoom(room.clone()));
+        effects.change(RoomChange::PutRoom(room.clone()));
         effects.publish(Event::RoomChanged(room.clone()));
         room
     }

@@ -1,7 +1,7 @@
 //! Removes a deleted user or agent from every room.
 
 use super::members::members_for_event;
-use crate::decide::Change;
+use crate::changes::RoomChange;
 use crate::effects::EffectsBuilder;
 use parlor_model::{Event, Member, MemberChange, MemberId, Room, RoomId, RoomRole};
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub fn leave_all(memberships: &[Membership], effects: &mut EffectsBuilder<'_>) {
             .map(|(index, _)| index);
         let Some(successor) = successor else {
             ended.insert(&room.id);
-            effects.change(Change::RemoveRoom(room.id.clone()));
+            effects.change(RoomChange::RemoveRoom(room.id.clone()));
             effects.publish(Event::RoomRemoved { room: room.id.clone(), people: Arc::new([]) });
             continue;
         };
@@ -45,11 +45,11 @@ pub fn leave_all(memberships: &[Membership], effects: &mut EffectsBuilder<'_>) {
             staying[successor].role = RoomRole::Owner;
         }
         let room = Arc::new(room.clone());
-        effects.change(Change::RemoveMember(room.id.clone(), member.member.clone()));
+        effects.change(RoomChange::RemoveMember(room.id.clone(), member.member.clone()));
         if member.role == RoomRole::Owner {
             let successor = staying[successor].clone();
             let change = MemberChange::Changed(successor.member.clone());
-            effects.change(Change::PutMember(Arc::new(successor)));
+            effects.change(RoomChange::PutMember(Arc::new(successor)));
             let members = members_for_event(&staying);
             effects.publish(Event::MembersChanged { room: room.clone(), change, members });
         }

@@ -12,7 +12,6 @@ mod freezing;
 pub mod leave_all;
 pub(crate) mod members;
 mod remove_member;
-mod room_mission;
 mod room_settings;
 mod set_project_root;
 mod thaw_room;

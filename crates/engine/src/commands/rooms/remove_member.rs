@@ -2,8 +2,8 @@
 
 use super::audit::member_subject;
 use super::members::{load_for_event, members_for_event};
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
@@ -62,7 +62,7 @@ impl Command for RemoveMember {
         members.retain(|member| member.member != target.member && !is_own(&member.member));
         let event_members = members_for_event(&members);
         for member in leaving {
-            effects.change(Change::RemoveMember(room.id.clone(), member.clone()));
+            effects.change(RoomChange::RemoveMember(room.id.clone(), member.clone()));
             let (change, members) = (MemberChange::Removed(member), event_members.clone());
             effects.publish(Event::MembersChanged { room: room.clone(), change, members });
         }

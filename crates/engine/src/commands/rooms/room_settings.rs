@@ -5,15 +5,15 @@ use crate::permission::PermitError;
 use crate::read_view::ReadView;
 use crate::validate::FieldErrors;
 use parlor_model::command::RoomChanges;
-use parlor_model::{Edit, EntityKind, Refusal, Room};
+use parlor_model::{Edit, EntityKind, Field, Refusal, Room};
 
 pub fn validate(changes: &RoomChanges, field_errors: &mut FieldErrors) {
     if let Some(name) = &changes.name {
-        field_errors.line("name", name, 100);
+        field_errors.line(Field::Name, name, 100);
     }
     if let Edit::Set(prompt) = &changes.system_prompt {
         let fits = prompt.chars().count() <= 10_000;
-        field_errors.unless(fits, "systemPrompt", "is longer than 10000 characters");
+        field_errors.unless(fits, Field::SystemPrompt, "is longer than 10000 characters");
     }
 }
 

@@ -1,17 +1,18 @@
 //! Sets or clears the project root of a room.
 
 use super::audit::room_subject;
-use super::room_mission::RoomMission;
 use crate::Limits;
+use crate::changes::RoomChange;
 use crate::commands::Command;
-use crate::decide::Change;
+use crate::commands::missions::audit::audit_mission;
+use crate::commands::missions::in_scope::InScope;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::SetProjectRoot;
-use parlor_model::{EntityKind, Event, Refusal, Room, RoomRole, Scope};
+use parlor_model::{EntityKind, Event, Field, Refusal, Room, RoomRole, Scope};
 use std::sync::Arc;
 
 /// Maximum bytes of a file system path.
@@ -20,7 +21,7 @@ const MAX_PATH_BYTES: usize = 4096;
 pub struct Facts {
     room: Arc<Room>,
     /// Mission of the room, which ends because the room leaves its mission scope.
-    mission: Option<RoomMission>,
+    mission: Option<InScope>,
 }
 
 impl Command for SetProjectRoot {
@@ -30,7 +31,7 @@ impl Command for SetProjectRoot {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         let plain = self.root.as_deref().is_none_or(is_plain_folder);
-        field_errors.unless(plain, "projectRoot", "must be the whole path of a folder");
+        field_errors.unless(plain, Field::ProjectRoot, "must be the whole path of a folder");
         field_errors.into_result()
     }
 
@@ -45,7 +46,7 @@ impl Command for SetProjectRoot {
         if !allowed {
             return Err(Refusal::Forbidden.into());
         }
-        let mission = RoomMission::load(&room, view)?;
+        let mission = InScope::with_mission_of(&room, view)?;
         Ok(Facts { room, mission })
     }
 
@@ -54,17 +55,15 @@ impl Command for SetProjectRoot {
         if room.project_root == self.root {
             return Ok(room);
         }
-        if let Some(mission) = &mission {
-            mission.end(effects);
-        }
+        let ended = mission.and_then(|in_scope| in_scope.end_and_publish(effects));
         let detail = self.root.clone().unwrap_or_else(|| "none".into());
         let room = Room { project_root: self.root, updated_at: effects.now, ..Room::clone(&room) };
         let room = Arc::new(room);
-        effects.change(Change::PutRoom(room.clone()));
+        effects.change(RoomChange::PutRoom(room.clone()));
         effects.publish(Event::RoomChanged(room.clone()));
         effects.audit(Action::ProjectRootSet, room_subject(&room.id), Some(detail));
-        if let Some(mission) = &mission {
-            mission.audit_end(effects);
+        if let Some(mission) = ended {
+            audit_mission(&mission, effects);
         }
         Ok(room)
     }

@@ -2,16 +2,16 @@
 
 use super::{MODEL_FIELDS, subject};
 use crate::Limits;
+use crate::changes::ModelChange;
 use crate::commands::Command;
 use crate::commands::model_access::audit_detail;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, OwnRouter, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::ChangeRouter;
-use parlor_model::{Refusal, Router, Scope};
+use parlor_model::{Field, Refusal, Router, Scope};
 use std::sync::Arc;
 
 impl Command for ChangeRouter {
@@ -21,7 +21,7 @@ impl Command for ChangeRouter {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         if let Some(name) = &self.changes.name {
-            field_errors.line("name", name, 100);
+            field_errors.line(Field::Name, name, 100);
         }
         MODEL_FIELDS.validate_changes(&self.changes.model, &mut field_errors);
         field_errors.into_result()
@@ -46,7 +46,7 @@ impl Command for ChangeRouter {
         router.model.change(&changes.model);
         router.updated_at = effects.now;
         let router = Arc::new(router);
-        effects.change(Change::PutRouter(router.clone()));
+        effects.change(ModelChange::PutRouter(router.clone()));
         effects.audit(Action::RouterChanged, Some(subject(&router)), Some(audit_detail(&router.model)));
         Ok(router)
     }

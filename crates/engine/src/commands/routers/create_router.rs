@@ -2,9 +2,9 @@
 
 use super::{MODEL_FIELDS, subject};
 use crate::Limits;
+use crate::changes::ModelChange;
 use crate::commands::Command;
 use crate::commands::model_access::audit_detail;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -12,7 +12,7 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::CreateRouter;
-use parlor_model::{Refusal, Router, RouterId};
+use parlor_model::{Field, Refusal, Router, RouterId};
 use std::sync::Arc;
 
 /// Maximum number of routers of one user.
@@ -30,7 +30,7 @@ impl Command for CreateRouter {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("name", &self.name, 100);
+        field_errors.line(Field::Name, &self.name, 100);
         MODEL_FIELDS.validate(&self.model, &mut field_errors);
         field_errors.into_result()
     }
@@ -46,7 +46,7 @@ impl Command for CreateRouter {
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Router>, Refusal> {
         if facts.router_count >= MAX_ROUTERS {
-            return Err(Refusal::invalid("name", "exceeds the limit of 50 routers per user"));
+            return Err(Refusal::invalid(Field::Name, "exceeds the limit of 50 routers per user"));
         }
         let router = Arc::new(Router {
             id: RouterId::stored(effects.new_id()),
@@ -57,7 +57,7 @@ impl Command for CreateRouter {
             created_at: effects.now,
             updated_at: effects.now,
         });
-        effects.change(Change::PutRouter(router.clone()));
+        effects.change(ModelChange::PutRouter(router.clone()));
         effects.audit(Action::RouterCreated, Some(subject(&router)), Some(audit_detail(&router.model)));
         Ok(router)
     }

@@ -5,11 +5,12 @@ mod create_router;
 mod remove_router;
 
 use super::model_access::ModelFields;
-use parlor_model::Router;
 use parlor_model::audit::{Subject, SubjectKind};
+use parlor_model::{Field, Router};
 
 /// Request fields of a router's model.
-const MODEL_FIELDS: ModelFields = ModelFields { base_url: "llmBaseUrl", model: "llmModel", key: "llmApiKey" };
+const MODEL_FIELDS: ModelFields =
+    ModelFields { base_url: Field::RouterBaseUrl, model: Field::RouterModel, key: Field::RouterKey };
 
 /// The router as the audit log names it.
 fn subject(router: &Router) -> Subject {

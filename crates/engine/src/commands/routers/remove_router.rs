@@ -1,8 +1,8 @@
 //! Removes a router. Rooms that used it have none afterwards.
 
 use super::subject;
+use crate::changes::ModelChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, OwnRouter, PermitError};
 use crate::read_view::WriterView;
@@ -20,7 +20,7 @@ impl Command for RemoveRouter {
     }
 
     fn decide(self, own: OwnRouter, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        effects.change(Change::RemoveRouter(self.router));
+        effects.change(ModelChange::RemoveRouter(self.router));
         effects.audit(Action::RouterRemoved, Some(subject(&own.router)), None);
         Ok(())
     }

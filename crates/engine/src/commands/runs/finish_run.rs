@@ -83,8 +83,8 @@ impl Command for FinishRun {
 mod tests {
     use super::super::test_fixtures::{reply_in, room, run, said};
     use super::*;
+    use crate::changes::{AuditChange, Change};
     use crate::commands::test_fixtures::decide;
-    use crate::decide::Change;
     use parlor_model::audit::Action;
     use parlor_model::{
         AgentId, ApprovalId, ApprovalSubject, Decision, Event, GatewayId, InputDigest, MessageId, Payload,
@@ -136,7 +136,9 @@ mod tests {
         assert_eq!(withdrawn.decision, Some(Decision::Withdrawn));
         assert!(over.has_ended());
         assert_eq!((&ended, &ended.reply), (over, &Some(message.id.clone())));
-        let Some(Change::AppendAudit(entry)) = effects.changes.last() else { panic!("{effects:?}") };
+        let Some(Change::Audit(AuditChange::AppendAudit(entry))) = effects.changes.last() else {
+            panic!("{effects:?}")
+        };
         assert_eq!(entry.action, Action::ApprovalWithdrawn);
     }
 

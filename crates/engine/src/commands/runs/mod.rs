@@ -15,7 +15,7 @@ mod start_unprompted_run;
 #[cfg(test)]
 mod test_fixtures;
 
-use crate::decide::Change;
+use crate::changes::RunChange;
 use crate::effects::EffectsBuilder;
 use crate::ports::BudgetUsage;
 use crate::read_view::WriterView;
@@ -198,7 +198,7 @@ pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &Effec
 /// Stores and publishes a run.
 pub fn put(run: Run, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
     let run = Arc::new(run);
-    effects.change(Change::PutRun(run.clone()));
+    effects.change(RunChange::PutRun(run.clone()));
     effects.publish(Event::RunChanged(run.clone()));
     run
 }

@@ -9,8 +9,8 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::{
-    AgentReply, Chunk, Destination, EntityKind, Message, MessageKind, Refusal, Run, RunOutcome, RunOutput,
-    Sender,
+    AgentReply, Chunk, Destination, EntityKind, Field, Message, MessageKind, Refusal, Run, RunOutcome,
+    RunOutput, Sender,
 };
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub fn validate(said: &AgentReply, limits: &Limits) -> Result<(), Refusal> {
         return Err(Refusal::TooLarge { limit: 2 * limit, got });
     }
     let mut field_errors = FieldErrors::default();
-    field_errors.unless(said.chunks.len() <= limits.reply_chunks, "chunks", "too many");
+    field_errors.unless(said.chunks.len() <= limits.reply_chunks, Field::Chunks, "too many");
     field_errors.into_result()
 }
 

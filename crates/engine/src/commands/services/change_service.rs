@@ -4,10 +4,10 @@ use super::hosting::hosted_by_hub;
 use super::texts::ServiceTexts;
 use super::{MODEL_FIELDS, subject};
 use crate::Limits;
+use crate::changes::ModelChange;
 use crate::commands::Command;
 use crate::commands::agents::existing_agent::ExistingAgent;
 use crate::commands::model_access::audit_detail;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, ManagedService, PermitError};
 use crate::read_view::WriterView;
@@ -64,7 +64,7 @@ impl Command for ChangeService {
         }
         agent.host = hosted_by_hub(&service.model.model, effects.now);
         let (agent, service) = (facts.existing.replace(agent, effects), Arc::new(service));
-        effects.change(Change::PutService(service.clone()));
+        effects.change(ModelChange::PutService(service.clone()));
         effects.audit(Action::ServiceChanged, Some(subject(&agent)), Some(audit_detail(&service.model)));
         Ok(ServiceWithAgent { agent, service })
     }

@@ -4,10 +4,10 @@ use super::hosting::hosted_by_hub;
 use super::texts::ServiceTexts;
 use super::{MODEL_FIELDS, subject};
 use crate::Limits;
+use crate::changes::ModelChange;
 use crate::commands::Command;
 use crate::commands::agents::new_agent::{check_agent_count, new_agent, put_new_agent};
 use crate::commands::model_access::audit_detail;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -69,7 +69,7 @@ impl Command for CreateService {
             most_tokens: self.most_tokens,
             updated_at: now,
         });
-        effects.change(Change::PutService(service.clone()));
+        effects.change(ModelChange::PutService(service.clone()));
         effects.audit(Action::ServiceCreated, Some(subject(&agent)), Some(audit_detail(&service.model)));
         Ok(ServiceWithAgent { agent, service })
     }

@@ -7,12 +7,12 @@ mod remove_service;
 mod texts;
 
 use super::model_access::ModelFields;
-use parlor_model::Agent;
 use parlor_model::audit::{Subject, SubjectKind};
+use parlor_model::{Agent, Field};
 
 /// Request fields of a service's model.
 const MODEL_FIELDS: ModelFields =
-    ModelFields { base_url: "config.baseUrl", model: "config.model", key: "config.apiKey" };
+    ModelFields { base_url: Field::ServiceBaseUrl, model: Field::ServiceModel, key: Field::ServiceKey };
 
 /// The service's agent as the audit log names it.
 fn subject(agent: &Agent) -> Subject {

@@ -1,15 +1,15 @@
 //! Changes the hub's settings.
 
 use crate::Limits;
+use crate::changes::SettingsChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::ChangeSettings;
-use parlor_model::{Edit, Event, HubSettings, Refusal, SettingChanges};
+use parlor_model::{Edit, Event, Field, HubSettings, Refusal, SettingChanges};
 use std::sync::Arc;
 
 impl Command for ChangeSettings {
@@ -20,14 +20,14 @@ impl Command for ChangeSettings {
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
         if let Edit::Set(name) = &self.changes.name {
-            field_errors.line("hubName", name, 60);
+            field_errors.line(Field::HubName, name, 60);
         }
         let in_range =
             |value: &Edit<u32>, limit| value.new_value().is_none_or(|value| (1..=limit).contains(value));
         let failures = in_range(&self.changes.lockout_failures, 1000);
-        field_errors.unless(failures, "lockoutFailures", "must be between 1 and 1000");
+        field_errors.unless(failures, Field::LockoutFailures, "must be between 1 and 1000");
         let seconds = in_range(&self.changes.lockout_seconds, 30 * 86_400);
-        field_errors.unless(seconds, "lockoutSeconds", "must be between a second and 30 days");
+        field_errors.unless(seconds, Field::LockoutSeconds, "must be between a second and 30 days");
         field_errors.into_result()
     }
 
@@ -43,7 +43,7 @@ impl Command for ChangeSettings {
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Arc<HubSettings>, Refusal> {
         let settings = Arc::new(before.with(&self.changes));
-        effects.change(Change::PutSettings(settings.clone()));
+        effects.change(SettingsChange::PutSettings(settings.clone()));
         if *settings != before {
             effects.publish(Event::SettingsChanged);
         }
@@ -74,12 +74,17 @@ fn describe(changes: &SettingChanges) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::{AuditChange, Change};
     use crate::commands::test_fixtures::decide;
 
     /// Whether the change is published, and its detail in the audit log.
     fn published_and_recorded(changes: SettingChanges, before: HubSettings) -> (bool, Option<Box<str>>) {
         let (_, effects) = decide(ChangeSettings { changes }, before).unwrap();
-        let [Change::PutSettings(_), Change::AppendAudit(entry)] = &effects.changes[..] else {
+        let [
+            Change::Settings(SettingsChange::PutSettings(_)),
+            Change::Audit(AuditChange::AppendAudit(entry)),
+        ] = &effects.changes[..]
+        else {
             panic!("the settings, then the audit entry: {:?}", effects.changes)
         };
         (!effects.events.is_empty(), entry.detail.clone())

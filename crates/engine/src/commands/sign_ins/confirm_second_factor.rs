@@ -2,8 +2,8 @@
 
 use super::second_factor::set_enabled;
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -40,8 +40,8 @@ impl Command for ConfirmSecondFactor {
             return Err(Refusal::WrongCredentials);
         }
         let confirmed = SecondFactor { confirmed: true, last_step: self.step, ..factor };
-        effects.change(Change::PutSecondFactor(Arc::new(confirmed)));
-        effects.change(Change::PutBackupCodes(user.id.clone(), self.backup_codes));
+        effects.change(CredentialChange::PutSecondFactor(Arc::new(confirmed)));
+        effects.change(CredentialChange::PutBackupCodes(user.id.clone(), self.backup_codes));
         let user = set_enabled(user, true, effects);
         effects.audit(Action::SecondFactorOn, Some(audit::user(&user)), None);
         Ok(user)

@@ -1,8 +1,8 @@
 //! Signs a user in on a device.
 
 use crate::audit;
+use crate::changes::{AccountChange, CredentialChange};
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -43,7 +43,7 @@ impl Command for CreateSignIn {
         }
         if user.failed_sign_ins > 0 {
             user = Arc::new(User { failed_sign_ins: 0, locked_until: None, ..User::clone(&user) });
-            effects.change(Change::PutUser(user.clone()));
+            effects.change(AccountChange::PutUser(user.clone()));
         }
         let sign_in = Arc::new(SignIn {
             id: SignInId::stored(effects.new_id()),
@@ -55,7 +55,7 @@ impl Command for CreateSignIn {
             expires_at: self.expires_at,
             generation: 0,
         });
-        effects.change(Change::PutSignIn(sign_in.clone(), self.refresh));
+        effects.change(CredentialChange::PutSignIn(sign_in.clone(), self.refresh));
         let detail = match self.second {
             Some(SecondProof::Backup(_)) if user.second_factor => Some("with a backup code".into()),
             Some(SecondProof::Code { .. }) if user.second_factor => Some("with a second factor".into()),
@@ -81,11 +81,11 @@ fn spend(
     match proof {
         SecondProof::Code { sealed, step } if *sealed == factor.sealed && *step > factor.last_step => {
             let spent = SecondFactor { last_step: *step, ..factor.clone() };
-            effects.change(Change::PutSecondFactor(Arc::new(spent)));
+            effects.change(CredentialChange::PutSecondFactor(Arc::new(spent)));
             Ok(())
         }
         SecondProof::Backup(code) if facts.backup_code => {
-            effects.change(Change::SpendBackupCode(facts.user.id.clone(), *code));
+            effects.change(CredentialChange::SpendBackupCode(facts.user.id.clone(), *code));
             Ok(())
         }
         _ => Err(Refusal::WrongCredentials),

@@ -1,8 +1,8 @@
 //! Ends a sign-in of the caller.
 
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -31,7 +31,7 @@ impl Command for EndSignIn {
 
     fn decide(self, caller: Arc<AuthContext>, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let detail = format!("session {}", self.sign_in);
-        effects.change(Change::EndSignIn(self.sign_in.clone()));
+        effects.change(CredentialChange::EndSignIn(self.sign_in.clone()));
         effects.publish(Event::SignInEnded { user: caller.user.id.clone(), sign_in: self.sign_in });
         effects.audit(Action::SignedOut, Some(audit::user(&caller.user)), Some(detail.into()));
         Ok(())

@@ -1,7 +1,7 @@
 //! Offers the caller a second factor.
 
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
@@ -27,7 +27,7 @@ impl Command for OfferSecondFactor {
         if caller.user.second_factor {
             return Err(Refusal::AlreadyExists(EntityKind::SecondFactor));
         }
-        effects.change(Change::PutSecondFactor(Arc::new(SecondFactor {
+        effects.change(CredentialChange::PutSecondFactor(Arc::new(SecondFactor {
             user: caller.user.id.clone(),
             sealed: self.sealed,
             confirmed: false,

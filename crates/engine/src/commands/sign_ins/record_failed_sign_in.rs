@@ -1,8 +1,8 @@
 //! Records a failed sign-in, and locks the account after too many of them.
 
 use crate::audit;
+use crate::changes::{AccountChange, AuditChange};
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -52,7 +52,7 @@ impl Command for RecordFailedSignIn {
             failed.locked_until = Some(self.lock_until);
         }
         let locked = failed.is_locked(effects.now);
-        effects.change(Change::PutUser(Arc::new(failed)));
+        effects.change(AccountChange::PutUser(Arc::new(failed)));
         let why = if self.second_factor { "wrong code" } else { "wrong password" };
         audit_failure(Some(&user), why, facts.failed_before, effects);
         if locked {
@@ -77,7 +77,7 @@ fn audit_failure(
     match same {
         Some(before) => {
             let address = effects.caller.caller.address;
-            effects.change(Change::RepeatAudit { id: before.id, at: now, address });
+            effects.change(AuditChange::RepeatAudit { id: before.id, at: now, address });
         }
         None => effects.audit(Action::SignInFailed, user.map(audit::user), Some(why.into())),
     }

@@ -1,8 +1,8 @@
 //! Exchanges a refresh token for a new one.
 
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -45,7 +45,7 @@ impl Command for RefreshSignIn {
         let in_grace =
             token.generation + 1 == sign_in.generation && effects.now < sign_in.used_at.plus(self.grace);
         if !is_newest && !in_grace {
-            effects.change(Change::EndSignIn(sign_in.id.clone()));
+            effects.change(CredentialChange::EndSignIn(sign_in.id.clone()));
             effects.publish(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.id });
             let detail = Some("the sign-in was ended".into());
             effects.audit(Action::TokenReused, Some(audit::user(&user)), detail);
@@ -60,7 +60,7 @@ impl Command for RefreshSignIn {
             sign_in.expires_at = self.expires_at;
         }
         let sign_in = Arc::new(sign_in);
-        effects.change(Change::PutSignIn(sign_in.clone(), self.next));
+        effects.change(CredentialChange::PutSignIn(sign_in.clone(), self.next));
         Ok(Refreshed::SignedIn(SignedIn { user, sign_in }))
     }
 }

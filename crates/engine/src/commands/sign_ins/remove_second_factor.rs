@@ -2,8 +2,8 @@
 
 use super::second_factor::set_enabled;
 use crate::audit;
+use crate::changes::CredentialChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -45,7 +45,7 @@ impl Command for RemoveSecondFactor {
         if !has_second_factor {
             return Err(Refusal::NotFound(EntityKind::SecondFactor));
         }
-        effects.change(Change::RemoveSecondFactor(user.id.clone()));
+        effects.change(CredentialChange::RemoveSecondFactor(user.id.clone()));
         let user = set_enabled(&user, false, effects);
         effects.audit(Action::SecondFactorOff, Some(audit::user(&user)), None);
         Ok(user)

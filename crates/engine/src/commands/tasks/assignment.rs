@@ -5,7 +5,7 @@ use crate::commands::runs::{self, Addressed, Candidate};
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use parlor_model::{
-    AddressedBy, ConversationId, Lineage, MemberId, Refusal, Room, RoomRole, Run, RunId, RunOutcome,
+    AddressedBy, ConversationId, Field, Lineage, MemberId, Refusal, Room, RoomRole, Run, RunId, RunOutcome,
     RunState, Task, Usage,
 };
 use std::slice;
@@ -32,7 +32,7 @@ impl Assignee {
     pub fn require_member(&self) -> Result<MemberId, Refusal> {
         match self.is_in_room {
             true => Ok(self.id.clone()),
-            false => Err(Refusal::invalid("assigneeId", "must be a member of the room")),
+            false => Err(Refusal::invalid(Field::Assignee, "must be a member of the room")),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::permission::{CallerContext, PermitError, SeenTask};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::{ChangeTask, TaskChanges};
-use parlor_model::{Refusal, Scope, Task};
+use parlor_model::{Field, Refusal, Scope, Task};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -28,7 +28,7 @@ impl Command for ChangeTask {
         let mut field_errors = FieldErrors::default();
         let description = changes.description.new_value().map(|text| &**text);
         let result = changes.result.new_value().map(|text| &**text);
-        field_errors.unless(*changes != TaskChanges::default(), "status", "is required");
+        field_errors.unless(*changes != TaskChanges::default(), Field::Status, "is required");
         check_texts(changes.title.as_deref(), description, result, &mut field_errors);
         field_errors.into_result()
     }
@@ -131,7 +131,7 @@ mod tests {
         let requested = TaskChanges { assignee: Edit::Set(ann.clone()), ..TaskChanges::default() };
         let assignee = |is_in_room| Some(Assignee { id: ann.clone(), is_in_room, candidate: None });
         let refused = change(task(TaskStatus::Pending), requested.clone(), assignee(false));
-        let expected = Refusal::invalid("assigneeId", "must be a member of the room");
+        let expected = Refusal::invalid(Field::Assignee, "must be a member of the room");
         assert_eq!(refused.map(|(task, _)| task), Err(expected));
         let (changed, _) = change(task(TaskStatus::Pending), requested, assignee(true)).unwrap();
         let expected = Task { assignee: Some(ann.clone()), updated_at: NOW, ..task(TaskStatus::Pending) };

@@ -10,7 +10,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::CreateTask;
-use parlor_model::{EntityKind, MemberId, Refusal, Room, RoomRole, Scope, Task, TaskId, TaskStatus};
+use parlor_model::{EntityKind, Field, MemberId, Refusal, Room, RoomRole, Scope, Task, TaskId, TaskStatus};
 use std::sync::Arc;
 
 /// Maximum number of tasks in one room.
@@ -68,7 +68,7 @@ impl Command for CreateTask {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Task>, Refusal> {
         let Facts { creator, room, caller_role, task_count, assignee } = facts;
         if task_count >= MAX_TASKS {
-            return Err(Refusal::invalid("title", "exceeds the limit of 1000 tasks per room"));
+            return Err(Refusal::invalid(Field::Title, "exceeds the limit of 1000 tasks per room"));
         }
         let task = Task {
             id: TaskId::stored(effects.new_id()),

@@ -1,6 +1,6 @@
 //! Changes of tasks that several commands make.
 
-use crate::decide::Change;
+use crate::changes::TaskChange;
 use crate::effects::EffectsBuilder;
 use parlor_model::{EntityKind, Event, Refusal, Task, TaskStatus};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Stores and publishes a task.
 pub fn put(task: Task, effects: &mut EffectsBuilder<'_>) -> Arc<Task> {
     let task = Arc::new(task);
-    effects.change(Change::PutTask(task.clone()));
+    effects.change(TaskChange::PutTask(task.clone()));
     effects.publish(Event::TaskChanged(task.clone()));
     task
 }

@@ -1,7 +1,7 @@
 //! Removes a task.
 
+use crate::changes::TaskChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenTask};
 use crate::read_view::WriterView;
@@ -21,7 +21,7 @@ impl Command for RemoveTask {
 
     fn decide(self, seen: SeenTask, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let Task { id, room, .. } = seen.task;
-        effects.change(Change::RemoveTask(id.clone()));
+        effects.change(TaskChange::RemoveTask(id.clone()));
         effects.publish(Event::TaskRemoved { room, task: id });
         Ok(())
     }

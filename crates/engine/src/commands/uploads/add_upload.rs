@@ -2,15 +2,15 @@
 
 use super::avatars::forget_avatars;
 use crate::Limits;
+use crate::changes::UploadChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::AddUpload;
-use parlor_model::{Refusal, Scope, Upload, UploadId, UploadPurpose};
+use parlor_model::{Field, Refusal, Scope, Upload, UploadId, UploadPurpose};
 use std::sync::Arc;
 
 /// Maximum number of a user's uploads that are not attached to a message, so that invisible files cannot fill
@@ -35,9 +35,9 @@ impl Command for AddUpload {
 
     fn validate(&self, _limits: &Limits) -> Result<(), Refusal> {
         let mut field_errors = FieldErrors::default();
-        field_errors.line("filename", &self.file.name, 200);
-        field_errors.unless(!self.file.name.contains(['/', '\\']), "filename", "must not be a path");
-        field_errors.unless(self.file.size > 0, "file", "must not be empty");
+        field_errors.line(Field::FileName, &self.file.name, 200);
+        field_errors.unless(!self.file.name.contains(['/', '\\']), Field::FileName, "must not be a path");
+        field_errors.unless(self.file.size > 0, Field::File, "must not be empty");
         field_errors.into_result()
     }
 
@@ -55,7 +55,7 @@ impl Command for AddUpload {
         let user = &facts.caller.user;
         let purpose = match facts.existing {
             Existing::Avatars(_) if !self.file.media.is_image() => {
-                return Err(Refusal::invalid("file", "must be a JPEG, PNG, GIF or WebP image"));
+                return Err(Refusal::invalid(Field::File, "must be a JPEG, PNG, GIF or WebP image"));
             }
             Existing::Avatars(avatars) => {
                 // The current avatar stays: the profile switches to the new one with a later command.
@@ -75,7 +75,7 @@ impl Command for AddUpload {
             created_at: effects.now,
             purpose,
         });
-        effects.change(Change::PutUpload(upload.clone()));
+        effects.change(UploadChange::PutUpload(upload.clone()));
         Ok(upload)
     }
 }
@@ -83,6 +83,7 @@ impl Command for AddUpload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Change;
     use crate::commands::test_fixtures::user;
     use crate::commands::test_fixtures::{auth, decide};
     use crate::effects::Effects;
@@ -123,7 +124,7 @@ mod tests {
         assert!(add(MediaType::Pdf, given()).is_err());
         let (_, effects) = add(MediaType::Png, given()).unwrap();
         let removed = effects.changes.iter().filter_map(|change| match change {
-            Change::RemoveUpload(id) => Some(id.as_str()),
+            Change::Upload(UploadChange::RemoveUpload(id)) => Some(id.as_str()),
             _ => None,
         });
         assert_eq!(removed.collect::<Vec<_>>(), ["a", "c"]);

@@ -1,6 +1,6 @@
 //! Avatars: uploads that a profile shows.
 
-use crate::decide::Change;
+use crate::changes::UploadChange;
 use crate::effects::EffectsBuilder;
 use parlor_model::Upload;
 
@@ -14,7 +14,7 @@ pub fn forget_avatars(avatars: &[Upload], shown: Option<&str>, effects: &mut Eff
     for avatar in avatars {
         let is_shown = shown.is_some_and(|url| is_at(avatar, url));
         if !is_shown {
-            effects.change(Change::RemoveUpload(avatar.id.clone()));
+            effects.change(UploadChange::RemoveUpload(avatar.id.clone()));
         }
     }
 }

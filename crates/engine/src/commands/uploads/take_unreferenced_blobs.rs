@@ -1,7 +1,7 @@
 //! Takes digests of file contents that no upload refers to, so that the caller deletes the contents.
 
+use crate::changes::UploadChange;
 use crate::commands::Command;
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -29,7 +29,7 @@ impl Command for TakeUnreferencedBlobs {
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Vec<BlobDigest>, Refusal> {
         if !released.is_empty() {
-            effects.change(Change::ForgetReleased(released.clone()));
+            effects.change(UploadChange::ForgetReleased(released.clone()));
         }
         Ok(released)
     }

@@ -1,6 +1,5 @@
 //! Queries about approvals and approval rules.
 
-mod get_approval;
 mod list_approval_rules;
 mod list_approvals;
 mod list_open_questions;

@@ -5,5 +5,6 @@ mod list_history;
 mod list_recent;
 mod list_replies;
 mod list_revisions;
+mod may_prompt_agent;
 mod page;
 mod search_messages;

@@ -15,17 +15,13 @@ impl Query for GetIdlePrompt {
 
     /// Globally, allowed for users who may know of the agent. In a room, allowed for its members.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<MissionScope, PermitError> {
-        match &self.room {
-            None => {
-                view.visible_agent(caller, &self.agent, Scope::Read)?;
-                Ok(MissionScope::Global)
-            }
-            Some(room) => {
-                let reader = view.in_room(caller, room, RoomRole::Member, Scope::Read)?;
-                view.agent_in_room(&self.agent, room)?;
-                Ok(MissionScope::of(&reader.room))
-            }
+        if self.rooms.is_empty() {
+            view.visible_agent(caller, &self.agent, Scope::Read)?;
+            return Ok(MissionScope::Global);
         }
+        let room = view.only_selected_room(caller, &self.rooms, RoomRole::Member, Scope::Read)?.room;
+        view.agent_in_room(&self.agent, &room.id)?;
+        Ok(MissionScope::of(&room))
     }
 
     fn answer(

@@ -1,21 +1,21 @@
-//! Lists the missions of a room's mission scope.
+//! Lists the missions of the mission scope of the selected rooms.
 
-use crate::hub::count_within_budget;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::ports::Snapshot;
 use crate::queries::Query;
+use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::query::ListMissions;
-use parlor_model::{MemberId, Mission, MissionScope, RoomRole, Scope};
+use parlor_model::{MemberId, Mission, MissionScope, Scope};
 
 impl Query for ListMissions {
     type Facts = InRoom;
     type Answer = Vec<Mission>;
 
-    /// Allowed for every member of the room.
+    /// Allowed for members of the selected rooms, which share their missions.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<InRoom, PermitError> {
-        view.in_room(caller, &self.room, RoomRole::Member, Scope::Read)
+        view.first_selected_room(caller, &self.rooms, Scope::Read)
     }
 
     fn answer(

@@ -1,4 +1,4 @@
-//! Lists the current plans of agents in a room, or in all rooms of the caller.
+//! Lists the current plans of agents in the selected rooms, or in all rooms of the caller.
 
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
@@ -6,33 +6,26 @@ use crate::queries::Query;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::query::ListPlans;
-use parlor_model::{CurrentPlan, MemberId, RoomRole, Scope, UserId};
+use parlor_model::{CurrentPlan, RoomId, Scope};
 
 impl Query for ListPlans {
-    type Facts = UserId;
+    type Facts = Vec<RoomId>;
     type Answer = Vec<CurrentPlan>;
 
-    /// Allowed for every member of the room; without a room, for every user.
-    fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<UserId, PermitError> {
-        let caller = match &self.room {
-            Some(room) => view.in_room(caller, room, RoomRole::Member, Scope::Read)?.caller,
-            None => caller.signed_in(Scope::Read)?,
-        };
-        Ok(caller.user.id.clone())
+    /// Allowed for members of the selected rooms; without a selection, for every user.
+    fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<Vec<RoomId>, PermitError> {
+        view.selected_rooms(caller, &self.rooms, Scope::Read)
     }
 
     fn answer(
         &self,
-        user: UserId,
+        rooms: Vec<RoomId>,
         store: &mut dyn Snapshot,
         _limits: &Limits,
     ) -> Result<Vec<CurrentPlan>, Fault> {
-        if let Some(room) = &self.room {
-            return store.plans(room);
-        }
         let mut plans = Vec::new();
-        for member in store.memberships(&MemberId::User(user))? {
-            plans.extend(store.plans(&member.room)?);
+        for room in rooms {
+            plans.extend(store.plans(&room)?);
         }
         Ok(plans)
     }

@@ -7,7 +7,7 @@ use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::inquiry::is_within_folder;
 use parlor_model::query::MayInquire;
-use parlor_model::{EntityKind, Inquiry, MemberId, Refusal, RoomRole, Scope};
+use parlor_model::{EntityKind, Field, Inquiry, MemberId, Refusal, RoomRole, Scope};
 
 impl Query for MayInquire {
     type Facts = ();
@@ -44,7 +44,7 @@ impl Query for MayInquire {
             Inquiry::Workspace(request) => {
                 let folder = agent.host.working_directory.as_deref();
                 let within = request.path().is_none_or(|path| is_within_folder(folder, path));
-                let outside = Refusal::invalid("path", "must lie in the agent's folder");
+                let outside = Refusal::invalid(Field::Path, "must lie in the agent's folder");
                 if within { Ok(()) } else { Err(outside.into()) }
             }
         }

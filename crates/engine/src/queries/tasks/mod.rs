@@ -3,7 +3,7 @@
 mod list_own_tasks;
 mod list_tasks;
 
-use crate::hub::count_within_budget;
+use crate::queries::answer_budget::count_within_budget;
 use parlor_model::Task;
 
 /// Drops the tasks that do not fit into one answer.

@@ -5,8 +5,8 @@ use crate::callers::{CallerKind, member, other_user};
 use crate::requests::{AGENTS, HOSTING, PERSON, READ};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AgentChange, Change, RoomChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
     AgentProfile, AgentRegistration, ChangeAgent, CreateAgent, HostAgent, RegisterAgent, RemoveAgent,
@@ -149,7 +149,10 @@ const AGENT_SHARED_WITH_ALL: Stored =
     |_| vec![put(Agent { visibility: Visibility::All, ..agent(CODER, other_user()) })];
 const ANOTHERS_AGENT_IN_ROOM: Stored = |who| {
     let mut changes = ANOTHERS_AGENT(who);
-    changes.push(Change::PutMember(Arc::new(member(MemberId::Agent(coder()), RoomRole::Member))));
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(
+        MemberId::Agent(coder()),
+        RoomRole::Member,
+    )))));
     changes
 };
 
@@ -184,7 +187,7 @@ fn hubs_agent(owner: CallerKind) -> Vec<Change> {
 }
 
 fn put(agent: Agent) -> Change {
-    Change::PutAgent(Arc::new(agent))
+    Change::Agent(AgentChange::PutAgent(Arc::new(agent)))
 }
 
 fn agent(id: &str, owner: UserId) -> Agent {

@@ -9,7 +9,7 @@ use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
     AnswerQuestions, AskApproval, DecideApproval, ExpireApproval, RevokeApprovalRule,
 };
-use parlor_model::query::{GetApproval, ListApprovalRules, ListApprovals, ListOpenQuestions};
+use parlor_model::query::{ListApprovalRules, ListApprovals, ListOpenQuestions};
 use parlor_model::{AgentId, ApprovalId, ApprovalSubject, GatewayId, InputDigest, Payload, RunId};
 use std::time::Duration;
 
@@ -50,11 +50,6 @@ table! { queries: AnyQuery;
     AnyQuery::ListApprovals(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_approvals(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_approvals(), NO_ROOM;
-    }
-    AnyQuery::GetApproval(_) => {
-        "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  get_approval(), APPROVAL;
-        "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  get_approval(), APPROVAL_FOR_ADMINS;
-        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  get_approval(), READY;
     }
     AnyQuery::ListOpenQuestions(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListOpenQuestions, READY;
@@ -99,10 +94,6 @@ fn revoke_rule() -> RevokeApprovalRule {
 
 fn list_approvals() -> ListApprovals {
     ListApprovals { room: lobby() }
-}
-
-fn get_approval() -> GetApproval {
-    GetApproval { approval: approval() }
 }
 
 fn list_approval_rules() -> ListApprovalRules {

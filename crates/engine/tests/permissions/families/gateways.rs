@@ -4,8 +4,8 @@ use crate::callers::CallerKind;
 use crate::requests::{AGENTS, HOSTING, PERSON, READ};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AgentChange, Change};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{ConnectGateway, DisconnectGateway, RemoveGateway};
 use parlor_model::query::{ListGateways, MayManageCredentials, MaySpawnAgents};
@@ -83,5 +83,5 @@ fn put_gateway(id: &str, owner: Option<UserId>) -> Vec<Change> {
         disconnected_at: None,
         pending_removals: Vec::new(),
     };
-    owner.map(|owner| Change::PutGateway(Arc::new(gateway(owner)))).into_iter().collect()
+    owner.map(|owner| Change::Agent(AgentChange::PutGateway(Arc::new(gateway(owner))))).into_iter().collect()
 }

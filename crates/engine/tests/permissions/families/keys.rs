@@ -4,8 +4,8 @@ use crate::callers::other_user;
 use crate::requests::{PERSON, TOKEN};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{Change, CredentialChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{CreateKey, RevokeKey};
 use parlor_model::query::ListKeys;
@@ -66,5 +66,8 @@ const ANOTHERS_KEY: Stored = |_| vec![put_key(other_user())];
 
 fn put_key(owner: UserId) -> Change {
     let (name, scopes, created_at) = ("script".into(), vec![Scope::Read], Time(1));
-    Change::PutKey(Arc::new(ApiKey { id: named_key(), owner, name, scopes, created_at }), TOKEN)
+    Change::Credential(CredentialChange::PutKey(
+        Arc::new(ApiKey { id: named_key(), owner, name, scopes, created_at }),
+        TOKEN,
+    ))
 }

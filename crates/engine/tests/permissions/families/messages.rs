@@ -1,19 +1,20 @@
 //! Permissions of the family `messages`, with the verdicts described in `families`.
 
 use crate::callers::lobby;
-use crate::requests::{READ, WRITE, post};
+use crate::requests::{ALL_SCOPES, READ, WRITE, at_root, post};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, RewindRoom,
-    StartChat,
+    DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, PromptAgent,
+    PromptMode, RewindRoom,
 };
 use parlor_model::query::{
-    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, Page, SearchCursor, SearchMessages,
+    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, MayPromptAgent, Page, SearchCursor,
+    SearchMessages,
 };
-use parlor_model::{AgentId, MessageId, RoomId, Seq};
+use parlor_model::{AgentId, MessageId, RoomId, RoomSelection, Seq};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -70,11 +71,21 @@ table! { commands: AnyCommand;
     AnyCommand::MarkAllRead(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   MarkAllRead, READY;
     }
-    AnyCommand::StartChat(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_OWN_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   start_chat(), CHAT_WITH_SHARED_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", WRITE,   start_chat(), READY;
+    // A key needs both scopes; with `ALL_SCOPES` the columns of keys are a key with none and a key with all.
+    AnyCommand::PromptAgent(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", READ,    prompt(NEW_ROOM), CHAT_WITH_OWN_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", WRITE,   prompt(NEW_ROOM), CHAT_WITH_OWN_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", ALL_SCOPES, prompt(NEW_ROOM), CHAT_WITH_OWN_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", ALL_SCOPES, prompt(NEW_ROOM), CHAT_WITH_AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", ALL_SCOPES, prompt(NEW_ROOM), CHAT_WITH_SHARED_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", ALL_SCOPES, prompt(NEW_ROOM), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", ALL_SCOPES, prompt_by_name(NEW_ROOM), CHAT_WITH_OWN_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", ALL_SCOPES, prompt_by_name(NEW_ROOM), CHAT_WITH_AGENT_OWNERS_AGENT;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", ALL_SCOPES, prompt(lobby().into()), TASK_AGENT_IN_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", ALL_SCOPES, prompt_by_name(lobby().into()), TASK_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", ALL_SCOPES, prompt(lobby().into()), TASK_AGENT;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", ALL_SCOPES, prompt(lobby().into()), TASK_AGENT_NO_ROOM;
+        "who   who   no    where where where no    no    no    no    where who  ", ALL_SCOPES, prompt(at_root("/srv/code", None)), LOBBY_AT_ROOT;
     }
 }
 
@@ -104,6 +115,15 @@ table! { queries: AnyQuery;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_CLEARED_AWAY;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    replies(), NO_ROOM;
+    }
+    AnyQuery::MayPromptAgent(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", READ,    may_prompt(NEW_ROOM), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", WRITE,   may_prompt(NEW_ROOM), READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", ALL_SCOPES, may_prompt(NEW_ROOM), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", ALL_SCOPES, may_prompt(lobby().into()), TASK_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", ALL_SCOPES, may_prompt(lobby().into()), TASK_AGENT;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", ALL_SCOPES, may_prompt(lobby().into()), TASK_AGENT_NO_ROOM;
+        "who   who   no    where where where no    no    no    no    where who  ", ALL_SCOPES, may_prompt(at_root("/srv/code", None)), LOBBY_AT_ROOT;
     }
     AnyQuery::CountReplies(_) => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    reply_count(), ANOTHERS_MESSAGE;
@@ -141,8 +161,20 @@ fn mark_read() -> MarkRoomRead {
     MarkRoomRead { room: lobby() }
 }
 
-fn start_chat() -> StartChat {
-    StartChat { agent: AgentId::stored("coder"), post: post() }
+const NEW_ROOM: RoomSelection = RoomSelection::EMPTY;
+
+fn prompt(rooms: RoomSelection) -> PromptAgent {
+    let (agent, text, mode) = (AgentId::stored("coder"), "hello".into(), PromptMode::Normal);
+    PromptAgent { agent, rooms, text, mode, attachments: Vec::new() }
+}
+
+/// The text names the agent, instead of the agent that does not exist.
+fn prompt_by_name(rooms: RoomSelection) -> PromptAgent {
+    PromptAgent { agent: AgentId::stored("nobody"), text: "@CODER hello".into(), ..prompt(rooms) }
+}
+
+fn may_prompt(rooms: RoomSelection) -> MayPromptAgent {
+    MayPromptAgent { agent: AgentId::stored("coder"), rooms, text: "hello".into() }
 }
 
 fn history() -> ListHistory {

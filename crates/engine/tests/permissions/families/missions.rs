@@ -2,17 +2,17 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, room};
 use crate::fixtures::agent;
-use crate::requests::{AGENTS, PERSON, READ, WRITE};
+use crate::requests::{AGENTS, PERSON, READ, WRITE, at_root};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AgentChange, Change, MissionChange, RoomChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{EndMission, PromptIdle, SetIdlePrompt, SetMission};
 use parlor_model::query::{GetIdlePrompt, ListMissions};
 use parlor_model::{
     Agent, AgentHost, AgentId, GatewayId, IdlePrompt, Mission, MissionId, MissionScope, Room, RoomId,
-    RoomRole, Time, UserId, Visibility,
+    RoomRole, RoomSelection, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -20,22 +20,26 @@ table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     AnyCommand::SetMission(_) => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_mission(), MISSION_OF_ANOTHER_ROOM;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   set_mission(), NO_ROOM;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_mission(lobby().into()), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_mission(lobby().into()), MISSION_OF_ANOTHER_ROOM;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   set_mission(lobby().into()), NO_ROOM;
+        "who   who   no    no    yes   yes   no    no    no    no    yes   who  ", PERSON,  set_mission(at_root("/srv/code", None)), LOBBY_AT_ROOT;
+        "who   who   no    many  many  many  no    no    no    no    many  who  ", PERSON,  set_mission(at_root("/srv/code", None)), LOBBY_AND_OTHER_AT_ROOT;
+        "who   who   none  none  none  none  none  none  none  no    none  who  ", PERSON,  set_mission(RoomSelection::EMPTY), READY;
     }
     AnyCommand::EndMission(_) => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(), READY;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   end_mission(), MISSION_OF_ANOTHER_ROOM;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   end_mission(lobby().into()), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   end_mission(lobby().into()), MISSION_OF_ANOTHER_ROOM;
+        "who   who   no    many  many  many  no    no    no    no    many  who  ", PERSON,  end_mission(at_root("/srv/code", None)), LOBBY_AND_OTHER_AT_ROOT;
     }
     AnyCommand::SetIdlePrompt(_) => {
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(Some(lobby())), AGENT_OWNERS_AGENT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(Some(lobby())), AGENT_IN_ROOM_WITH_ROOT;
-        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(Some(lobby())), OWN_MISSION_AT_ROOT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(None), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(None), AGENT_SHARED_WITH_ALL;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(lobby().into()), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   no    ?bot  ?bot  out   out   out   no    ?bot  who  ", WRITE,   set_idle(lobby().into()), AGENT_OWNERS_AGENT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   set_idle(lobby().into()), AGENT_IN_ROOM_WITH_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    yes   who  ", PERSON,  set_idle(lobby().into()), AGENT_IN_ROOM_WITH_ROOT;
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   set_idle(lobby().into()), OWN_MISSION_AT_ROOT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  set_idle(RoomSelection::EMPTY), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  set_idle(RoomSelection::EMPTY), AGENT_SHARED_WITH_ALL;
     }
     AnyCommand::PromptIdle(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  prompt_idle(), MISSION_WITH_HOSTED_AGENT;
@@ -50,13 +54,15 @@ table! { queries: AnyQuery;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     AnyQuery::ListMissions(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    missions(lobby().into()), READY;
+        "who   who   no    yes   yes   yes   no    no    no    no    yes   who  ", READ,    missions(at_root("/srv/code", None)), LOBBY_AND_OTHER_AT_ROOT;
+        "who   who   none  none  none  none  none  none  none  no    none  who  ", READ,    missions(RoomSelection::EMPTY), READY;
     }
     AnyQuery::GetIdlePrompt(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    idle(Some(lobby())), ANOTHERS_AGENT_IN_ROOM;
-        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(Some(lobby())), AGENT_OWNERS_AGENT;
-        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(None), AGENT_OWNERS_AGENT;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(None), AGENT_SHARED_WITH_ALL;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    idle(lobby().into()), ANOTHERS_AGENT_IN_ROOM;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    ?bot  who  ", READ,    idle(lobby().into()), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", READ,    idle(RoomSelection::EMPTY), AGENT_OWNERS_AGENT;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    idle(RoomSelection::EMPTY), AGENT_SHARED_WITH_ALL;
     }
 }
 
@@ -89,12 +95,12 @@ const MISSION_WITH_HOSTED_AGENT: Stored = |who| {
 };
 const MISSION_WITHOUT_AGENT: Stored = |_| {
     let creator = member(other_member(), RoomRole::Admin);
-    vec![Change::PutMember(Arc::new(creator)), put_mission(mission())]
+    vec![Change::Room(RoomChange::PutMember(Arc::new(creator))), put_mission(mission())]
 };
 /// A mission whose creator is not an admin of the room any more.
 const MISSION_OF_MEMBER: Stored = |who| {
     let mut changes = MISSION_WITH_HOSTED_AGENT(who);
-    changes.push(Change::PutMember(Arc::new(member(other_member(), RoomRole::Member))));
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(other_member(), RoomRole::Member)))));
     changes
 };
 const ENDED_MISSION: Stored = |who| {
@@ -110,7 +116,11 @@ fn mission_at_root(created_by: UserId) -> Vec<Change> {
     let kitchen = Room { id: RoomId::stored("kitchen"), ..lobby.clone() };
     let mission_scope = MissionScope::Root(root);
     let mission = Mission { mission_scope, room: kitchen.id.clone(), created_by, ..mission() };
-    vec![Change::PutRoom(Arc::new(lobby)), Change::PutRoom(Arc::new(kitchen)), put_mission(mission)]
+    vec![
+        Change::Room(RoomChange::PutRoom(Arc::new(lobby))),
+        Change::Room(RoomChange::PutRoom(Arc::new(kitchen))),
+        put_mission(mission),
+    ]
 }
 
 fn mission() -> Mission {
@@ -128,37 +138,37 @@ fn mission() -> Mission {
 }
 
 fn put_mission(mission: Mission) -> Change {
-    Change::PutMission(Arc::new(mission))
+    Change::Mission(MissionChange::PutMission(Arc::new(mission)))
 }
 
 fn put_agent(agent: Agent) -> Change {
-    Change::PutAgent(Arc::new(agent))
+    Change::Agent(AgentChange::PutAgent(Arc::new(agent)))
 }
 
 fn put_agent_in_room() -> Change {
-    Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member)))
+    Change::Room(RoomChange::PutMember(Arc::new(member(coder_member(), RoomRole::Member))))
 }
 
-fn set_mission() -> SetMission {
-    SetMission { room: lobby(), text: "Tea".into(), agents: Vec::new() }
+fn set_mission(rooms: RoomSelection) -> SetMission {
+    SetMission { rooms, text: "Tea".into(), agents: Vec::new() }
 }
 
-fn end_mission() -> EndMission {
-    EndMission { room: lobby() }
+fn end_mission(rooms: RoomSelection) -> EndMission {
+    EndMission { rooms }
 }
 
-fn set_idle(room: Option<RoomId>) -> SetIdlePrompt {
-    SetIdlePrompt { agent: AgentId::stored("coder"), room, idle: Some(IdlePrompt::default()) }
+fn set_idle(rooms: RoomSelection) -> SetIdlePrompt {
+    SetIdlePrompt { agent: AgentId::stored("coder"), rooms, idle: Some(IdlePrompt::default()) }
 }
 
 fn prompt_idle() -> PromptIdle {
     PromptIdle { mission: MissionId::stored("mission"), agent: AgentId::stored("coder") }
 }
 
-fn missions() -> ListMissions {
-    ListMissions { room: lobby(), limit: 1 }
+fn missions(rooms: RoomSelection) -> ListMissions {
+    ListMissions { rooms, limit: 1 }
 }
 
-fn idle(room: Option<RoomId>) -> GetIdlePrompt {
-    GetIdlePrompt { agent: AgentId::stored("coder"), room }
+fn idle(rooms: RoomSelection) -> GetIdlePrompt {
+    GetIdlePrompt { agent: AgentId::stored("coder"), rooms }
 }

@@ -2,7 +2,7 @@
 //!
 //! Verdicts: yes: allowed; no: `Forbidden`; who: `NotSignedIn`; out: `NotAMember`; keep: `LastOneRequired`;
 //! ?…: `NotFound`, either because it does not exist or because the caller may not know of it; !…:
-//! `BelongsToAnother`. Each row gives the verdicts, the scope that a key needs, the command, and the rows of the
+//! `BelongsToAnother`; none, many, plans, where: the request must select a room, or another one. Each row gives the verdicts, the scope that a key needs, the command, and the rows of the
 //! store.
 
 mod accounts;

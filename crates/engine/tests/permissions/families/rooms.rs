@@ -2,24 +2,24 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room, user};
 use crate::fixtures::{agent, router};
-use crate::requests::{ADMINS, PERSON, READ, WRITE};
+use crate::requests::{ADMINS, PERSON, READ, WRITE, at_root};
 use crate::stored::*;
 use crate::table::table;
 use RoomRole::{Admin as ADMIN, Member as MEMBER, Owner as OWNER};
+use parlor_engine::changes::{AccountChange, AgentChange, Change, ModelChange, RoomChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
     AddMember, ChangeMember, ChangeRoom, ChangeRoomPreferences, CreateRoom, DeleteRoom, FreezeRoom,
     RemoveMember, RoomChanges, SetProjectRoot, ThawRoom,
 };
 use parlor_model::query::{
-    GetRoom, GetWorkspaceRoot, ListMembers, ListProjectRoots, ListRooms, ListRoomsAtRoot, ListRoomsWithAgent,
-    MayFollowRoom,
+    GetRoom, GetWorkspaceRoot, ListMembers, ListProjectRoots, ListRooms, ListRoomsWithAgent, MayFollowRoom,
+    MayReadRooms,
 };
 use parlor_model::{
-    Agent, AgentId, Edit, Frozen, Member, MemberId, Room, RoomId, RoomPreferenceChange, RoomRole, RouterId,
-    SiteRole, Time, UserId, Visibility,
+    Agent, AgentId, Edit, Frozen, Member, MemberId, Room, RoomId, RoomPreferenceChange, RoomRole,
+    RoomSelection, RouterId, SiteRole, Time, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -111,20 +111,25 @@ table! { queries: AnyQuery;
     AnyQuery::ListProjectRoots(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  ListProjectRoots, READY;
     }
-    AnyQuery::ListRoomsAtRoot(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    rooms_at("/srv/code", None), MEMBER_OF_DEN_AT_ROOT;
-        "who   who   no    yes   yes   yes   no    no    no    no    yes   who  ", READ,    rooms_at("/srv/code", None), LOBBY_AT_ROOT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at("/srv/other", None), MEMBER_OF_DEN_AT_DISALLOWED_ROOT;
-        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    rooms_at("/srv/code", None), READY;
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    rooms_at("/srv/code", Some(lobby())), LOBBY_AT_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    rooms_at("/srv/code", Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    rooms_at("/srv/code", Some(lobby())), NO_ROOM;
+    AnyQuery::MayReadRooms(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    may_read(RoomSelection::EMPTY), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_read(lobby().into()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_read(lobby().into()), NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    may_read(at_root("/srv/code", None)), MEMBER_OF_DEN_AT_ROOT;
+        "who   who   no    yes   yes   yes   no    no    no    no    yes   who  ", READ,    may_read(at_root("/srv/code", None)), LOBBY_AT_ROOT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    may_read(at_root("/srv/other", None)), MEMBER_OF_DEN_AT_DISALLOWED_ROOT;
+        "who   who   no    no    no    no    no    no    no    no    no    who  ", READ,    may_read(at_root("/srv/code", None)), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    may_read(at_root("/srv/code", Some(lobby()))), LOBBY_AT_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    may_read(at_root("/srv/code", Some(lobby()))), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    may_read(at_root("/srv/code", Some(lobby()))), NO_ROOM;
     }
     AnyQuery::GetWorkspaceRoot(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(), LOBBY_AT_ROOT;
-        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(), LOBBY_AT_DISALLOWED_ROOT;
-        "who   who   out   ?dir  ?dir  ?dir  out   out   out   no    ?dir  who  ", READ,    workspace(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    workspace(), NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    workspace(lobby().into()), LOBBY_AT_ROOT;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", READ,    workspace(lobby().into()), LOBBY_AT_DISALLOWED_ROOT;
+        "who   who   out   ?dir  ?dir  ?dir  out   out   out   no    ?dir  who  ", READ,    workspace(lobby().into()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    workspace(lobby().into()), NO_ROOM;
+        "who   who   no    yes   yes   yes   no    no    no    no    yes   who  ", READ,    workspace(at_root("/srv/code", None)), LOBBY_AT_ROOT;
+        "who   who   none  none  none  none  none  none  none  no    none  who  ", READ,    workspace(RoomSelection::EMPTY), LOBBY_AT_ROOT;
     }
     AnyQuery::GetRoom(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    get_room(), READY;
@@ -175,22 +180,21 @@ const ANOTHERS_AGENT_IN_DEN: Stored = |who| {
     changes
 };
 
-const LOBBY_AT_ROOT: Stored = |_| vec![put_room(Room { project_root: Some("/srv/code".into()), ..room() })];
 const LOBBY_AT_DISALLOWED_ROOT: Stored =
     |_| vec![put_room(Room { project_root: Some("/srv/other".into()), ..room() })];
 const MEMBER_OF_DEN_AT_ROOT: Stored = |who| den(who, Some("/srv/code"));
 const MEMBER_OF_DEN_AT_DISALLOWED_ROOT: Stored = |who| den(who, Some("/srv/other"));
 
 fn put_room(room: Room) -> Change {
-    Change::PutRoom(Arc::new(room))
+    Change::Room(RoomChange::PutRoom(Arc::new(room)))
 }
 
 fn put_member(member: Member) -> Change {
-    Change::PutMember(Arc::new(member))
+    Change::Room(RoomChange::PutMember(Arc::new(member)))
 }
 
 fn routed_by(created_by: UserId, shared: bool) -> Vec<Change> {
-    vec![Change::PutRouter(Arc::new(router(created_by, shared)))]
+    vec![Change::Model(ModelChange::PutRouter(Arc::new(router(created_by, shared))))]
 }
 
 fn frozen_by(by: Option<UserId>) -> Vec<Change> {
@@ -200,15 +204,15 @@ fn frozen_by(by: Option<UserId>) -> Vec<Change> {
 /// A user with this role in the room.
 fn in_lobby(id: &str, role: RoomRole) -> Vec<Change> {
     let account = user(&UserId::stored(id), SiteRole::User);
-    vec![Change::PutUser(Arc::new(account)), put_member(member(person(id), role))]
+    vec![Change::Account(AccountChange::PutUser(Arc::new(account))), put_member(member(person(id), role))]
 }
 
 fn owned_by(owner: UserId) -> Vec<Change> {
-    vec![Change::PutAgent(Arc::new(agent(owner)))]
+    vec![Change::Agent(AgentChange::PutAgent(Arc::new(agent(owner))))]
 }
 
 fn shared_with(visibility: Visibility) -> Vec<Change> {
-    vec![Change::PutAgent(Arc::new(Agent { visibility, ..agent(other_user()) }))]
+    vec![Change::Agent(AgentChange::PutAgent(Arc::new(Agent { visibility, ..agent(other_user()) })))]
 }
 
 fn with_coder_in_lobby(mut changes: Vec<Change>) -> Vec<Change> {
@@ -284,12 +288,12 @@ fn change_preferences(how: RoomPreferenceChange) -> ChangeRoomPreferences {
     ChangeRoomPreferences { room: lobby(), how }
 }
 
-fn rooms_at(root: &str, room: Option<RoomId>) -> ListRoomsAtRoot {
-    ListRoomsAtRoot { root: root.into(), room }
+fn may_read(rooms: RoomSelection) -> MayReadRooms {
+    MayReadRooms { rooms }
 }
 
-fn workspace() -> GetWorkspaceRoot {
-    GetWorkspaceRoot { room: lobby() }
+fn workspace(rooms: RoomSelection) -> GetWorkspaceRoot {
+    GetWorkspaceRoot { rooms }
 }
 
 fn get_room() -> GetRoom {

@@ -5,8 +5,8 @@ use crate::fixtures::router;
 use crate::requests::{READ, WRITE, a_model};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{Change, ModelChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{ChangeRouter, CreateRouter, RemoveRouter, RouterChanges};
 use parlor_model::query::{GetOwnRouter, ListRouters, MayCreateRouter};
@@ -56,7 +56,7 @@ const ANOTHERS_ROUTER: Stored = |_| vec![put_router(other_user(), false)];
 const SHARED_ROUTER: Stored = |_| vec![put_router(other_user(), true)];
 
 fn put_router(created_by: UserId, shared: bool) -> Change {
-    Change::PutRouter(Arc::new(router(created_by, shared)))
+    Change::Model(ModelChange::PutRouter(Arc::new(router(created_by, shared))))
 }
 
 fn router_id() -> RouterId {

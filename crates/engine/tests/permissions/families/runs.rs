@@ -2,11 +2,11 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_user, room};
 use crate::fixtures::run;
-use crate::requests::{PERSON, READ, WRITE};
+use crate::requests::{PERSON, READ, WRITE, at_root};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AgentChange, Change, RoomChange, RunChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{FinishRun, MergeRun, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun};
 use parlor_model::query::{
@@ -15,7 +15,7 @@ use parlor_model::query::{
 };
 use parlor_model::{
     Agent, AgentHost, AgentId, AgentReply, Frozen, Inquiry, Member, MemberId, MessageId, Room, RoomId,
-    RoomRole, Run, RunId, RunOutcome, Time, Usage, UserId, Visibility, WorkspaceRequest,
+    RoomRole, RoomSelection, Run, RunId, RunOutcome, Time, Usage, UserId, Visibility, WorkspaceRequest,
 };
 use std::sync::Arc;
 
@@ -73,9 +73,10 @@ table! { queries: AnyQuery;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    get_run_messages(), A_RUN_IN_NO_ROOM;
     }
     AnyQuery::ListRuns(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_runs(Some(lobby())), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_runs(Some(lobby())), NO_ROOM;
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_runs(None), READY;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_runs(lobby().into()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_runs(lobby().into()), NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_runs(RoomSelection::EMPTY), READY;
+        "who   who   no    yes   yes   yes   no    no    no    no    yes   who  ", READ,    list_runs(at_root("/srv/code", None)), LOBBY_AND_OTHER_AT_ROOT;
     }
     AnyQuery::ListRunsOfMessage(_) => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    list_runs_of_message(), ANOTHERS_MESSAGE;
@@ -156,8 +157,8 @@ fn get_run_messages() -> GetRunMessages {
     GetRunMessages { run: RunId::stored("run") }
 }
 
-fn list_runs(room: Option<RoomId>) -> ListRuns {
-    ListRuns { room, limit: 10 }
+fn list_runs(rooms: RoomSelection) -> ListRuns {
+    ListRuns { rooms, limit: 10 }
 }
 
 fn list_runs_of_message() -> ListRunsOfMessage {
@@ -188,18 +189,18 @@ fn inquire_anywhere(inquiry: Inquiry) -> MayInquire {
     MayInquire { room: None, ..inquire(inquiry) }
 }
 
-const A_RUN: Stored = |_| vec![Change::PutRun(Arc::new(run()))];
+const A_RUN: Stored = |_| vec![Change::Run(RunChange::PutRun(Arc::new(run())))];
 const TWO_RUNS: Stored = |who| {
     let next = Run { id: RunId::stored("next"), ..run() };
     let mut changes = A_RUN(who);
-    changes.push(Change::PutRun(Arc::new(next)));
+    changes.push(Change::Run(RunChange::PutRun(Arc::new(next))));
     changes
 };
 const RUN_OF_AN_AGENT: Stored = |who| [A_RUN(who), ANOTHERS_AGENT_IN_ROOM(who)].concat();
 /// A run whose room does not exist.
 const A_RUN_IN_NO_ROOM: Stored = |_| {
     let elsewhere = Run { room: RoomId::stored("removed"), ..run() };
-    vec![Change::PutRun(Arc::new(elsewhere))]
+    vec![Change::Run(RunChange::PutRun(Arc::new(elsewhere)))]
 };
 
 const ANOTHERS_AGENT: Stored = |_| vec![put_agent(agent(other_user()))];
@@ -220,21 +221,21 @@ const AGENT_SHARED_WITH_ALL: Stored =
 const AGENT_IN_A_COMMON_ROOM: Stored = |who| {
     let kitchen = RoomId::stored("kitchen");
     let mut changes = ANOTHERS_AGENT(who);
-    changes.push(Change::PutRoom(Arc::new(Room { id: kitchen.clone(), ..room() })));
+    changes.push(Change::Room(RoomChange::PutRoom(Arc::new(Room { id: kitchen.clone(), ..room() }))));
     for id in [Some(coder_member()), who.user().map(MemberId::User)].into_iter().flatten() {
         let member = Member { room: kitchen.clone(), ..member(id, RoomRole::Member) };
-        changes.push(Change::PutMember(Arc::new(member)));
+        changes.push(Change::Room(RoomChange::PutMember(Arc::new(member))));
     }
     changes
 };
 /// Another user's agent in a room where only admins may command agents.
 const ADMINS_COMMAND_AGENTS: Stored = |who| {
     let room = Room { agent_command_role: RoomRole::Admin, ..room() };
-    [ANOTHERS_AGENT_IN_ROOM(who), vec![Change::PutRoom(Arc::new(room))]].concat()
+    [ANOTHERS_AGENT_IN_ROOM(who), vec![Change::Room(RoomChange::PutRoom(Arc::new(room)))]].concat()
 };
 const ANOTHERS_AGENT_IN_A_FROZEN_ROOM: Stored = |who| {
     let room = Room { frozen: Some(Frozen { by: None, at: Time(1) }), ..room() };
-    [ANOTHERS_AGENT_IN_ROOM(who), vec![Change::PutRoom(Arc::new(room))]].concat()
+    [ANOTHERS_AGENT_IN_ROOM(who), vec![Change::Room(RoomChange::PutRoom(Arc::new(room)))]].concat()
 };
 
 /// The agent `coder`.
@@ -252,11 +253,11 @@ fn agent(owner: UserId) -> Agent {
 }
 
 fn put_agent(agent: Agent) -> Change {
-    Change::PutAgent(Arc::new(agent))
+    Change::Agent(AgentChange::PutAgent(Arc::new(agent)))
 }
 
 /// Adds the agent `coder` to the room.
 fn joined(mut changes: Vec<Change>) -> Vec<Change> {
-    changes.push(Change::PutMember(Arc::new(member(coder_member(), RoomRole::Member))));
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(coder_member(), RoomRole::Member)))));
     changes
 }

@@ -5,8 +5,8 @@ use crate::fixtures::agent;
 use crate::requests::{ADMINS, a_model};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AgentChange, Change, ModelChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{ChangeService, CreateService, RemoveService, ServiceChanges};
 use parlor_model::query::{GetService, ListServices};
@@ -52,13 +52,13 @@ const A_SERVICE: Stored = |_| {
         most_tokens: None,
         updated_at: Time(1),
     };
-    vec![put_agent(other_user()), Change::PutService(Arc::new(service))]
+    vec![put_agent(other_user()), Change::Model(ModelChange::PutService(Arc::new(service)))]
 };
 /// The caller's own agent, which is not a service.
 const NO_SERVICE: Stored = |who| who.user().map(put_agent).into_iter().collect();
 
 fn put_agent(owner: UserId) -> Change {
-    Change::PutAgent(Arc::new(agent(owner)))
+    Change::Agent(AgentChange::PutAgent(Arc::new(agent(owner))))
 }
 
 fn coder() -> AgentId {

@@ -4,8 +4,8 @@ use crate::callers::{other_user, user};
 use crate::requests::{LATER, PERSON, TOKEN};
 use crate::stored::*;
 use crate::table::table;
+use parlor_engine::changes::{AccountChange, Change, CredentialChange};
 use parlor_engine::commands::AnyCommand;
-use parlor_engine::decide::Change;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
     ConfirmSecondFactor, CreateSignIn, EndSignIn, OfferSecondFactor, RecordFailedSignIn, RefreshSignIn,
@@ -97,8 +97,9 @@ fn named_device() -> SignInId {
     SignInId::stored("named")
 }
 
-const USER_OF_MEMBER_COLUMN: Stored =
-    |_| vec![Change::PutUser(Arc::new(user(&UserId::stored("member"), SiteRole::User)))];
+const USER_OF_MEMBER_COLUMN: Stored = |_| {
+    vec![Change::Account(AccountChange::PutUser(Arc::new(user(&UserId::stored("member"), SiteRole::User))))]
+};
 const OWN_DEVICE: Stored = |who| who.user().map(put_device).into_iter().collect();
 const ANOTHERS_DEVICE: Stored = |_| vec![put_device(other_user())];
 
@@ -113,5 +114,5 @@ fn put_device(user: UserId) -> Change {
         expires_at: Time(5_000),
         generation: 0,
     };
-    Change::PutSignIn(Arc::new(sign_in), SecretHash([3; 32]))
+    Change::Credential(CredentialChange::PutSignIn(Arc::new(sign_in), SecretHash([3; 32])))
 }

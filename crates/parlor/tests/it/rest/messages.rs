@@ -57,6 +57,22 @@ async fn unread_counts_messages_of_other_users_since_the_last_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_message_is_as_in_the_history_and_only_for_members_who_can_see_it() {
+    let scene = Scene::start().await;
+    let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);
+    let room = scene.admin.make_room("room", &[&ada]).await.unwrap();
+    let posted = scene.admin.post_message(&room, "a message to link to").await.unwrap();
+    let path = format!("/api/messages/{}", posted["id"].as_str().unwrap());
+    let history = ada.get(&format!("/api/rooms/{room}/messages")).await.unwrap().data().unwrap();
+    assert_eq!(ada.get(&path).await.unwrap().data().unwrap(), history["items"][0]);
+    assert_refused(&bob.get(&path).await.unwrap(), 404);
+    assert_refused(&ada.get("/api/messages/unknown").await.unwrap(), 404);
+    assert_eq!(ada.put(&format!("/api/rooms/{room}/clear"), json!({})).await.unwrap().status, 200);
+    assert_refused(&ada.get(&path).await.unwrap(), 404);
+    assert_eq!(scene.admin.get(&path).await.unwrap().status, 200, "clearing concerns one member");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn members_can_read_the_earlier_versions_of_an_edited_message() {
     let scene = Scene::start().await;
     let (ada, bob) = (scene.person("ada").await, scene.person("bob").await);

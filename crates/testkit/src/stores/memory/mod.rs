@@ -3,21 +3,34 @@
 //! Differential tests compare the SQLite store with it. A transaction works on its own copy of the tables and
 //! swaps it in on commit; a reader keeps the tables it started with. Nothing is written to disk.
 
-mod apply;
+mod accounts;
+mod agents;
+mod annotations;
+mod approvals;
+mod audit;
 mod blobs;
+mod credentials;
 mod log;
-mod lookup;
+mod mail;
+mod messages;
+mod missions;
+mod models;
 mod retention;
-mod snapshot;
+mod rooms;
+mod runs;
+mod settings;
 mod table;
 mod tables;
+mod tasks;
+mod uploads;
 
 pub use blobs::MemoryBlobs;
 
 use parking_lot::Mutex;
 use parlor_engine::Fault;
+use parlor_engine::changes::Change;
 use parlor_engine::effects::Effects;
-use parlor_engine::ports::{Head, Reader, Snapshot, Store, Transaction};
+use parlor_engine::ports::{Head, Lookup, Reader, Snapshot, Store, Transaction};
 use parlor_model::{Agent, Epoch, Subscription, Time};
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,11 +120,15 @@ struct TablesView {
 }
 
 impl Transaction for TablesView {
+    fn lookup(&mut self) -> &mut dyn Lookup {
+        self
+    }
+
     fn apply(&mut self, effects: &Effects) -> Result<(), Fault> {
         // The committed tables hold another reference, so the first `make_mut` clones them.
         let tables = Arc::make_mut(&mut self.tables);
         for change in &effects.changes {
-            tables.change(change);
+            tables.apply(change);
         }
         for logged_event in &effects.events {
             tables.append(logged_event);
@@ -122,5 +139,27 @@ impl Transaction for TablesView {
     fn commit(self: Box<Self>) -> Result<(), Fault> {
         *self.committed.lock() = self.tables;
         Ok(())
+    }
+}
+
+impl Tables {
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Account(change) => self.apply_accounts(change),
+            Change::Credential(change) => self.apply_credentials(change),
+            Change::Settings(change) => self.apply_settings(change),
+            Change::Audit(change) => self.apply_audit(change),
+            Change::Model(change) => self.apply_models(change),
+            Change::Room(change) => self.apply_rooms(change),
+            Change::Message(change) => self.apply_messages(change),
+            Change::Annotation(change) => self.apply_annotations(change),
+            Change::Upload(change) => self.apply_uploads(change),
+            Change::Agent(change) => self.apply_agents(change),
+            Change::Mail(change) => self.apply_mail(change),
+            Change::Run(change) => self.apply_runs(change),
+            Change::Approval(change) => self.apply_approvals(change),
+            Change::Mission(change) => self.apply_missions(change),
+            Change::Task(change) => self.apply_tasks(change),
+        }
     }
 }

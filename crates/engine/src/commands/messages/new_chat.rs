@@ -1,20 +1,18 @@
-//! Creates a private room with a user and an agent and posts the first message there, in one transaction.
+//! Creates a private room with a user and an agent, and posts the first message there.
 
 use super::attachments::{load_attachable, require_attachable};
 use super::recipients::Recipients;
-use crate::Limits;
-use crate::commands::Command;
+use crate::changes::RoomChange;
 use crate::commands::rooms::members::NameAndHandle;
 use crate::commands::rooms::members::{member, members_for_event};
-use crate::decide::Change;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
-use parlor_model::command::{Posted, StartChat};
+use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, Destination, Event, MemberChange, MemberId, Message, Refusal, Room, RoomId, RoomKind, RoomRole,
-    Scope, Sender, Upload,
+    Agent, AgentId, Destination, Event, Field, MemberChange, MemberId, Message, Refusal, Room, RoomId,
+    RoomKind, RoomRole, Scope, Sender, Upload,
 };
 use std::sync::Arc;
 
@@ -23,37 +21,41 @@ const TITLE_WORDS: usize = 6;
 /// Maximum characters of a chat's title.
 const TITLE_CHARS: usize = 60;
 
-pub struct Facts {
+/// The first message to an agent, and the facts that creating its room needs.
+pub struct NewChat {
     caller: Arc<AuthContext>,
     agent: Arc<Agent>,
+    text: Arc<str>,
+    attachments: Vec<Box<str>>,
     /// The named uploads that exist.
     uploads: Vec<Upload>,
 }
 
-impl Command for StartChat {
-    type Facts = Facts;
-    type Receipt = Posted;
-
-    fn validate(&self, limits: &Limits) -> Result<(), Refusal> {
-        self.post.validate(limits)
-    }
-
+impl NewChat {
     /// Allowed for the owner of the agent, and for users with whom the agent is shared.
-    fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let agent = view.own_or_shared_agent(caller, &self.agent, Scope::Write)?;
-        let uploads = load_attachable(&self.post.attachments, view.store)?;
-        Ok(Facts { caller: caller.signed_in(Scope::Write)?, agent, uploads })
+    pub fn load(
+        agent: &AgentId,
+        text: Arc<str>,
+        attachments: &[Box<str>],
+        caller: &CallerContext,
+        view: &mut WriterView<'_>,
+    ) -> Result<Self, PermitError> {
+        let agent = view.own_or_shared_agent(caller, agent, Scope::Write)?;
+        let uploads = load_attachable(attachments, view.store)?;
+        let caller = caller.signed_in(Scope::Write)?;
+        Ok(Self { caller, agent, text, attachments: attachments.to_vec(), uploads })
     }
 
-    fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Posted, Refusal> {
-        let (agent, user, now) = (facts.agent, &facts.caller.user, effects.now);
+    /// Creates the room and posts the message.
+    pub fn start(self, effects: &mut EffectsBuilder<'_>) -> Result<(RoomId, Posted), Refusal> {
+        let (agent, user, now) = (self.agent, &self.caller.user, effects.now);
         if !agent.is_hosted() {
-            return Err(Refusal::invalid("agent_id", "must name an agent that has a host"));
+            return Err(Refusal::invalid(Field::Agent, "must name an agent that has a host"));
         }
-        let attachments = require_attachable(&self.post.attachments, &facts.uploads, &user.id)?;
+        let attachments = require_attachable(&self.attachments, &self.uploads, &user.id)?;
         let room = Arc::new(Room {
             id: RoomId::stored(effects.new_id()),
-            name: title(&self.post.text),
+            name: title(&self.text),
             kind: RoomKind::Private,
             policy: Default::default(),
             system_prompt: None,
@@ -72,12 +74,12 @@ impl Command for StartChat {
             member(&room, MemberId::User(user.id.clone()), RoomRole::Owner, &own, now),
             member(&room, MemberId::Agent(agent.id.clone()), RoomRole::Member, &its, now),
         ];
-        effects.change(Change::PutRoom(room.clone()));
+        effects.change(RoomChange::PutRoom(room.clone()));
         let event_members = members_for_event(&members);
         let [owner, addressed] = members.map(Arc::new);
         for member in [owner.clone(), addressed] {
             let change = MemberChange::Added(member.member.clone());
-            effects.change(Change::PutMember(member));
+            effects.change(RoomChange::PutMember(member));
             let (room, members) = (room.clone(), event_members.clone());
             effects.publish(Event::MembersChanged { room, change, members });
         }
@@ -86,10 +88,10 @@ impl Command for StartChat {
         let message = Message {
             mentions: recipients.mentions.clone(),
             attachments,
-            ..effects.message(destination, from, user.display_name.clone(), self.post.text)
+            ..effects.message(destination, from, user.display_name.clone(), self.text)
         };
-        let sender = InRoom { caller: facts.caller.clone(), room, member: owner };
-        Ok(recipients.deliver(message, &sender, None, effects))
+        let sender = InRoom { caller: self.caller.clone(), room, member: owner };
+        Ok((sender.room.id.clone(), recipients.deliver(message, &sender, None, effects)))
     }
 }
 

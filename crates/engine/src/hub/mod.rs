@@ -1,0 +1,213 @@
+//! `Hub`: the engine's API for protocol adapters. `submit` and `execute` run commands, `read` answers
+//! queries, `connect` and `attach` subscribe connections to live events.
+//!
+//! Owns: the state that all parts of a hub share, and the way of a command into the writer's queue. Rules and
+//! permissions of commands are in `commands/`, live delivery is in `fanout/`.
+
+mod reads;
+mod start;
+mod subscribe;
+
+pub(crate) use reads::blocking;
+
+use crate::Limits;
+use crate::commands::{self, Job, PendingReceipt, QueuedJob};
+use crate::fanout::{Fanout, RoomRoots};
+use crate::health::{Health, HealthCell};
+use crate::metrics::{HubMetrics, WriterMetrics};
+use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
+use crate::runs::SchedulerHandle;
+use parlor_model::{AgentId, Caller, Chunk, Epoch, Refusal, RoomId, Seq, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use tokio::sync::{Notify, Semaphore, mpsc};
+use tracing::Instrument;
+
+#[derive(Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    bus: Arc<dyn Bus>,
+    queue: parking_lot::Mutex<Option<mpsc::Sender<Box<dyn QueuedJob>>>>,
+    reader: Arc<dyn Reader>,
+    fanout: Arc<Fanout>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+    epoch: Epoch,
+    health: Arc<HealthCell>,
+    tally: Arc<WriterMetrics>,
+    released: Arc<Notify>,
+    services: Arc<Notify>,
+    /// Limits concurrent reads, which run on blocking threads; further reads wait for a permit.
+    reads: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
+    threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
+    stop: Arc<AtomicBool>,
+    scheduler: Arc<SchedulerHandle>,
+    triage: Arc<dyn Triage>,
+    ids: Arc<dyn IdGenerator>,
+}
+
+/// A reference to the hub that does not keep it alive.
+pub struct WeakHub(Weak<Inner>);
+
+impl WeakHub {
+    pub fn upgrade(&self) -> Option<Hub> {
+        self.0.upgrade().map(|inner| Hub { inner })
+    }
+}
+
+/// Ports and limits that a hub is built from.
+pub struct HubDependencies {
+    pub store: Box<dyn Store>,
+    pub reader: Arc<dyn Reader>,
+    pub bus: Arc<dyn Bus>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdGenerator>,
+    pub triage: Arc<dyn Triage>,
+    pub limits: Limits,
+}
+
+impl Hub {
+    pub(crate) fn scheduler(&self) -> &SchedulerHandle {
+        &self.inner.scheduler
+    }
+
+    pub(crate) fn shared_scheduler(&self) -> Arc<SchedulerHandle> {
+        self.inner.scheduler.clone()
+    }
+
+    pub(crate) fn triage_port(&self) -> &dyn Triage {
+        &*self.inner.triage
+    }
+
+    pub(crate) fn new_id(&self) -> Box<str> {
+        self.inner.ids.next().into()
+    }
+
+    pub(crate) fn fanout(&self) -> &Fanout {
+        &self.inner.fanout
+    }
+
+    pub(crate) fn shared_fanout(&self) -> Arc<Fanout> {
+        self.inner.fanout.clone()
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    /// `Seq` of the newest committed event.
+    pub(crate) fn committed(&self) -> Seq {
+        Seq(self.inner.tally.head.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.inner.stop.load(Ordering::Acquire)
+    }
+
+    /// Validates a command and queues it for the writer. Commands that one caller submits one after the other
+    /// are decided in that order. Waits only for space in the queue; the result is the value of the returned
+    /// future.
+    pub async fn submit<C: commands::Command>(
+        &self,
+        caller: &Caller,
+        command: C,
+    ) -> PendingReceipt<C::Receipt> {
+        if let Err(refusal) = command.validate(&self.inner.limits) {
+            return PendingReceipt::refused(refusal);
+        }
+        let (job, receipt) = Job::new(caller.clone(), command);
+        if self.enqueue(Box::new(job)).await {
+            receipt
+        } else {
+            PendingReceipt::refused(Refusal::Unavailable)
+        }
+    }
+
+    /// Waits for space in the queue. Returns whether the job was queued.
+    async fn enqueue(&self, job: Box<dyn QueuedJob>) -> bool {
+        let queue = self.inner.queue.lock().clone();
+        match queue {
+            Some(queue) => queue.send(job).await.is_ok(),
+            None => false,
+        }
+    }
+
+    pub async fn execute<C: commands::Command>(
+        &self,
+        caller: &Caller,
+        command: C,
+    ) -> Result<C::Receipt, Refusal> {
+        async { self.submit(caller, command).await.await }.instrument(tracing::debug_span!("command")).await
+    }
+
+    /// Waits until a built-in agent service is created or changed. Supports a single waiter.
+    pub async fn services_changed(&self) {
+        self.inner.services.notified().await;
+    }
+
+    /// Waits until blobs may have become unreferenced.
+    pub(crate) async fn files_released(&self) {
+        self.inner.released.notified().await;
+    }
+
+    pub fn health(&self) -> Health {
+        let dead = self.inner.threads.lock().iter().any(std::thread::JoinHandle::is_finished);
+        if dead { Health::Broken } else { self.inner.health.get() }
+    }
+
+    /// Snapshot of the hub's metrics.
+    pub fn metrics(&self) -> HubMetrics {
+        let Inner { tally: writer_metrics, limits, reads, reader, fanout, queue, .. } = &*self.inner;
+        let free = queue.lock().as_ref().map_or(0, mpsc::Sender::capacity);
+        HubMetrics {
+            tally: writer_metrics.clone(),
+            health: self.health(),
+            waiting_commands: limits.max_queued_commands - free,
+            most_waiting_commands: limits.max_queued_commands,
+            reads: limits.reads - reads.available_permits(),
+            most_reads: limits.reads,
+            told: fanout.seen(),
+            size: reader.size(),
+        }
+    }
+
+    /// Tool calls in progress in the running runs of a room.
+    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
+        self.inner.fanout.tools_in_use(room)
+    }
+
+    /// Project roots of rooms, up to date with the published events.
+    pub fn roots(&self) -> Arc<RoomRoots> {
+        self.inner.fanout.roots().clone()
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.inner.epoch
+    }
+
+    pub fn now(&self) -> Time {
+        self.inner.clock.now()
+    }
+
+    /// Stops accepting commands, answers those already queued, then ends the writer and log-tailer threads.
+    pub async fn close(&self) {
+        let hub = self.clone();
+        let _ = tokio::task::spawn_blocking(move || hub.close_blocking()).await;
+    }
+
+    /// Blocking form of [`Self::close`], for callers outside of a runtime.
+    pub fn close_blocking(&self) {
+        drop(self.inner.queue.lock().take());
+        self.inner.stop.store(true, Ordering::Release);
+        self.inner.scheduler.wake();
+        self.inner.scheduler.idle.notify_one();
+        // Wakes the log tailer, which checks `stop` after each batch.
+        self.inner.bus.publish(Arc::new([]));
+        let threads = std::mem::take(&mut *self.inner.threads.lock());
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
