@@ -141,6 +141,7 @@ queries! {
     GetAgentCard,
     GetIdlePrompt,
     GetMe,
+    GetMessage,
     GetOwnRouter,
     GetRoom,
     GetRun,

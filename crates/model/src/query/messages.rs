@@ -31,6 +31,12 @@ pub struct MessagePage {
     pub more: bool,
 }
 
+/// One message of a room of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetMessage {
+    pub message: MessageId,
+}
+
 /// The newest message of each room of the caller, except of rooms without messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRecent;

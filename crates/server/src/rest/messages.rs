@@ -13,7 +13,7 @@ use parlor_model::command::{
     DeleteMessage, DeleteMessages, EditMessage, ForwardMessage, MarkAllRead, MarkRoomRead, Posted,
 };
 use parlor_model::query::{
-    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, MessagePage, Page,
+    CountReplies, GetMessage, ListHistory, ListRecent, ListReplies, ListRevisions, MessagePage, Page,
 };
 use parlor_model::{MessageId, Position, Post, Refusal, RoomId, Seq};
 use parlor_wire::agentim::frames::MessageFrame;
@@ -136,6 +136,15 @@ pub async fn mark_all_read(
 ) -> Result<Done, Problem> {
     app.hub.execute(&caller, MarkAllRead).await?;
     Ok(Done)
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+) -> Result<Data<MessageFrame<'static>>, Problem> {
+    let message = app.hub.read(&caller, GetMessage { message: message_id(&id)? }).await?;
+    Ok(data(MessageFrame::from(&*message)))
 }
 
 pub async fn edit(

@@ -119,6 +119,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/messages/batch-delete", "Delete several messages, all or none", &[NOT_FOUND], messages::remove_many)
         .get("/messages/rooms/{id}", "List the messages of a room", &[GONE], messages::history)
         .post("/messages/rooms/{id}/read", "Mark a room as read", &[], messages::mark_read)
+        .get("/messages/{id}", "Get a message", &[], messages::show)
         .put("/messages/{id}", "Edit a message", &[], messages::edit)
         .delete("/messages/{id}", "Delete a message", &[], messages::remove)
         .get("/messages/{id}/history", "List the earlier versions of a message", &[], messages::revisions)

@@ -12,8 +12,8 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, GetAgent, GetAgentCard, GetMe, GetRoom, GetRun, GetRunMessages, GetService, GetSettings,
-    GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules, ListApprovals,
+    CountReplies, GetAgent, GetAgentCard, GetMe, GetMessage, GetRoom, GetRun, GetRunMessages, GetService,
+    GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules, ListApprovals,
     ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListGateways, ListHistory,
     ListInvitations, ListKeys, ListMail, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks,
     ListPins, ListPlans, ListProjectRoots, ListRecent, ListReplies, ListRevisions, ListRooms,
@@ -526,6 +526,7 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
             AnyQuery::from(ListRevisions { message: message.clone() }),
             ListReplies { message: message.clone(), after: Seq(20), limit: 2 }.into(),
             CountReplies { message: message.clone() }.into(),
+            GetMessage { message: message.clone() }.into(),
         ]);
     }
     let runs_of_room = |room: &RoomId| ListRuns { rooms: room.clone().into(), limit: 3 }.into();

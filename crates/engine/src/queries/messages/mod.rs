@@ -1,6 +1,7 @@
 //! Queries about messages in rooms.
 
 mod count_replies;
+mod get_message;
 mod list_history;
 mod list_recent;
 mod list_replies;

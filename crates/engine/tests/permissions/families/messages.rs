@@ -11,8 +11,8 @@ use parlor_model::command::{
     PromptMode, RewindRoom,
 };
 use parlor_model::query::{
-    CountReplies, ListHistory, ListRecent, ListReplies, ListRevisions, MayPromptAgent, Page, SearchCursor,
-    SearchMessages,
+    CountReplies, GetMessage, ListHistory, ListRecent, ListReplies, ListRevisions, MayPromptAgent, Page,
+    SearchCursor, SearchMessages,
 };
 use parlor_model::{AgentId, MessageId, RoomId, RoomSelection, Seq};
 
@@ -104,6 +104,12 @@ table! { queries: AnyQuery;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    search_messages(Some(lobby())), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    search_messages(Some(lobby())), NO_ROOM;
     }
+    AnyQuery::GetMessage(_) => {
+        "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    get_message(), ANOTHERS_MESSAGE;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    get_message(), MESSAGE_CLEARED_AWAY;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    get_message(), MESSAGE_ON_A_PATH;
+        "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    get_message(), NO_ROOM;
+    }
     AnyQuery::ListRevisions(_) => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", READ,    revisions(), ANOTHERS_MESSAGE;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    revisions(), MESSAGE_CLEARED_AWAY;
@@ -193,6 +199,10 @@ fn search_messages(room: Option<RoomId>) -> SearchMessages {
         from_place: SearchCursor::default(),
         limit: 10,
     }
+}
+
+fn get_message() -> GetMessage {
+    GetMessage { message: message() }
 }
 
 fn revisions() -> ListRevisions {

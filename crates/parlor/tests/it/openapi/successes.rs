@@ -461,6 +461,8 @@ async fn messages(tour: &Tour, scene: &Scene) {
     tour.call_with(admin, post, &[&room], reply, 201).await;
     tour.call_with(admin, "PUT /api/messages/{id}", &[id(&message)], json!({ "content": "edited" }), 200)
         .await;
+    let edited = tour.call(admin, "GET /api/messages/{id}", &[id(&message)], 200).await;
+    assert_eq!(edited["content"], "edited");
     tour.call(admin, "GET /api/messages/{id}/history", &[id(&message)], 200).await;
     for history in ["GET /api/rooms/{id}/messages", "GET /api/messages/rooms/{id}"] {
         let page = tour.call(admin, &format!("{history}?limit=1"), &[&room], 200).await;

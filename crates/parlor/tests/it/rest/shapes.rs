@@ -174,6 +174,7 @@ async fn only_health_and_the_web_page_are_available_without_a_sign_in() {
         (Method::GET, "/api/messages/rooms/x"),
         (Method::POST, "/api/messages/rooms/x/read"),
         (Method::POST, "/api/messages/mark-all-read"),
+        (Method::GET, "/api/messages/x"),
         (Method::PUT, "/api/messages/x"),
         (Method::DELETE, "/api/messages/x"),
         (Method::GET, "/api/messages/x/history"),
