@@ -53,6 +53,12 @@ test('a user signs out another device, and a new password signs out all devices'
   await here.page.goto(`${flow.hub.url}/app/settings/security`);
   await here.page.getByRole('listitem').getByRole('button', { name: 'Sign out' }).first().click();
   await there.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  const others = [await Tab.throughForm(flow.browser, flow.hub, 'admin'), await Tab.throughForm(flow.browser, flow.hub, 'admin')];
+  await here.page.reload();
+  await here.page.getByRole('button', { name: 'Sign out all other devices' }).click();
+  for (const other of others) await other.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await expect.poll(() => here.page.getByText('this device').count()).toBe(1);
+  await here.page.getByRole('button', { name: 'Sign out all other devices' }).waitFor({ state: 'detached' });
   await here.page.getByLabel('Current password').fill(PASSWORD);
   await here.page.getByLabel('New password').fill(NEW_PASSWORD);
   await here.page.getByRole('button', { name: 'Change password' }).click();

@@ -337,6 +337,7 @@ export const text = {
     thisDevice: 'this device',
     lastUsed: (when: string) => `last used ${when}`,
     endSession: 'Sign out',
+    endOtherSessions: 'Sign out all other devices',
     signOut: 'Sign out',
     theme: 'Theme',
     system: 'System',

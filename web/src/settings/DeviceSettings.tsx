@@ -13,8 +13,8 @@ export function DeviceSettings() {
     queryKey: ['sessions'],
     queryFn: () => apiResult<Session[]>('GET', '/api/auth/sessions'),
   });
-  const end = async (id: string) => {
-    await apiRequest('DELETE', `/api/auth/sessions/${id}`);
+  const end = async (path: string) => {
+    await apiRequest('DELETE', path);
     await queries.invalidateQueries({ queryKey: ['sessions'] });
   };
   return (
@@ -33,13 +33,18 @@ export function DeviceSettings() {
               </p>
             </div>
             {!session.current && (
-              <Button size="small" variant="danger" onClick={() => void end(session.id)}>
+              <Button size="small" variant="danger" onClick={() => void end(`/api/auth/sessions/${session.id}`)}>
                 {text.settings.endSession}
               </Button>
             )}
           </li>
         ))}
       </ul>
+      {sessions?.some((session) => !session.current) === true && (
+        <Button className="mt-3" variant="danger" onClick={() => void end('/api/auth/sessions')}>
+          {text.settings.endOtherSessions}
+        </Button>
+      )}
     </Block>
   );
 }

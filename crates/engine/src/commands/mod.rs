@@ -188,6 +188,7 @@ commands! {
     DisconnectGateway,
     EditMessage,
     EndMission,
+    EndOtherSignIns,
     EndSignIn,
     ExpireApproval,
     FinishRun,

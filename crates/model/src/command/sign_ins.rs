@@ -61,6 +61,10 @@ pub struct EndSignIn {
     pub sign_in: SignInId,
 }
 
+/// Ends all sign-ins of the caller except the current one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndOtherSignIns;
+
 /// Offers the caller a second factor, which is not required until it is confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferSecondFactor {

@@ -13,7 +13,8 @@ use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use parlor_engine::password_errors;
 use parlor_model::command::{
-    self, CreateSignIn, EndSignIn, NewUser, RecordFailedSignIn, RefreshSignIn, Refreshed, SetUp,
+    self, CreateSignIn, EndOtherSignIns, EndSignIn, NewUser, RecordFailedSignIn, RefreshSignIn, Refreshed,
+    SetUp,
 };
 use parlor_model::query::ListSignIns;
 use parlor_model::{HubSettings, Principal, Refusal, SecondProof, SignIn, SignInId, SiteRole, User};
@@ -187,6 +188,14 @@ pub async fn sessions(
     };
     let found = app.hub.read(&caller, ListSignIns).await?;
     Ok(list(found.iter().map(|sign_in| rest::Session::new(sign_in, current))))
+}
+
+pub async fn end_other_sessions(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+) -> Result<Done, Problem> {
+    app.hub.execute(&caller, EndOtherSignIns).await?;
+    Ok(Done)
 }
 
 pub async fn end_session(

@@ -64,6 +64,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/auth/logout", "End the current sign-in", &[], auth::logout)
         .get("/auth/oauth/providers", "List OAuth providers (always empty)", &[], auth::oauth_providers)
         .get("/auth/sessions", "List the caller's sign-ins", &[], auth::sessions)
+        .delete("/auth/sessions", "End all sign-ins of the caller except the current one", &[], auth::end_other_sessions)
         .delete("/auth/sessions/{id}", "End one of the caller's sign-ins", &[], auth::end_session)
         .get("/keys", "List the caller's API keys", &[], keys::list)
         .post("/keys", "Create an API key", &[], keys::create)

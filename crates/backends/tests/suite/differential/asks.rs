@@ -16,11 +16,11 @@ use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AddMember, AddUpload, AppendNoop, ChangeMember, ChangePassword, ChangeRoom,
     ChangeRoomPreferences, ChangeRouter, ChangeUser, ClearDeadLetters, CreateKey, CreateRoom, CreateRouter,
-    CreateSignIn, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, EndSignIn,
-    ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser, OfferSetup, PinMessage,
-    PromptAgent, PromptMode, RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark, RemoveMember,
-    RemoveRouter, RemoveUser, RevokeKey, RewindRoom, RoomChanges, RouterChanges, SetProjectRoot,
-    TakeUnreferencedBlobs, ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
+    CreateSignIn, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, EndOtherSignIns,
+    EndSignIn, ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser, OfferSetup,
+    PinMessage, PromptAgent, PromptMode, RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark,
+    RemoveMember, RemoveRouter, RemoveUser, RevokeKey, RewindRoom, RoomChanges, RouterChanges,
+    SetProjectRoot, TakeUnreferencedBlobs, ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
 };
 use parlor_model::{
     AnswerPolicy, BlobDigest, Caller, File, KeyId, MediaType, MemberId, MessageId, ModelAccess, ModelApi,
@@ -85,6 +85,7 @@ const KINDS: &[(u32, Build)] = &[
     (8, |dice, world| sign_in(dice, world).into()),
     (4, |dice, world| record_failed_sign_in(dice, world).into()),
     (8, |dice, world| refresh(dice, world).into()),
+    (1, |_, _| EndOtherSignIns.into()),
     (3, |dice, world| EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }.into()),
     (6, |dice, world| create_key(dice, world).into()),
     (4, |dice, world| RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }.into()),

@@ -101,6 +101,7 @@ pub fn caller(
         AnyCommand::CreateAgent(_)
         | AnyCommand::CreateKey(CreateKey { owner: None, .. })
         | AnyCommand::CreateSignIn(_)
+        | AnyCommand::EndOtherSignIns(_)
         | AnyCommand::RecordFailedSignIn(_)
         | AnyCommand::RefreshSignIn(_)
         | AnyCommand::OfferSecondFactor(_)

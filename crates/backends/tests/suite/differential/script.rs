@@ -11,13 +11,13 @@ use parlor_model::command::{
     ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
     CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
-    EditMessage, EndMission, EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent,
-    MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply, PromptAgent, PromptMode,
-    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent,
-    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask,
-    RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom,
-    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
-    TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
+    EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
+    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply,
+    PromptAgent, PromptMode, ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn,
+    Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
+    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation,
+    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp,
+    StartRun, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -399,6 +399,8 @@ async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(ann.clone(), RemoveAgent { id: AgentId::stored("idler") }).await?;
     run.must(ann.clone(), DeleteRoom { room: quiet_room(run) }).await?;
     run.must(bob.clone(), RemoveGateway { gateway: GatewayId::stored(GATEWAYS[1]) }).await?;
+    run.refused(Caller::ANONYMOUS, EndOtherSignIns).await?;
+    run.must(bob.clone(), EndOtherSignIns).await?;
     let Principal::Person { sign_in, .. } = &bob.principal else { unreachable!("Bob signed in as a user") };
     run.must(bob.clone(), EndSignIn { sign_in: sign_in.clone() }).await
 }

@@ -2,6 +2,7 @@
 
 mod confirm_second_factor;
 mod create_sign_in;
+mod end_other_sign_ins;
 mod end_sign_in;
 mod offer_second_factor;
 mod record_failed_sign_in;

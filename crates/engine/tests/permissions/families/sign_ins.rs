@@ -8,8 +8,8 @@ use parlor_engine::changes::{AccountChange, Change, CredentialChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    ConfirmSecondFactor, CreateSignIn, EndSignIn, OfferSecondFactor, RecordFailedSignIn, RefreshSignIn,
-    RemoveSecondFactor,
+    ConfirmSecondFactor, CreateSignIn, EndOtherSignIns, EndSignIn, OfferSecondFactor, RecordFailedSignIn,
+    RefreshSignIn, RemoveSecondFactor,
 };
 use parlor_model::query::ListSignIns;
 use parlor_model::{SecretHash, SignIn, SignInId, SiteRole, Time, UserId};
@@ -38,6 +38,9 @@ table! { commands: AnyCommand;
         "who   who   no    no    no    no    no    no    no    no    no    yes  ", PERSON,  remove_second_factor("other_user"), READY;
         "who   who   no    yes   no    no    no    no    no    no    no    yes  ", PERSON,  remove_second_factor("member"), USER_OF_MEMBER_COLUMN;
         "who   who   no    no    no    no    no    no    no    no    no    ?user", PERSON,  remove_second_factor("other_user"), NO_OTHER_USER;
+    }
+    AnyCommand::EndOtherSignIns(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  EndOtherSignIns, READY;
     }
     AnyCommand::EndSignIn(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  end_sign_in(), OWN_DEVICE;

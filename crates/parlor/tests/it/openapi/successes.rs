@@ -80,6 +80,7 @@ async fn sign_ins(tour: &Tour, scene: &Scene) {
     let sessions = tour.call(&ada, "GET /api/auth/sessions", &[], 200).await;
     let other = sessions.as_array().unwrap().iter().find(|session| session["current"] == false).unwrap();
     tour.call(&ada, "DELETE /api/auth/sessions/{id}", &[id(other)], 200).await;
+    tour.call(&ada, "DELETE /api/auth/sessions", &[], 200).await;
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "Another-one-7" });
     tour.call_with(&ada, "PUT /api/users/me/password", &[], change, 200).await;
     let signed_in = RestClient::sign_in(scene.url(), "ada-of-the-keys", "Another-one-7").await.unwrap();

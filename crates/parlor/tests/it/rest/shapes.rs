@@ -199,6 +199,7 @@ async fn only_health_and_the_web_page_are_available_without_a_sign_in() {
         (Method::GET, "/api/agents"),
         (Method::GET, "/api/agents/shared"),
         (Method::GET, "/api/auth/sessions"),
+        (Method::DELETE, "/api/auth/sessions"),
         (Method::DELETE, "/api/auth/sessions/x"),
         (Method::POST, "/api/auth/logout"),
     ] {

@@ -173,6 +173,26 @@ async fn sign_ins_are_listed_and_revoked_individually() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_user_ends_all_other_sign_ins_at_once() {
+    let scene = Scene::start().await;
+    let (bob, phone) = (scene.person("bob").await, scene.person("ada").await);
+    let mut lost = Vec::new();
+    for _ in 0..2 {
+        let device = scene.hub.sign_in("ada", PASSWORD).await.unwrap();
+        lost.push((Client::connect(&device).await.unwrap(), device));
+    }
+    assert_eq!(phone.delete("/api/auth/sessions").await.unwrap().status, 200);
+    for (mut client, device) in lost {
+        assert_revoked(&mut client).await;
+        assert_refused(&device.get("/api/users/me").await.unwrap(), 401);
+    }
+    let remaining = phone.get("/api/auth/sessions").await.unwrap().data().unwrap();
+    assert_eq!((remaining.as_array().unwrap().len(), &remaining[0]["current"]), (1, &json!(true)));
+    assert_eq!(bob.get("/api/users/me").await.unwrap().status, 200, "sign-ins of others stay");
+    assert_eq!(phone.delete("/api/auth/sessions").await.unwrap().status, 200, "there may be no other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sign_ins_and_sign_outs_survive_a_restart() {
     let data = tempfile::tempdir().unwrap();
     let command = parlor_testkit::hub::HubCommand::process(crate::scene::PARLOR, data.path());
