@@ -85,8 +85,10 @@ impl AdminExecutor {
             _ => {
                 let mut agents = Vec::new();
                 for local::LocalAgent { entry, .. } in self.local_agents.list()? {
-                    let status =
-                        self.local_agents.id(&entry.name).map(|id| self.hub.agent_status(&id).as_str());
+                    let status = self
+                        .local_agents
+                        .id(&entry.name)
+                        .map(|id| self.hub.hosting().agent_status(&id).as_str());
                     agents.push(AgentRow {
                         status: status.unwrap_or("offline").into(),
                         kind: entry.config.kind,
@@ -103,7 +105,7 @@ impl AdminExecutor {
     /// this.
     async fn comes_online(&self, name: &str) -> bool {
         let online = async {
-            let is_online = |id| self.hub.agent_status(&id) != AgentStatus::Offline;
+            let is_online = |id| self.hub.hosting().agent_status(&id) != AgentStatus::Offline;
             while !self.local_agents.id(name).is_some_and(is_online) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }

@@ -461,32 +461,34 @@ impl ClientSession {
             AgentAction::Stop { room, agent } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.stop(&authenticated.caller, &room, &agent).await
+                self.app.hub.hosting().stop(&authenticated.caller, &room, &agent).await
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let command = DecideApproval { approval, allow, always, reason, digest };
-                self.app.hub.decide_approval(&authenticated.caller, command).await.map(drop)
+                self.app.hub.hosting().decide_approval(&authenticated.caller, command).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app
                     .hub
+                    .hosting()
                     .inquire(&authenticated.caller, authenticated.subscriber.id, agent, room, inquiry)
                     .await
             }
             AgentAction::Rewind { room, message } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
-                self.app.hub.rewind(&authenticated.caller, room, message).await
+                self.app.hub.hosting().rewind(&authenticated.caller, room, message).await
             }
             AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
                 let gateway_request = GatewayRequest::Credential { what: errand, body };
                 self.app
                     .hub
-                    .send_gateway_request(&authenticated.caller, gateway, &gateway_request)
+                    .hosting()
+                    .send_gateway_request(&authenticated.caller, gateway, gateway_request)
                     .await
                     .map(drop)
             }

@@ -132,8 +132,8 @@ struct SocketHost {
 }
 
 impl Host for SocketHost {
-    fn send(&self, command: &HostCommand<'_>) {
-        self.outbox.push(frame::text(&encode(command)));
+    fn send(&self, command: HostCommand) {
+        self.outbox.push(frame::text(&encode(&command)));
     }
 }
 
@@ -147,7 +147,7 @@ pub async fn host_locally(
 ) -> Result<(), Refusal> {
     let host = Arc::new(ChannelHost { outgoing, receiver_stalled: Notify::new() });
     let gateway = GatewayId::stored(HUB);
-    let connection = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
+    let connection = app.hub.hosting().gateway_connected(owner, gateway.clone(), true, host.clone())?;
     let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection };
     loop {
         let text = tokio::select! {
@@ -164,7 +164,7 @@ pub async fn host_locally(
             Err(frame_error) => tracing::warn!(?frame_error, "failed to decode a frame of a local agent"),
         }
     }
-    app.hub.gateway_disconnected(connection).await;
+    app.hub.hosting().gateway_disconnected(connection).await;
     Ok(())
 }
 
@@ -175,14 +175,14 @@ struct ChannelHost {
 }
 
 impl Host for ChannelHost {
-    fn send(&self, command: &HostCommand<'_>) {
-        if self.outgoing.try_send(encode(command)).is_err() {
+    fn send(&self, command: HostCommand) {
+        if self.outgoing.try_send(encode(&command)).is_err() {
             self.receiver_stalled.notify_one();
         }
     }
 }
 
-fn encode(command: &HostCommand<'_>) -> String {
+fn encode(command: &HostCommand) -> String {
     match command {
         HostCommand::Context { agent, room, members } => {
             let peers = members.iter().map(|peer| ContextPeer {
@@ -200,7 +200,7 @@ fn encode(command: &HostCommand<'_>) -> String {
         }
         HostCommand::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         HostCommand::Inquiry { agent, room, by, request, inquiry } => {
-            egress::inquiry(agent, *room, by, request, inquiry)
+            egress::inquiry(agent, room.as_ref(), by, request, inquiry)
         }
         HostCommand::GatewayRequest { request, gateway_request } => {
             egress::gateway_request(request, gateway_request)
@@ -353,7 +353,7 @@ impl GatewayAgents {
         };
         app.hub.execute(&caller, connect).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        match app.hub.gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
+        match app.hub.hosting().gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
             Ok(connection) => Ok(Self { caller, gateway, connection }),
             Err(refusal) => {
                 let disconnect = DisconnectGateway { gateway };
@@ -367,8 +367,8 @@ impl GatewayAgents {
 
     /// Ends the connection, and marks the gateway as disconnected unless it has reconnected already.
     async fn end(self, app: &App) {
-        app.hub.gateway_disconnected(self.connection).await;
-        if !app.hub.is_connected(&self.gateway) {
+        app.hub.hosting().gateway_disconnected(self.connection).await;
+        if !app.hub.hosting().is_connected(&self.gateway) {
             let disconnect = DisconnectGateway { gateway: self.gateway };
             // May fail if the store is unavailable: the scheduler tracks live connections without the store.
             let _ = app.hub.execute(&self.caller, disconnect).await;
@@ -376,7 +376,7 @@ impl GatewayAgents {
     }
 
     async fn handle(&self, app: &App, message: GatewayMessage) -> Result<(), Refusal> {
-        let (hub, connection) = (&app.hub, self.connection);
+        let (hub, connection) = (app.hub.hosting(), self.connection);
         match message {
             GatewayMessage::Register(form) => self.register(app, form).await,
             GatewayMessage::Unregister { agent } => {
@@ -465,10 +465,10 @@ impl GatewayAgents {
         // ones.
         let owner = match self.caller == Caller::OPERATOR {
             true => {
-                let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
+                let agent = app.hub.hosting().hosted_agent(&form.id, &self.gateway).await?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 if agent.host.slash_commands == form.slash_commands {
-                    return app.hub.agent_online(self.connection, &agent).await;
+                    return app.hub.hosting().agent_online(self.connection, &agent).await;
                 }
                 Some(agent.owner)
             }
@@ -493,9 +493,9 @@ impl GatewayAgents {
             None => app.hub.execute(&self.caller, RegisterAgent { registration }).await?,
         };
         match registered {
-            Registered::Agent(agent) => app.hub.agent_online(self.connection, &agent).await,
+            Registered::Agent(agent) => app.hub.hosting().agent_online(self.connection, &agent).await,
             Registered::Dismissed(agent) => {
-                app.hub.dismiss(self.connection, &agent);
+                app.hub.hosting().dismiss(self.connection, &agent);
                 Ok(())
             }
         }

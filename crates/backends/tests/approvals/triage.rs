@@ -79,9 +79,9 @@ fn state(scene: &Scene, run: &Run) -> RunState {
 /// Waits until the gateway receives the run, stops it, and reports the agent as online and idle.
 async fn finish_run(scene: &Scene, run: &Run) {
     assert_eq!(scene.gateway.receives(run.id.as_str()).await, "work");
-    scene.hub.stop(&scene.ann, &scene.room, &coder()).await.unwrap();
+    scene.hub.hosting().stop(&scene.ann, &scene.room, &coder()).await.unwrap();
     let connection = *scene.gateway.connection.lock();
-    scene.hub.report_status(connection, &coder(), parlor_model::AgentStatus::Online, 0).await;
+    scene.hub.hosting().report_status(connection, &coder(), parlor_model::AgentStatus::Online, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

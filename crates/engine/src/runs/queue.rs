@@ -1,32 +1,27 @@
 //! Backlog operations of users: list and withdraw queued runs, and cancel a run with all runs that it
 //! triggered.
 
+use super::handle::send_commands;
+use super::hosting::Hosting;
 use super::scheduler::QueueEntry;
-use crate::Hub;
 use crate::fanout::RoomFilter;
 use parlor_model::query::{GetRun, ListRooms, MayStopRuns};
 use parlor_model::{AgentId, Caller, EntityKind, Refusal, RoomId, Run, RunId, RunOutcome, RunState};
 use std::collections::HashSet;
 use std::time::Instant;
 
-impl Hub {
-    /// Whether a run has to wait because its agent is offline or busy.
-    pub async fn must_wait(&self, run: &Run) -> bool {
-        self.wait_until_caught_up().await;
-        self.scheduler().lock().must_wait(&run.id, &run.agent, Instant::now())
-    }
-
+impl Hosting {
     /// Returns the queued runs in all rooms of the caller, or in one room.
     pub async fn queue(&self, caller: &Caller, room: Option<RoomId>) -> Result<Vec<QueueEntry>, Refusal> {
         let rooms = match room {
             Some(room) => {
-                self.may_follow(caller, &RoomFilter::Only(room.clone())).await?;
+                self.hub.may_follow(caller, &RoomFilter::Only(room.clone())).await?;
                 vec![room]
             }
-            None => self.read(caller, ListRooms).await?.into_iter().map(|(room, _)| room.id).collect(),
+            None => self.hub.read(caller, ListRooms).await?.into_iter().map(|(room, _)| room.id).collect(),
         };
         self.wait_until_caught_up().await;
-        Ok(self.scheduler().lock().queue_entries(&rooms))
+        Ok(self.hub.scheduler().lock().queue_entries(&rooms))
     }
 
     /// Cancels queued runs in a room: all of them, those of one agent, or a single run. The messages that
@@ -38,26 +33,26 @@ impl Hub {
         agent: Option<&AgentId>,
         run: Option<&RunId>,
     ) -> Result<Vec<RunId>, Refusal> {
-        self.may(caller, MayStopRuns { room: room.clone() }).await?;
+        self.hub.may(caller, MayStopRuns { room: room.clone() }).await?;
         self.wait_until_caught_up().await;
-        let taken = self.scheduler().lock().withdraw(room, agent, run);
+        let taken = self.hub.scheduler().lock().withdraw(room, agent, run);
         if taken.is_empty() && run.is_some() {
             return Err(Refusal::NotFound(EntityKind::Run));
         }
         for run in &taken {
             self.end_unstarted_run(run.clone(), RunOutcome::Cancelled).await;
         }
-        self.scheduler().wake();
+        self.hub.scheduler().wake();
         Ok(taken)
     }
 
     /// Cancels a run and all its descendants. Returns the runs that had not ended.
     pub async fn cancel(&self, caller: &Caller, run: &RunId) -> Result<Vec<RunId>, Refusal> {
-        let (root, _) = self.read(caller, GetRun { run: run.clone() }).await?;
-        self.may(caller, MayStopRuns { room: root.room.clone() }).await?;
+        let (root, _) = self.hub.read(caller, GetRun { run: run.clone() }).await?;
+        self.hub.may(caller, MayStopRuns { room: root.room.clone() }).await?;
         let (first, room) = (root.clone(), root.room.clone());
         // The descendants of a run are always in the same room.
-        let tree = self.read_snapshot(move |_, store| {
+        let tree = self.hub.read_snapshot(move |_, store| {
             let (mut tree, mut visited) = (vec![first.clone()], HashSet::from([first.id.clone()]));
             let mut next = 0;
             while let Some(parent) = tree.get(next).cloned() {
@@ -81,5 +76,16 @@ impl Hub {
             })?;
         }
         Ok(open.into_iter().map(|run| run.id).collect())
+    }
+
+    /// Stops the runs of an agent in a room on behalf of a user.
+    pub async fn stop(&self, caller: &Caller, room: &RoomId, agent: &AgentId) -> Result<(), Refusal> {
+        self.hub.may(caller, MayStopRuns { room: room.clone() }).await?;
+        let mut scheduler = self.hub.scheduler().lock();
+        scheduler.cancel_runs(room, Some(agent), Instant::now());
+        send_commands(&mut scheduler);
+        drop(scheduler);
+        self.hub.scheduler().wake();
+        Ok(())
     }
 }

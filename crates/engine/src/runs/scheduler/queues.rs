@@ -74,7 +74,7 @@ impl Scheduler {
     }
 
     /// Returns a signal with the complete list for every backlog that changed since the last call.
-    pub fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
+    pub(super) fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
         let mut signals = Vec::new();
         for agent in std::mem::take(&mut self.queues.touched) {
             let mut lists = self.backlog_of(&agent, now);
