@@ -12,8 +12,7 @@ use parlor_model::command::{
     ChangeUser, CreateKey, CreateUser, FreezeRoom, NewUser, RecordBackup, RemoveAgent, RemoveSecondFactor,
     RemoveUser, RevokeKey, ThawRoom, UserChanges,
 };
-use parlor_model::query::ListKeys;
-use parlor_model::query::{ListAuditRecords, ListUsers};
+use parlor_model::query::{FindAccount, ListAuditRecords, ListKeys, ListUsers};
 use parlor_model::{
     AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
 };
@@ -236,7 +235,8 @@ impl AdminExecutor {
     }
 
     async fn user_by_name(&self, username: &str) -> Result<User, Refusal> {
-        self.hub.account(username).await?.ok_or(Refusal::NotFound(EntityKind::User))
+        let found = self.hub.read(&OPERATOR, FindAccount { username: username.into() }).await?;
+        found.ok_or(Refusal::NotFound(EntityKind::User))
     }
 
     async fn users(&self) -> Result<Vec<User>, Refusal> {

@@ -17,7 +17,8 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::command::{DecideApproval, Posted};
+use parlor_model::command::{DecideApproval, Posted, StopRuns};
+use parlor_model::query::GetAuthContext;
 use parlor_model::{
     Caller, Delivery, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Message, Position, Refusal,
     RoomId, Signal, SignalStamp, UserId,
@@ -159,7 +160,7 @@ impl ClientSession {
     /// once.
     async fn is_expired(&self) -> bool {
         let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.read(&authenticated.caller, GetAuthContext).await, Err(Refusal::NotSignedIn))
     }
 
     fn new(app: Arc<App>, socket: &Socket, permit: ConcurrencyPermit) -> Self {
@@ -327,7 +328,7 @@ impl ClientSession {
         let caller = auth::caller(&self.app, token).await?;
         if let Some(authenticated) = &self.authenticated {
             // Repeated authentication: the same user may present a newer token, which changes nothing.
-            let auth_context = self.app.hub.auth_context(&caller).await?;
+            let auth_context = self.app.hub.read(&caller, GetAuthContext).await?;
             if authenticated.subscriber.user != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }
@@ -461,12 +462,12 @@ impl ClientSession {
             AgentAction::Stop { room, agent } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.hosting().stop(&authenticated.caller, &room, &agent).await
+                self.app.hub.execute(&authenticated.caller, StopRuns { room, agent }).await
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let command = DecideApproval { approval, allow, always, reason, digest };
-                self.app.hub.hosting().decide_approval(&authenticated.caller, command).await.map(drop)
+                self.app.hub.execute(&authenticated.caller, command).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;

@@ -22,6 +22,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
+use parlor_model::query::GetAuthContext;
 use parlor_model::{
     Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Refusal, RoomId, Signal, SignalStamp,
 };
@@ -186,7 +187,7 @@ impl BrokerSession {
     /// once.
     async fn is_expired(&self) -> bool {
         let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.read(&authenticated.caller, GetAuthContext).await, Err(Refusal::NotSignedIn))
     }
 
     /// Waits for the oldest pending command. Cancel-safe.

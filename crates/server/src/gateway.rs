@@ -21,6 +21,7 @@ use parlor_engine::runs::{
 use parlor_model::command::{
     AgentRegistration, ConnectGateway, DisconnectGateway, HostAgent, RegisterAgent, Registered,
 };
+use parlor_model::query::GetAuthContext;
 use parlor_model::{
     ApprovalKind, ApprovalSubject, Caller, ConversationId, Delivery, Device, EntityKind, Epoch, Field,
     GatewayId, LoggedEvent, Message, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus, UserId,
@@ -239,7 +240,10 @@ impl GatewaySession {
     /// once.
     async fn is_expired(&self) -> bool {
         let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.agents.caller).await, Err(Refusal::NotSignedIn))
+        matches!(
+            self.app.hub.read(&authenticated.agents.caller, GetAuthContext).await,
+            Err(Refusal::NotSignedIn)
+        )
     }
 
     fn send_text(&self, text: &str) {
@@ -300,7 +304,7 @@ impl GatewaySession {
         let caller = auth::caller(&self.app, &auth.token).await?;
         if let Some(authenticated) = &self.authenticated {
             // Repeated authentication: the same user may present a newer token, which changes nothing.
-            let auth_context = self.app.hub.auth_context(&caller).await?;
+            let auth_context = self.app.hub.read(&caller, GetAuthContext).await?;
             if authenticated.subscriber.user != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }

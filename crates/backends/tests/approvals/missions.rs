@@ -4,7 +4,7 @@ use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_model::command::{
-    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, SetIdlePrompt, SetMission,
+    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, SetIdlePrompt, SetMission, StopRuns,
     {EndMission, PromptIdle, RoomChanges, ThawRoom},
 };
 use parlor_model::query::Page;
@@ -58,7 +58,8 @@ async fn is_prompted(scene: &Scene, times: usize) -> String {
 
 /// Stops the agent's run in a room and reports the agent as online and idle.
 async fn finish_run(scene: &Scene, room: &RoomId, run: &str) {
-    scene.hub.hosting().stop(&scene.ann, room, &coder()).await.unwrap();
+    let stop = StopRuns { room: room.clone(), agent: coder() };
+    scene.hub.execute(&scene.ann, stop).await.unwrap();
     let ended = async {
         while is_open(scene, run) {
             tokio::task::yield_now().await;

@@ -118,7 +118,7 @@ impl Scene {
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
         let command = DecideApproval { approval, allow, always: false, reason: None, digest: None };
-        self.hub.hosting().decide_approval(caller, command).await.map(drop)
+        self.hub.execute(caller, command).await.map(drop)
     }
 }
 

@@ -25,7 +25,6 @@ pub use connections::{GatewayConnection, GatewayConnectionId, OnlineAgent};
 pub use ends::{PendingEnd, RunToFinish};
 pub use injection::InjectionOffer;
 use injection::Injections;
-pub use queues::QueueEntry;
 use queues::Queues;
 pub use replies::ReplyBinding;
 pub use resume::ResumeStatus;
@@ -222,8 +221,12 @@ impl Scheduler {
                     });
                 }
             }
-            // An active run is published again when its usage changes.
-            RunState::Running if self.running.contains_key(&run.id) => {}
+            // An active run is published again when its usage changes or its stop is requested.
+            RunState::Running if self.running.contains_key(&run.id) => {
+                if run.stop_requested {
+                    self.stop_run(run, now);
+                }
+            }
             RunState::Running => {
                 self.forget(&run.id, &run.agent);
                 self.stopped.remove(&(run.agent.clone(), run.room.clone()));
@@ -239,6 +242,9 @@ impl Scheduler {
                 self.running.insert(run.id.clone(), live);
                 self.runs_of.entry(run.agent.clone()).or_default().push(run.id.clone());
                 self.change_status(&run.agent, AgentStatus::Busy);
+                if run.stop_requested {
+                    self.stop_run(run, now);
+                }
             }
             RunState::Ended(_) => {
                 // The scheduler did not request this end, so the gateway has to be told to stop.

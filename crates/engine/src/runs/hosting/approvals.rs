@@ -1,15 +1,14 @@
-//! Approvals: submits the approval requests of agents and the decisions of users.
+//! Approvals: submits the approval requests of agents, and their expiry.
 
 use super::super::host::HostCommand;
 use super::super::scheduler::{GatewayConnectionId, RunForApproval};
 use super::Hosting;
-use parlor_model::command::{AnswerQuestions, AskApproval, DecideApproval, ExpireApproval};
+use parlor_model::command::{AskApproval, ExpireApproval};
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest,
-    Refusal, RoomId,
+    AgentId, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest, Refusal,
+    RoomId,
 };
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An approval request of an agent, as received from its gateway.
 pub struct ApprovalRequest<'a> {
@@ -80,32 +79,6 @@ impl Hosting {
                 answer(Decision::Withdrawn)
             }
         }
-    }
-
-    /// Decides an approval on behalf of a user. Expires it first if its deadline, by the monotonic clock, has
-    /// passed.
-    pub async fn decide_approval(
-        &self,
-        caller: &Caller,
-        decision: DecideApproval,
-    ) -> Result<Arc<Approval>, Refusal> {
-        if self.hub.scheduler().lock().is_overdue(&decision.approval, Instant::now()) {
-            self.expire(&decision.approval).await?;
-        }
-        self.hub.execute(caller, decision).await
-    }
-
-    /// Answers a question set of an agent. Expires it first if its deadline, by the monotonic clock, has
-    /// passed.
-    pub async fn answer_questions(
-        &self,
-        caller: &Caller,
-        answers: AnswerQuestions,
-    ) -> Result<Arc<Approval>, Refusal> {
-        if self.hub.scheduler().lock().is_overdue(&answers.approval, Instant::now()) {
-            self.expire(&answers.approval).await?;
-        }
-        self.hub.execute(caller, answers).await
     }
 
     pub(in crate::runs) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {

@@ -10,8 +10,8 @@ use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};
 use parlor_model::{
-    AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Refusal, RoomId, Signal,
+    AgentId, AnswerKind, Answerer, Caller, GatewayId, GatewayRequest, Inquiry, InquiryAnswer, MessageId,
+    Payload, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -134,18 +134,16 @@ impl Hosting {
         let unfinished =
             open_replies.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
         removed.extend(unfinished.map(|(_, reply)| reply));
+        // Subscribers receive the deletion events before the rewind signal, and gateways the stops of the ended
+        // runs before the rewind.
+        self.hub.wait_until_published(through).await;
         {
-            let (mut scheduler, now) = (self.hub.scheduler().lock(), Instant::now());
-            for run in &ended {
-                scheduler.apply_event(&Event::RunChanged(run.clone()), now);
-            }
+            let mut scheduler = self.hub.scheduler().lock();
             for agent in agents {
                 scheduler.rewind(&agent, &room, &message.id);
             }
             send_commands(&mut scheduler);
         }
-        // Subscribers receive the deletion events before the rewind signal.
-        self.hub.wait_until_published(through).await;
         let (id, text) = (message.id.clone(), message.text.clone());
         let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
         self.hub.fanout().signal_room(&room, &signal, None);

@@ -44,10 +44,6 @@ impl Scheduler {
         self.pending_approvals.forget(approval);
     }
 
-    pub fn is_overdue(&self, approval: &ApprovalId, now: Instant) -> bool {
-        self.pending_approvals.is_overdue(approval, now)
-    }
-
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
         self.pending_approvals.overdue(now)
     }

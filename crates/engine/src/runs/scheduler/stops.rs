@@ -2,7 +2,7 @@
 
 use super::super::host::HostCommand;
 use super::{ActiveRun, PendingEnd, Scheduler};
-use parlor_model::{AgentId, RoomId, RunOutcome};
+use parlor_model::{AgentId, RoomId, Run, RunOutcome};
 use std::time::{Duration, Instant};
 
 /// Maximum time that the next run in a room waits for the gateway to confirm the stop of the previous run.
@@ -17,12 +17,7 @@ impl Scheduler {
             // A Parlor gateway confirms when the agent process has ended; the agent stays busy until then.
             let stopping_until = self.is_on_parlor_gateway(&of).then(|| now + STOP_GRACE);
             match self.running.get_mut(&run) {
-                Some(live) => {
-                    if live.ending.is_none() && live.lost_since.is_none() {
-                        live.stopping_until = stopping_until;
-                    }
-                    live.ending.get_or_insert_with(|| PendingEnd::plain(RunOutcome::Cancelled));
-                }
+                Some(live) => live.cancel(stopping_until),
                 None => {
                     self.forget(&run, &of);
                     self.cancelled_before_start.push(run);
@@ -31,6 +26,15 @@ impl Scheduler {
         }
         for agent in running.into_iter().filter(matches) {
             self.stop(agent, room, now);
+        }
+    }
+
+    /// Stops an active run whose stop a user has requested.
+    pub(super) fn stop_run(&mut self, run: &Run, now: Instant) {
+        let stopping_until = self.is_on_parlor_gateway(&run.agent).then(|| now + STOP_GRACE);
+        if let Some(live) = self.running.get_mut(&run.id).filter(|live| live.ending.is_none()) {
+            live.cancel(stopping_until);
+            self.stop(run.agent.clone(), &run.room, now);
         }
     }
 
@@ -50,5 +54,16 @@ impl Scheduler {
             }
         }
         self.stopped.retain(|(stopped, at), _| stopped != agent || room.is_some_and(|room| room != at));
+    }
+}
+
+impl ActiveRun {
+    /// Makes the run end as cancelled, unless it is ending already: at once, or after the gateway's confirmation,
+    /// for which the hub waits until `stopping_until`.
+    fn cancel(&mut self, stopping_until: Option<Instant>) {
+        if self.ending.is_none() && self.lost_since.is_none() {
+            self.stopping_until = stopping_until;
+        }
+        self.ending.get_or_insert_with(|| PendingEnd::plain(RunOutcome::Cancelled));
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn a_run(id: &str, room: &str, state: RunState) -> Run {
         state,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(1),
         started_at: None,
         ended_at: None,
@@ -310,6 +311,22 @@ fn a_gateway_is_told_to_stop_a_run_that_was_cancelled_in_the_store() {
     let (mut scheduler, connection) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
     scheduler.apply_event(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+}
+
+#[test]
+fn a_requested_stop_is_sent_once_and_ends_the_run_also_after_a_restart() {
+    let stopping = Run { stop_requested: true, ..a_run("1", "a", RunState::Running) };
+    let stopping = Event::RunChanged(Arc::new(stopping));
+    let cancelled = [("1".into(), RunOutcome::Cancelled)];
+    let (mut scheduler, connection) =
+        scheduler_with(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+    scheduler.apply_event(&stopping, Instant::now());
+    scheduler.apply_event(&stopping, Instant::now());
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), cancelled);
+    let (mut restarted, _) = scheduler_with(None, &[]);
+    restarted.apply_event(&stopping, Instant::now());
+    assert_eq!(due(&mut restarted, Duration::MAX, Instant::now()), cancelled);
 }
 
 #[test]
