@@ -113,7 +113,7 @@ describe('chat events', () => {
     const started = receive(signedIn, chunk('m', 'text', 'a', { first: true }));
     const events = [
       event('run', 'subagent_spawned', { subagent_id: 'scout', task: 'Count' }),
-      event('run', 'subagent_result', { subagent_id: 'scout', outcome: { type: 'none' }, result: 'Seven' }),
+      event('run', 'subagent_result', { subagent_id: 'scout', outcome: { type: 'none', status: 'complete', result: 'Seven' } }),
       event('run', 'change_report', { files: [{ path: 'a', summary: 'Added', diff: '+1' }], truncated_count: 2 }),
       event('run', 'context_usage', { estimated_tokens: 1150, message_count: 8, token_limit: 200000 }),
       event('model_fallback', undefined, { preferred_model: 'big', actual_model: 'small', reason: 'busy' }),
@@ -128,6 +128,35 @@ describe('chat events', () => {
     expect(streamed).toMatchObject({ contextTokens: 1150, messageCount: 8, usage: { tokenLimit: 200000 } });
     expect(streamed.modelFallback?.actualModel).toBe('small');
     expect(streamed.askUser?.questions[0]?.options[0]?.label).toBe('Yes');
+  });
+
+  test('show how a subagent ended, and its result', () => {
+    const spawned = fromEvent(event('run', 'subagent_spawned', { subagent_id: 'scout', task: 'Count', parent_id: null }));
+    const ended = (outcome: Record<string, unknown>) =>
+      only(after(signedIn, ...spawned, ...fromEvent(event('run', 'subagent_result', { subagent_id: 'scout', parent_id: null, outcome })))).subagentTree;
+    const failed = ended({ type: 'none', status: 'failed', result: 'No tin' });
+    expect(failed).toEqual([{ id: 'scout', task: 'Count', status: 'failed', result: 'No tin' }]);
+    expect(ended({ type: 'none', status: 'cancelled', result: null })?.[0]?.status).toBe('cancelled');
+    expect(ended({ type: 'none', status: 'complete', result: null })?.[0]?.status).toBe('complete');
+  });
+
+  test('attribute the activity of a subagent to that subagent, and not to the agent', () => {
+    const spawned = after(signedIn, ...fromEvent(event('run', 'subagent_spawned', { subagent_id: 'scout', task: 'Count' })));
+    const activity = (phase: string) =>
+      fromEvent(event('activity', phase, { status: 'calling_tool', run_id: '1', parent_id: 'scout' }, 'Opening the tin'));
+    const busy = only(after(spawned, ...activity('doing')));
+    expect(busy.subagentTree?.[0]?.activity).toBe('Opening the tin');
+    expect(busy.activitySummary).toBeUndefined();
+    const idle = only(after(spawned, ...activity('doing'), ...activity('done')));
+    expect(idle.subagentTree?.[0]?.activity).toBeUndefined();
+  });
+
+  test('keep the cost of a run when a later report has none', () => {
+    const reported = { actual_prompt_tokens: 1200, actual_completion_tokens: 340 };
+    const withCost = after(signedIn, ...fromEvent(event('run', 'context_usage', { ...reported, cost_micros: 5200 })));
+    expect(only(withCost).usage).toMatchObject({ inputTokens: 1200, outputTokens: 340, costMicros: 5200 });
+    const later = after(withCost, ...fromEvent(event('run', 'context_usage', { ...reported, actual_completion_tokens: 400 })));
+    expect(only(later).usage).toMatchObject({ outputTokens: 400, costMicros: 5200 });
   });
 
   test('end a question: answered, expired or withdrawn', () => {
@@ -167,6 +196,10 @@ describe('chat events', () => {
     expect(known).toMatchObject({ durationMs: 4000, usage: { inputTokens: 30, outputTokens: 4 } });
     const again = { ...loaded, runs: [{ runId: 'run-1', durationMs: 1 }] };
     expect(only(after(finished, loaded, again))).toEqual(known);
+    // The live report has the tokens, and the loaded run adds the cost.
+    const live = fromEvent(event('run', 'context_usage', { actual_prompt_tokens: 30, actual_completion_tokens: 4 }));
+    const withCost = { ...loaded, runs: [{ runId: 'run-1', usage: { inputTokens: 1, costMicros: 5200 } }] };
+    expect(only(after(finished, ...live, withCost)).usage).toMatchObject({ inputTokens: 30, outputTokens: 4, costMicros: 5200 });
   });
 
   test('set and clear the queue of an agent', () => {

@@ -69,5 +69,10 @@ function liveFields(message: ChatMessage | undefined): Partial<ChatMessage> {
   const { durationMs, content, toolCount, finalizedTask } = message;
   const cards = { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens };
   const kept = { ...cards, finalizedTask, messageCount, durationMs, content, toolCount };
-  return Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
+  return defined(kept);
+}
+
+/** The fields that have a value, for spreading over an object without erasing its values. */
+export function defined<T extends object>(fields: T | undefined): Partial<T> {
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -1,6 +1,6 @@
 /** The chat reducer: a pure function from a state and an action to the next state. */
 import type { ActionOf, ChatAction } from './actions';
-import { change, merge, put } from './messages';
+import { change, defined, merge, put } from './messages';
 import { reduceReply } from './reply';
 import { countMessage, reduceRooms } from './rooms';
 import { emptyChat, emptyState, type ChatState, type RoomChat } from './state';
@@ -210,7 +210,7 @@ function applyRunUsage(chat: RoomChat, runs: ActionOf<'RUNS_LOADED'>['runs']): R
     return change(next, target.id, (message) => ({
       ...message,
       durationMs: message.durationMs ?? durationMs,
-      usage: message.usage ?? usage,
+      usage: usage === undefined ? message.usage : { ...usage, ...defined(message.usage) },
     }));
   }, chat);
 }

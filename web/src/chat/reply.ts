@@ -1,6 +1,6 @@
 /** The part of the reducer for streaming replies: text, activity, cards, and the end of the run. */
 import type { ActionOf, ChatAction, ReplyRef } from './actions';
-import { change, isPlaceholder, put, placeholderId } from './messages';
+import { change, defined, isPlaceholder, put, placeholderId } from './messages';
 import type { ChatMessage, ContentBlock, RoomChat, SubagentTreeEntry, ToolBlock } from './state';
 
 /** Maximum number of progress lines kept per tool call. */
@@ -96,7 +96,7 @@ function applyAction(message: ChatMessage, action: ChatAction, now: number): Cha
       return { ...message, content: [...contentBlocks(message), { type: 'error', text: action.text }] };
     case 'SET_CONTEXT_USAGE': {
       const { contextTokens = message.contextTokens, messageCount = message.messageCount } = action;
-      return { ...message, contextTokens, messageCount, usage: { ...message.usage, ...action.usage } };
+      return { ...message, contextTokens, messageCount, usage: { ...message.usage, ...defined(action.usage) } };
     }
     case 'ADD_SUBAGENT': {
       const others = (message.subagentTree ?? []).filter((entry) => entry.id !== action.entry.id);
