@@ -51,7 +51,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
         className="flex gap-2 border-t p-3"
         onSubmit={(event) => {
           event.preventDefault();
-          client.sendMessage(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
+          client.outbox.send(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
           setContent('');
         }}
       >

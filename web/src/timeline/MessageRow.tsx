@@ -157,7 +157,7 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
 
 function NotSent({ message }: { message: ChatMessage }) {
   const client = useClient();
-  const retry = () => client.retryMessage(message.roomId, message.clientMessageId ?? '');
+  const retry = () => client.outbox.retry(message.roomId, message.clientMessageId ?? '');
   return (
     <p role="alert" className="flex flex-wrap items-center gap-2 text-sm text-danger">
       <AlertCircle size={14} />
@@ -165,7 +165,7 @@ function NotSent({ message }: { message: ChatMessage }) {
       <button type="button" className="underline" onClick={retry}>
         {text.retry}
       </button>
-      <button type="button" className="underline" onClick={() => client.discardMessage(message)}>
+      <button type="button" className="underline" onClick={() => client.outbox.discard(message)}>
         {text.timeline.discard}
       </button>
     </p>

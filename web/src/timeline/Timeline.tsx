@@ -85,7 +85,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
 
   useEffect(() => {
     if (target === undefined || !isFilled) return;
-    void client.find(room.id, target).then((isFound) => isFound && setMarked(target));
+    void client.loader.history.find(room.id, target).then((isFound) => isFound && setMarked(target));
   }, [client, room.id, target, isFilled]);
   // An effect event: rows change all the time, but only a new target may scroll.
   const scrollTo = useEffectEvent((messageId: string) => {
@@ -101,7 +101,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     fetchOlder();
   };
   const fetchOlder = () => {
-    if ((scroller.current?.scrollTop ?? Infinity) < LOAD_OLDER_THRESHOLD_PX) void client.loadOlder(room.id);
+    if ((scroller.current?.scrollTop ?? Infinity) < LOAD_OLDER_THRESHOLD_PX) void client.loader.history.loadOlder(room.id);
   };
   // Messages that do not fill the screen cannot be scrolled, so older ones are loaded without a scroll event.
   const fetchOlderOnChange = useEffectEvent(fetchOlder);
