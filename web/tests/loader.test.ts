@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { queries } from '../src/api/queries';
 import { dispatch, useChat } from '../src/chat/store';
 import type { Message } from '../src/generated/api';
-import type { ClientFrame } from '../src/live/frames';
+import type { ClientFrame, ServerFrame } from '../src/live/frames';
+import { fromEvent } from '../src/live/events';
 import { Loader } from '../src/live/loader';
 import { message, messagesOf, reply, room, ROOM } from './factories';
 
@@ -28,6 +30,7 @@ beforeEach(() => {
   answers = {};
   requests = [];
   sent = [];
+  queries.clear();
   dispatch({ type: 'SIGNED_OUT' });
   dispatch({ type: 'SIGNED_IN', id: 'ada', names: ['ada'] });
   loader = new Loader((frame) => sent.push(frame) > 0);
@@ -182,6 +185,100 @@ describe('the history', () => {
     await loader.history.load(ROOM);
     expect(messagesOf(useChat.getState())).toMatchObject([{ plan: { summary: 'Tea' }, usage: { costMicros: 5200 } }]);
   });
+});
+
+describe('a run/sync event', () => {
+  const sync = (named: { session_id?: string; agent_id?: string }): ServerFrame => ({
+    type: 'server:event',
+    event: { id: 'run-sync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'sync', text: 'State updated', ...named },
+  });
+
+  beforeEach(async () => {
+    hasRooms(ROOM);
+    hasRoom(ROOM, ['coder']);
+    dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+    await loader.loadRoom(ROOM);
+    requests = [];
+  });
+
+  async function receive(...frames: ServerFrame[]): Promise<void> {
+    for (const frame of frames) loader.onFrame(frame);
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+
+  /** Whether the cached query has to be requested again. */
+  function isStale(...queryKey: string[]): boolean {
+    return queries.getQueryState(queryKey)?.isInvalidated ?? false;
+  }
+
+  test('that names the open room reloads the room list and the room', async () => {
+    hasRoom(ROOM, ['coder', 'writer']);
+    queries.setQueryData(['missions', ROOM], []);
+    queries.setQueryData(['missions', 'other'], []);
+    await receive(sync({ session_id: ROOM }));
+    expect(requests.toSorted()).toEqual([
+      '/api/agents/writer',
+      '/api/messages/recent',
+      '/api/rooms',
+      `/api/rooms/${ROOM}`,
+      `/api/rooms/${ROOM}/pins`,
+    ]);
+    expect(useChat.getState().rooms[ROOM]?.members).toHaveLength(2);
+    expect([isStale('missions', ROOM), isStale('missions', 'other')]).toEqual([true, false]);
+  });
+
+  test('that names another room reloads and joins it with the room list', async () => {
+    hasRooms(ROOM, 'attic');
+    await receive(sync({ session_id: 'attic' }));
+    expect(requests.toSorted()).toEqual(['/api/messages/recent', '/api/rooms']);
+    expect(joined()).toContain('attic');
+    expect(Object.keys(useChat.getState().rooms)).toContain('attic');
+  });
+
+  test('that names an agent reloads the agent', async () => {
+    answers['/api/agents/coder'] = { name: 'Renamed', status: 'busy', model: null };
+    queries.setQueryData(['agents'], []);
+    queries.setQueryData(['hub-settings'], {});
+    await receive(sync({ agent_id: 'coder' }), sync({ agent_id: 'never seen' }));
+    expect(requests).toEqual(['/api/agents/coder']);
+    expect(useChat.getState().agents['coder']).toMatchObject({ name: 'Renamed', status: 'busy' });
+    expect([isStale('agents'), isStale('hub-settings')]).toEqual([true, false]);
+  });
+
+  test('that names nothing reloads rooms, agents and settings', async () => {
+    queries.setQueryData(['agents'], []);
+    queries.setQueryData(['hub-settings'], {});
+    await receive(sync({}));
+    expect(requests).toEqual(expect.arrayContaining(['/api/rooms', `/api/rooms/${ROOM}`, '/api/agents/coder']));
+    expect([isStale('agents'), isStale('hub-settings')]).toEqual([true, true]);
+  });
+
+  test('that is one of many causes one reload', async () => {
+    await receive(...Array.from({ length: 20 }, () => sync({ session_id: ROOM })));
+    expect(requests.filter((path) => path === '/api/rooms')).toHaveLength(1);
+  });
+
+  test('is dropped when the loader is stopped', async () => {
+    loader.onFrame(sync({}));
+    loader.stop();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(requests).toEqual([]);
+  });
+});
+
+test('a run/resync event loads the open room and the room list again', async () => {
+  hasRooms(ROOM);
+  hasRoom(ROOM);
+  hasHistory([message({ id: 'a', seq: 1 })]);
+  dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+  await loader.history.load(ROOM);
+  hasHistory([message({ id: 'b', seq: 2 })]);
+  const event = { id: 'run-resync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'resync' };
+  fromEvent(event).forEach(dispatch);
+  loader.onFrame({ type: 'server:event', event });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['b']);
+  expect(requests).toContain('/api/rooms');
 });
 
 test('the tasks of a room are loaded with its members', async () => {

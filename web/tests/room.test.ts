@@ -135,3 +135,20 @@ test('a position never moves backwards, except to another epoch', () => {
   expect(at('e-5', 'e-12', 'e-9')).toBe('e-12');
   expect(at('e-12', 'f-1')).toBe('f-1');
 });
+
+test('a resync marks the named room as stale, or all rooms if it names none', () => {
+  const loaded = ['attic', 'cellar'].map((roomId): ChatAction => ({ type: 'HISTORY_LOADED', roomId, messages: [], replace: true }));
+  const position: ChatAction = { type: 'POSITION', roomId: 'attic', position: 'e-5' };
+  const state = after(signedIn, ...loaded, position, { type: 'TYPING', roomId: 'never read', userId: 'u', name: 'U', until: NOW });
+  const chats = (next: typeof state) => Object.entries(next.chats).map(([id, chat]) => [id, chat.history, chat.position]);
+  expect(chats(after(state, { type: 'RESYNC', roomId: 'attic', position: 'f-1' }))).toEqual([
+    ['attic', 'stale', 'f-1'],
+    ['cellar', 'ready', undefined],
+    ['never read', 'unread', undefined],
+  ]);
+  expect(chats(after(state, { type: 'RESYNC' }))).toEqual([
+    ['attic', 'stale', 'e-5'],
+    ['cellar', 'stale', undefined],
+    ['never read', 'unread', undefined],
+  ]);
+});

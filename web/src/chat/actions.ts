@@ -84,7 +84,8 @@ export type ChatAction =
   | { type: 'PRESENCE'; userId: string; online: boolean }
   | { type: 'AGENT_STATUS'; agentId: string; agent: AgentState }
   | { type: 'POSITION'; roomId: string; position: string }
-  | { type: 'RESYNC'; roomId: string; position: string }
+  /** Events were lost, in one room or in all: loaded state is stale. */
+  | { type: 'RESYNC'; roomId?: string; position?: string }
   | { type: 'ROOMS_LOADED'; rooms: RoomEntry[] }
   | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }
   | { type: 'ROOM_REMOVED'; roomId: string }

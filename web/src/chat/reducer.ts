@@ -41,6 +41,11 @@ export function reduce(state: ChatState, action: ChatAction, now: number): ChatS
     case 'SEND_ACKNOWLEDGED':
     case 'SEND_FAILED':
       return inEveryRoom(state, (chat) => applySendResult(chat, action));
+    case 'RESYNC': {
+      const { roomId, position } = action;
+      const markStale = (chat: RoomChat) => resynced(chat, position);
+      return roomId === undefined ? inEveryRoom(state, markStale) : inRoom(state, roomId, markStale);
+    }
     case 'PERMISSION_RESOLVED':
       return inEveryRoom(state, (chat) => resolvePermission(chat, action));
     case 'PERMISSION_REQUESTED':
@@ -125,16 +130,14 @@ function reduceChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
     }
     case 'POSITION':
       return isAfter(action.position, chat.position) ? { ...chat, position: action.position } : chat;
-    case 'RESYNC':
-      return {
-        ...chat,
-        position: action.position,
-        history: chat.history === 'unread' ? 'unread' : 'stale',
-        tasks: undefined,
-      };
     default:
       return reduceReply(chat, action, now);
   }
+}
+
+/** Marks loaded state as stale. A position is set if the hub continues from there. */
+function resynced(chat: RoomChat, position = chat.position): RoomChat {
+  return { ...chat, position, history: chat.history === 'unread' ? 'unread' : 'stale', tasks: undefined };
 }
 
 /**

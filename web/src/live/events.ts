@@ -28,6 +28,7 @@ export type Fields = Record<string, unknown>;
 
 export function fromEvent(event: UiEvent): ChatAction[] {
   const { agent_id: agentId, session_id: roomId } = event;
+  if (event.kind === 'run' && event.phase === 'resync') return [{ type: 'RESYNC' }];
   if (agentId === undefined || roomId === undefined) return [];
   const data = event.data ?? {};
   const agentName = optional(data['agent_name']);

@@ -5,8 +5,11 @@
  * Never sends messages of the user, and changes the state only through actions.
  */
 import { apiResult } from '../api/http';
+import { queries } from '../api/queries';
 import { dispatch, flush, useChat } from '../chat/store';
 import type { Task } from '../generated/api';
+import { ChangeCollector, type Changes } from './changes';
+import type { UiEvent } from './events';
 import type { ClientFrame, ServerFrame } from './frames';
 import { HistoryLoader } from './history';
 import { JoinQueue } from './joins';
@@ -18,6 +21,7 @@ const MAX_AGENTS = 20;
 export class Loader {
   readonly history = new HistoryLoader();
   readonly #joins: JoinQueue;
+  readonly #changes = new ChangeCollector((changes) => this.#reloadChanged(changes));
 
   constructor(sendFrame: (frame: ClientFrame) => boolean) {
     this.#joins = new JoinQueue((roomId) => {
@@ -28,6 +32,7 @@ export class Loader {
 
   stop(): void {
     this.#joins.clear();
+    this.#changes.clear();
     this.history.stop();
   }
 
@@ -63,8 +68,37 @@ export class Loader {
         // The user was just added to this room.
         if (!this.#joins.has(frame.room.id)) void this.refreshRooms().catch(ignoreError);
         break;
+      case 'server:event':
+        this.#onEvent(frame.event);
+        break;
       default:
     }
+  }
+
+  #onEvent(event: UiEvent): void {
+    if (event.kind !== 'run') return;
+    if (event.phase === 'sync') this.#changes.add(event);
+    else if (event.phase === 'resync') {
+      flush();
+      const { openRoom } = useChat.getState();
+      if (openRoom !== undefined) void this.history.load(openRoom);
+      this.#changes.add({});
+    }
+  }
+
+  /** Reads again what changed. Other rooms load their members when they are opened. */
+  #reloadChanged({ rooms, agents, isHubWide }: Changes): void {
+    const { openRoom, agents: known } = useChat.getState();
+    if (isHubWide || rooms.size > 0) void this.refreshRooms().catch(ignoreError);
+    if (openRoom !== undefined && (isHubWide || rooms.has(openRoom))) {
+      void this.loadRoom(openRoom, isHubWide ? undefined : known);
+    }
+    for (const agentId of agents) {
+      if (agentId in known) void loadAgent(agentId).catch(ignoreError);
+    }
+    if (isHubWide) return void queries.invalidateQueries();
+    if (agents.size > 0) void queries.invalidateQueries({ queryKey: ['agents'] });
+    for (const roomId of rooms) void queries.invalidateQueries({ queryKey: ['missions', roomId] });
   }
 
   async refreshRooms(): Promise<void> {
@@ -73,14 +107,14 @@ export class Loader {
     this.#joins.enqueue(byRecency(rooms));
   }
 
-  /** Loads the members and pins of a room, and the current status of its agents. */
-  async loadRoom(roomId: string): Promise<void> {
+  /** Loads the members and pins of a room, and the current status of its agents: of all, or of those not in `known`. */
+  async loadRoom(roomId: string, known: object = {}): Promise<void> {
     try {
       const { room, members, pins } = await requestRoom(roomId);
       dispatch({ type: 'ROOM_UPDATED', room, members });
       dispatch({ type: 'PINS_LOADED', roomId, messageIds: pins });
-      const agents = members.filter((member) => member.memberType === 'agent').slice(0, MAX_AGENTS);
-      await Promise.all(agents.map((member) => loadAgent(member.memberId)));
+      const agents = members.filter(({ memberType, memberId }) => memberType === 'agent' && !(memberId in known));
+      await Promise.all(agents.slice(0, MAX_AGENTS).map((member) => loadAgent(member.memberId)));
     } catch {
       // The next room update brings the details, or the room was deleted.
     }
