@@ -1,7 +1,8 @@
 /** Notifies the user in the tab title and with browser notifications. */
 import { useEffect } from 'react';
 import { useChat } from './chat/store';
-import { emptyChat, type ChatMessage, type ChatState, type Permission, type RoomChat } from './chat/state';
+import type { ChatMessage } from './chat/message';
+import { emptyChat, type ChatState, type Permission, type RoomChat } from './chat/state';
 import { navigate, roomPath } from './router';
 import { text } from './text';
 

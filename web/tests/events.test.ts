@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ChatAction } from '../src/chat/actions';
-import type { ChatMessage, ChatState } from '../src/chat/state';
+import type { ChatMessage } from '../src/chat/message';
+import type { ChatState } from '../src/chat/state';
 import type { Message, Task } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';

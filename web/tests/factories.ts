@@ -1,7 +1,8 @@
 /** Factories of messages, frames and states for tests, with defaults for all other fields. */
 import type { ChatAction } from '../src/chat/actions';
 import { reduce } from '../src/chat/reducer';
-import { emptyState, type ChatMessage, type ChatState, type RoomEntry } from '../src/chat/state';
+import type { ChatMessage } from '../src/chat/message';
+import { emptyState, type ChatState, type RoomEntry } from '../src/chat/state';
 import type { Message } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { translate } from '../src/live/translate';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { emptyState, type ChatMessage, type ChatState } from '../src/chat/state';
+import type { ChatMessage } from '../src/chat/message';
+import { emptyState, type ChatState } from '../src/chat/state';
 import type { History } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';
@@ -33,7 +34,7 @@ const CARDS = ['plan', 'askUser', 'changeReport', 'modelFallback', 'usage', 'sub
 
 /** Fields of a message that are also in the history: without cards, duration and activity. */
 function loggedFields(message: ChatMessage): Record<string, unknown> {
-  const liveOnly = new Set([...CARDS, 'durationMs', 'activitySummary', 'activityEntries', 'toolCount']);
+  const liveOnly = new Set([...CARDS, 'durationMs', 'activitySummary']);
   return Object.fromEntries(Object.entries(message).filter(([name, value]) => !liveOnly.has(name) && value !== undefined));
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatAction } from '../src/chat/actions';
-import type { ChatMessage } from '../src/chat/state';
+import type { ChatMessage } from '../src/chat/message';
 import type { ServerFrame } from '../src/live/frames';
 import { fromMessage } from '../src/live/messages';
 import { after, receive, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './factories';

@@ -3,22 +3,8 @@
  * original chat-events specification; the others were added by Parlor.
  */
 import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
-import type {
-  AgentState,
-  AskUser,
-  ChangeReport,
-  ChatMessage,
-  Connection,
-  ModelFallback,
-  Permission,
-  Plan,
-  RunUsage,
-  ProgressLine,
-  QueuedItem,
-  RoomEntry,
-  SubagentTreeEntry,
-  Usage,
-} from './state';
+import type { AskUser, ChangeReport, ChatMessage, ModelFallback, Plan, ProgressLine, SubagentTreeEntry, Usage } from './message';
+import type { AgentState, Connection, Permission, RunUsage, QueuedItem, RoomEntry } from './state';
 
 /** Refers to a reply: by its message id if known, otherwise the current reply of the agent in the room. */
 export interface ReplyRef {

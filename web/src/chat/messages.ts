@@ -1,5 +1,6 @@
 /** Operations on the message list of a room: insert in log order, replace, merge pages of the history. */
-import type { ChatMessage, RoomChat } from './state';
+import type { ChatMessage } from './message';
+import type { RoomChat } from './state';
 
 /** Inserts a message in log order. It replaces a message with the same id, or its own unsent copy. */
 export function put(messages: ChatMessage[], message: ChatMessage): ChatMessage[] {
@@ -66,9 +67,9 @@ export function placeholderId(roomId: string, agentId: string): string {
 function liveFields(message: ChatMessage | undefined): Partial<ChatMessage> {
   if (message === undefined) return {};
   const { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens, messageCount } = message;
-  const { durationMs, content, toolCount, finalizedTask } = message;
+  const { durationMs, content, finalizedTask } = message;
   const cards = { plan, askUser, changeReport, modelFallback, usage, subagentTree, contextTokens };
-  const kept = { ...cards, finalizedTask, messageCount, durationMs, content, toolCount };
+  const kept = { ...cards, finalizedTask, messageCount, durationMs, content };
   return defined(kept);
 }
 

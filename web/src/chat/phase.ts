@@ -1,5 +1,5 @@
 /** The four phases of a reply. They decide how the message is rendered. */
-import type { ChatMessage } from './state';
+import { toolNames, type ChatMessage } from './message';
 
 export type MessagePhase = 'thinking' | 'working' | 'streaming' | 'done';
 
@@ -17,6 +17,6 @@ export function getMessagePhase(message: ChatMessage): MessagePhase {
 }
 
 function hasActivity(message: ChatMessage): boolean {
-  const statuses = [...(message.activityEntries ?? []), message.activitySummary ?? ''];
+  const statuses = [...toolNames(message), message.activitySummary ?? ''];
   return statuses.some((status) => status !== '' && !isTransient(status));
 }

@@ -1,7 +1,8 @@
 /** The part of the reducer for streaming replies: text, activity, cards, and the end of the run. */
 import type { ActionOf, ChatAction, ReplyRef } from './actions';
 import { change, defined, isPlaceholder, put, placeholderId } from './messages';
-import type { ChatMessage, ContentBlock, RoomChat, SubagentTreeEntry, ToolBlock } from './state';
+import type { ChatMessage, ContentBlock, SubagentTreeEntry, ToolBlock } from './message';
+import type { RoomChat } from './state';
 
 /** Maximum number of progress lines kept per tool call. */
 const MAX_PROGRESS_LINES = 200;
@@ -77,7 +78,7 @@ function newReply({ roomId, agentId, agentName, messageId }: ReplyRef, now: numb
 function applyAction(message: ChatMessage, action: ChatAction, now: number): ChatMessage {
   switch (action.type) {
     case 'BEGIN_REPLY': {
-      const { content: _, activityEntries: __, activitySummary: ___, toolCount: ____, ...kept } = message;
+      const { content: _, activitySummary: __, ...kept } = message;
       return { ...kept, text: '', isGenerating: true };
     }
     case 'APPEND_TOKEN':
@@ -152,8 +153,6 @@ function setActivity(message: ChatMessage, { summary, tool }: ActionOf<'SET_ACTI
     ...message,
     isThinking: false,
     activitySummary: shown,
-    activityEntries: [...(message.activityEntries ?? []), tool.name],
-    toolCount: (message.toolCount ?? 0) + 1,
     content: [...contentBlocks(message), block],
   };
 }

@@ -1,6 +1,7 @@
 /** The part of the reducer for the room list. */
 import type { ActionOf, ChatAction } from './actions';
-import type { ChatMessage, ChatState, RoomEntry } from './state';
+import type { ChatMessage } from './message';
+import type { ChatState, RoomEntry } from './state';
 
 export function reduceRooms(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {

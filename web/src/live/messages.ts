@@ -1,13 +1,12 @@
 /** Converts messages and runs from the hub's format to that of the chat state. */
-import type { ChatMessage, ContentBlock, RunUsage, ToolBlock } from '../chat/state';
+import type { ChatMessage, ContentBlock, ToolBlock } from '../chat/message';
+import type { RunUsage } from '../chat/state';
 import type { Message, TurnDelivery } from '../generated/api';
 import type { ReplyChunk } from './frames';
 
 export function fromMessage(message: Message): ChatMessage {
   const { metadata, attachments } = message;
   const content = fromChunks(message.chunks ?? []);
-  const tools = content.filter((block) => block.type === 'tool');
-  const images = attachments.filter((file) => file.mimeType.startsWith('image/')).map((file) => file.url);
   return {
     role: message.senderType === 'agent' ? 'agent' : 'user',
     id: message.id,
@@ -22,9 +21,7 @@ export function fromMessage(message: Message): ChatMessage {
     mentions: message.mentions,
     attachments,
     reactions: message.reactions,
-    ...(images.length > 0 && { images }),
     ...(content.length > 0 && { content }),
-    ...(tools.length > 0 && { toolCount: tools.length, activityEntries: tools.map((tool) => tool.name) }),
     ...(message.clientMessageId !== undefined && { clientMessageId: message.clientMessageId }),
     ...(message.replyToId !== undefined && { replyToId: message.replyToId }),
     ...(message.threadId !== undefined && { threadId: message.threadId }),

@@ -6,7 +6,7 @@
  * message that the hub has rejected is sent again only when the user asks for it.
  */
 import { dispatch, useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import type { Attachment, User } from '../generated/api';
 import type { ClientFrame, ServerFrame } from './frames';
 import { UnsentStore, type Unsent } from './unsent';

@@ -1,7 +1,7 @@
 import { Brain, Check, ChevronRight, LoaderCircle, Wrench, X } from 'lucide-react';
 import { memo, type ReactNode } from 'react';
 import type { MessagePhase } from '../chat/phase';
-import type { ChatMessage, ThinkingBlock, ToolBlock } from '../chat/state';
+import { toolNames, type ChatMessage, type ThinkingBlock, type ToolBlock } from '../chat/message';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
@@ -126,7 +126,8 @@ function Output({ label, content, isError }: { label: string; content: string; i
 
 /** One-line summary, such as “7 tools · 12k tokens · 48 s”. */
 function summary(message: ChatMessage): string {
-  const { toolCount = 0, usage, contextTokens, durationMs } = message;
+  const { usage, contextTokens, durationMs } = message;
+  const toolCount = toolNames(message).length;
   const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
   const tokens = spent > 0 ? spent : (contextTokens ?? 0);
   const parts = [

@@ -3,7 +3,7 @@
  */
 import { Ban, Cpu, TriangleAlert } from 'lucide-react';
 import { getMessagePhase } from '../chat/phase';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import { MessageText } from '../markdown/MessageText';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';

@@ -1,7 +1,7 @@
 import { Check, Circle, ListChecks, LoaderCircle, Minus } from 'lucide-react';
 import { lazy, Suspense, useState, type FormEvent } from 'react';
 import { apiRequest } from '../api/http';
-import type { ChatMessage, Plan, PlanItem } from '../chat/state';
+import type { ChatMessage, Plan, PlanItem } from '../chat/message';
 import { Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import { compact, text } from '../text';
 
 /** Context usage, tokens and cost of a reply. */

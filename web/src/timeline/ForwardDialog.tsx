@@ -2,7 +2,7 @@ import { Hash } from 'lucide-react';
 import { useState } from 'react';
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { matching } from '../palette/matching';
 import { navigate, roomPath } from '../router';

@@ -2,7 +2,7 @@ import { Copy, CornerUpLeft, Forward, HelpCircle, Link, MessagesSquare, MoreHori
 import { useEffect, useState } from 'react';
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import type { RoomRole } from '../generated/api';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';

@@ -1,7 +1,7 @@
 import { AlertCircle, CornerUpLeft, Pin } from 'lucide-react';
 import { memo, useState, type FocusEvent } from 'react';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import type { RoomRole } from '../generated/api';
 import { MessageText } from '../markdown/MessageText';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';

@@ -1,5 +1,5 @@
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 import { react } from './MessageActions';

@@ -1,5 +1,6 @@
 import { useChat } from '../chat/store';
-import type { ChatMessage, RoomEntry } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
+import type { RoomEntry } from '../chat/state';
 import { text } from '../text';
 
 /** Members who have read the last message, if the user sent it. */

@@ -1,5 +1,5 @@
 /** Builds the rows of the message list: messages, day separators, and the beginning of the room. */
-import type { ChatMessage } from '../chat/state';
+import type { ChatMessage } from '../chat/message';
 import { dayOf } from '../ui/time';
 
 export type Row =
