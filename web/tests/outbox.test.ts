@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { RejectedMessage } from '../src/chat/message';
 import { dispatch, useChat } from '../src/chat/store';
 import type { User } from '../src/generated/api';
 import type { ClientFrame, ServerFrame } from '../src/live/frames';
@@ -43,6 +44,12 @@ function shown() {
   return messagesOf(useChat.getState());
 }
 
+function rejected(): RejectedMessage {
+  const [first] = shown();
+  if (first?.state !== 'rejected') throw new Error('the message is not rejected');
+  return first;
+}
+
 function ack(clientMessageId: string): ServerFrame {
   return { type: 'server:message_ack', clientMessageId, messageId: 'm', seq: 1, epoch: 'e' };
 }
@@ -52,7 +59,7 @@ const draft = { content: 'Soup?', attachments: [] };
 test('a message is shown and sent at once', () => {
   outboxOf(ada).send(ROOM, { ...draft, replyToId: 'q' });
   expect(sent).toMatchObject([{ type: 'client:send_message', roomId: ROOM, content: 'Soup?', replyToId: 'q' }]);
-  expect(shown()).toMatchObject([{ id: firstId(), text: 'Soup?', senderName: 'Ada Lovelace', sending: 'waiting' }]);
+  expect(shown()).toMatchObject([{ id: firstId(), text: 'Soup?', senderName: 'Ada Lovelace', state: 'sending' }]);
 });
 
 test('a message that is not acknowledged is sent again with the same client message id', () => {
@@ -99,7 +106,7 @@ test('unsent messages survive a reload, for their own user only', () => {
   const own = outboxOf(ada);
   own.restore();
   own.resend();
-  expect(shown()).toMatchObject([{ id, sending: 'waiting' }]);
+  expect(shown()).toMatchObject([{ id, state: 'sending' }]);
   expect(sentIds()).toEqual([id, id]);
 });
 
@@ -109,18 +116,18 @@ test('a rejected message is sent again only when the user retries it', () => {
   dispatch({ type: 'SEND_FAILED', clientMessageId: firstId(), failure: 'Too fast' });
   outbox.resend();
   expect(sentIds()).toHaveLength(1);
-  outbox.retry(ROOM, firstId());
+  outbox.retry(rejected());
   expect(sentIds()).toEqual([firstId(), firstId()]);
-  expect(shown()).toMatchObject([{ sending: 'waiting' }]);
+  expect(shown()).toMatchObject([{ state: 'sending' }]);
 });
 
 test('a discarded message is neither shown nor sent again', () => {
   const outbox = outboxOf(ada);
   outbox.send(ROOM, draft);
   dispatch({ type: 'SEND_FAILED', clientMessageId: firstId(), failure: 'Too fast' });
-  const [failed] = shown();
-  if (failed !== undefined) outbox.discard(failed);
-  outbox.retry(ROOM, firstId());
+  const message = rejected();
+  outbox.discard(message);
+  outbox.retry(message);
   outbox.resend();
   expect(shown()).toEqual([]);
   expect(sentIds()).toHaveLength(1);

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatAction } from '../src/chat/actions';
-import type { ChatMessage } from '../src/chat/message';
+import type { SendingMessage } from '../src/chat/message';
 import type { ServerFrame } from '../src/live/frames';
-import { fromMessage } from '../src/live/messages';
 import { after, receive, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './factories';
 
-function unsent(clientMessageId: string): ChatMessage {
-  const logged = fromMessage(message({ id: clientMessageId, seq: 0, senderId: 'ada', clientMessageId }));
-  const { seq: _, ...rest } = logged;
-  return { ...rest, sending: 'waiting' };
+function unsent(clientMessageId: string): SendingMessage {
+  const { id, roomId, content, createdAt } = message({ id: clientMessageId, seq: 0 });
+  const sender = { role: 'user', senderType: 'user', from: 'ada', senderName: 'Ada Lovelace' } as const;
+  const written = { text: content, timestamp: createdAt, timestampMs: Date.parse(createdAt), attachments: [] };
+  return { state: 'sending', id, roomId, clientMessageId, ...sender, ...written };
 }
 
 describe('a sent message', () => {
-  const waiting = after(signedIn, { type: 'PUSH_MESSAGE', message: unsent('c1'), isNew: false });
+  const waiting = after(signedIn, { type: 'SEND_STARTED', message: unsent('c1') });
   const ack: ServerFrame = { type: 'server:message_ack', clientMessageId: 'c1', messageId: 'm', seq: 5, epoch: 'e' };
   const frame = newMessage(message({ id: 'm', seq: 5, senderId: 'ada', clientMessageId: 'c1' }));
 
@@ -20,8 +20,7 @@ describe('a sent message', () => {
     for (const frames of [[ack, frame], [frame, ack], [frame], [ack]]) {
       const [only, ...others] = messagesOf(receive(waiting, ...frames));
       expect(others).toEqual([]);
-      expect(only).toMatchObject({ id: 'm', seq: 5 });
-      expect(only?.sending).toBeUndefined();
+      expect(only).toMatchObject({ id: 'm', seq: 5, state: 'stored' });
     }
   });
 
@@ -38,10 +37,10 @@ describe('a sent message', () => {
   test('can be rejected and retried', () => {
     const error: ServerFrame = { type: 'server:error', code: 'RATE_LIMITED', message: 'Too fast', clientMessageId: 'c1' };
     const rejected = receive(waiting, error);
-    expect(messagesOf(rejected)[0]).toMatchObject({ sending: 'failed', failure: 'Too fast' });
+    expect(messagesOf(rejected)[0]).toMatchObject({ state: 'rejected', failure: 'Too fast' });
     const again = after(rejected, { type: 'RETRY_SEND', roomId: ROOM, clientMessageId: 'c1' });
-    expect(messagesOf(again)[0]).toMatchObject({ sending: 'waiting' });
-    expect(messagesOf(again)[0]?.failure).toBeUndefined();
+    expect(messagesOf(again)[0]).toMatchObject({ state: 'sending' });
+    expect(messagesOf(again)[0]).not.toHaveProperty('failure');
   });
 });
 

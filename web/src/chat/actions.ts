@@ -3,7 +3,8 @@
  * original chat-events specification; the others were added by Parlor.
  */
 import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
-import type { AskUser, ChangeReport, ChatMessage, ModelFallback, Plan, ProgressLine, SubagentTreeEntry, Usage } from './message';
+import type { LoggedMessage, SendingMessage } from './message';
+import type { AskUser, ChangeReport, ModelFallback, Plan, ProgressLine, SubagentTreeEntry, Usage } from './parts';
 import type { AgentState, Connection, Permission, RunUsage, QueuedItem, RoomEntry } from './state';
 
 /** Refers to a reply: by its message id if known, otherwise the current reply of the agent in the room. */
@@ -17,7 +18,7 @@ export interface ReplyRef {
 export type ChatAction =
   | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & ReplyRef)
   | ({ type: 'SET_THINKING'; isThinking: boolean } & ReplyRef)
-  | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNew: boolean }
+  | { type: 'PUSH_MESSAGE'; message: LoggedMessage; isNew: boolean }
   | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & ReplyRef)
   | { type: 'CLEAR_MESSAGES'; roomId: string }
   | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & ReplyRef)
@@ -45,11 +46,12 @@ export type ChatAction =
   | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
   | { type: 'SET_REACTIONS'; roomId: string; messageId: string; reactions: Reaction[] }
   | { type: 'SET_PINNED'; roomId: string; messageId: string; pinned: boolean }
+  | { type: 'SEND_STARTED'; message: SendingMessage }
   | { type: 'SEND_ACKNOWLEDGED'; clientMessageId: string; messageId: string; seq: number }
   | { type: 'SEND_FAILED'; clientMessageId: string; failure: string }
   | { type: 'RETRY_SEND'; roomId: string; clientMessageId: string }
   | { type: 'HISTORY_LOADING'; roomId: string }
-  | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; replace: boolean }
+  | { type: 'HISTORY_LOADED'; roomId: string; messages: LoggedMessage[]; olderCursor?: string; replace: boolean }
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
   | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }

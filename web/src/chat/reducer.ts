@@ -1,7 +1,8 @@
 /** The chat reducer: a pure function from a state and an action to the next state. */
 import type { ActionOf, ChatAction } from './actions';
-import { change, defined, merge, put } from './messages';
-import { reduceReply } from './reply';
+import { isReply, isStored, isUnsent, type ChatMessage, type SendingMessage, type StoredMessage, type UnsentMessage } from './message';
+import { defined, merge, put, replace } from './messages';
+import { reduceReply, replyOfRun } from './reply';
 import { countMessage, reduceRooms } from './rooms';
 import { emptyChat, emptyState, type ChatState, type RoomChat } from './state';
 import { isAfter } from './position';
@@ -28,16 +29,14 @@ export function reduce(state: ChatState, action: ChatAction, now: number): ChatS
     case 'PUSH_MESSAGE': {
       const { message, isNew } = action;
       const isKnown = state.chats[message.roomId]?.messages.some(
-        (other) => other.id === message.id && other.seq === message.seq,
+        (other) => isStored(other) && other.id === message.id && other.seq === message.seq,
       );
       // The user's own message is known since its acknowledgement, but the room list does not show it yet.
       const counted = isNew && (!isKnown || message.from === state.me?.id) ? countMessage(state, message) : state;
-      return inRoom(counted, message.roomId, (chat) => ({
-        ...chat,
-        messages: put(chat.messages, message),
-        typing: without(chat.typing, message.from),
-      }));
+      return showMessage(counted, message);
     }
+    case 'SEND_STARTED':
+      return showMessage(state, action.message);
     case 'SEND_ACKNOWLEDGED':
     case 'SEND_FAILED':
       return inEveryRoom(state, (chat) => applySendResult(chat, action));
@@ -73,6 +72,15 @@ function withAgentName(state: ChatState, action: InRoom): InRoom {
   return agentName === undefined || action.type === 'SET_QUEUE' ? action : { ...action, agentName };
 }
 
+/** Adds a message to its room. Its sender is no longer typing. */
+function showMessage(state: ChatState, message: ChatMessage): ChatState {
+  return inRoom(state, message.roomId, (chat) => ({
+    ...chat,
+    messages: put(chat.messages, message),
+    typing: without(chat.typing, message.from),
+  }));
+}
+
 function reduceChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
   switch (action.type) {
     case 'CLEAR_MESSAGES':
@@ -80,18 +88,20 @@ function reduceChat(chat: RoomChat, action: InRoom, now: number): RoomChat {
     case 'HISTORY_LOADING':
       return { ...chat, history: 'loading' };
     case 'HISTORY_FAILED':
-      return { ...chat, history: chat.messages.some((message) => message.seq) ? 'stale' : 'unread' };
+      return { ...chat, history: chat.messages.some(isStored) ? 'stale' : 'unread' };
     case 'HISTORY_LOADED': {
-      const unsent = chat.messages.filter((message) => message.seq === undefined);
-      const messages = merge(action.replace ? unsent : chat.messages, action.messages);
+      const kept = action.replace ? chat.messages.filter((message) => !isStored(message)) : chat.messages;
+      const messages = merge(kept, action.messages);
       return { ...chat, messages, history: 'ready', olderCursor: action.olderCursor };
     }
     case 'REMOVE_MESSAGES': {
       const removed = new Set(action.messageIds);
       return { ...chat, messages: chat.messages.filter((message) => !removed.has(message.id)) };
     }
-    case 'SET_REACTIONS':
-      return change(chat, action.messageId, (message) => ({ ...message, reactions: action.reactions }));
+    case 'SET_REACTIONS': {
+      const target = chat.messages.filter(isStored).findLast((message) => message.id === action.messageId);
+      return target === undefined ? chat : replace(chat, target, { ...target, reactions: action.reactions });
+    }
     case 'SET_PINNED': {
       const others = without(chat.pinned, action.messageId);
       return { ...chat, pinned: action.pinned ? { ...others, [action.messageId]: true } : others };
@@ -151,29 +161,34 @@ function newerTask(chat: RoomChat, task: Task): Task {
 /** Shows a task that an agent has ended on the last message of that agent. */
 function showFinalizedTask(chat: RoomChat, { assigneeId, assigneeType, title, status, result }: Task): RoomChat {
   if (assigneeType !== 'agent' || (status !== 'completed' && status !== 'failed')) return chat;
-  const target = chat.messages.findLast((message) => message.from === assigneeId && message.role === 'agent');
-  if (target === undefined) return chat;
-  return change(chat, target.id, (message) => ({ ...message, finalizedTask: { title, status, result } }));
+  const target = chat.messages.filter(isReply).findLast((message) => message.from === assigneeId);
+  return target === undefined ? chat : replace(chat, target, { ...target, finalizedTask: { title, status, result } });
 }
 
 type Sent = Extract<ChatAction, { type: 'SEND_ACKNOWLEDGED' | 'SEND_FAILED' | 'RETRY_SEND' }>;
 
 function applySendResult(chat: RoomChat, action: Sent): RoomChat {
-  const waiting = chat.messages.find(
-    (message) => message.sending !== undefined && message.clientMessageId === action.clientMessageId,
-  );
-  if (waiting === undefined) return chat;
+  const unsent = chat.messages.filter(isUnsent).find((message) => message.clientMessageId === action.clientMessageId);
+  if (unsent === undefined) return chat;
+  const sending = asSending(unsent);
   switch (action.type) {
     case 'SEND_ACKNOWLEDGED': {
-      const { sending: _, failure: __, ...message } = waiting;
-      const messages = chat.messages.filter((message) => message !== waiting);
-      return { ...chat, messages: put(messages, { ...message, id: action.messageId, seq: action.seq }) };
+      const { messageId: id, seq } = action;
+      const messages = chat.messages.filter((message) => message !== unsent);
+      const stored: StoredMessage = { ...sending, state: 'stored', id, seq, mentions: [], reactions: [] };
+      return { ...chat, messages: put(messages, stored) };
     }
     case 'SEND_FAILED':
-      return change(chat, waiting.id, (message) => ({ ...message, sending: 'failed', failure: action.failure }));
+      return replace(chat, unsent, { ...sending, state: 'rejected', failure: action.failure });
     case 'RETRY_SEND':
-      return change(chat, waiting.id, ({ failure: _, ...message }) => ({ ...message, sending: 'waiting' }));
+      return replace(chat, unsent, sending);
   }
+}
+
+function asSending(unsent: UnsentMessage): SendingMessage {
+  if (unsent.state === 'sending') return unsent;
+  const { failure: _, ...message } = unsent;
+  return { ...message, state: 'sending' };
 }
 
 function addPermission(chat: RoomChat, permission: RoomChat['permissions'][number]): RoomChat {
@@ -191,30 +206,27 @@ function resolvePermission(chat: RoomChat, action: Extract<ChatAction, { type: '
 }
 
 function endQuestion(chat: RoomChat, { questionId, end }: ActionOf<'QUESTION_ENDED'>): RoomChat {
-  const asking = chat.messages.find((message) => message.askUser?.questionId === questionId);
+  const asking = chat.messages.filter(isReply).find((message) => message.askUser?.questionId === questionId);
   if (asking?.askUser === undefined) return chat;
-  const askUser = { ...asking.askUser, end };
-  return change(chat, asking.id, (message) => ({ ...message, askUser }));
+  return replace(chat, asking, { ...asking, askUser: { ...asking.askUser, end } });
 }
 
 /** Adds stored plans to the replies of their runs, so that they are shown after a reload. */
 function applyPlans(chat: RoomChat, plans: ActionOf<'PLANS_LOADED'>['plans']): RoomChat {
   return plans.reduce((next, { runId, plan }) => {
-    const target = next.messages.findLast((message) => message.runId === runId);
-    return target === undefined ? next : change(next, target.id, (message) => ({ ...message, plan }));
+    const target = replyOfRun(next, runId);
+    return target === undefined ? next : replace(next, target, { ...target, plan });
   }, chat);
 }
 
 /** Adds duration and token usage to the replies of finished runs. Values received live take precedence. */
 function applyRunUsage(chat: RoomChat, runs: ActionOf<'RUNS_LOADED'>['runs']): RoomChat {
-  return runs.reduce((next, { runId, durationMs, usage }) => {
-    const target = next.messages.findLast((message) => message.runId === runId);
-    if (target === undefined || target.isGenerating === true) return next;
-    return change(next, target.id, (message) => ({
-      ...message,
-      durationMs: message.durationMs ?? durationMs,
-      usage: usage === undefined ? message.usage : { ...usage, ...defined(message.usage) },
-    }));
+  return runs.reduce((next, run) => {
+    const target = replyOfRun(next, run.runId);
+    if (target === undefined) return next;
+    const durationMs = target.durationMs ?? run.durationMs;
+    const usage = run.usage === undefined ? target.usage : { ...run.usage, ...defined(target.usage) };
+    return replace(next, target, { ...target, durationMs, usage });
   }, chat);
 }
 

@@ -1,6 +1,7 @@
 /** State of rooms, messages and agents in this tab. Only the reducer changes it. */
 import type { MemberFrame, NotificationPref, RoomFrame, RoomRole, Task } from '../generated/api';
-import type { ChatMessage, Usage } from './message';
+import type { ChatMessage } from './message';
+import type { Usage } from './parts';
 
 /** Duration and token usage of a finished run. */
 export interface RunUsage {

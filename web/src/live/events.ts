@@ -6,7 +6,7 @@
  */
 import type { ChatAction, ReplyRef } from '../chat/actions';
 import { isTransient } from '../chat/phase';
-import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/message';
+import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/parts';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
 /** A chat event (`UiSseMessage`), as the hub sends it in `server:event` and on `/api/events`. */

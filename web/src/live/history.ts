@@ -1,6 +1,7 @@
 /** Loads the messages of a room in pages, with the plans and the usage of their runs. */
 import { apiRequest, apiResult } from '../api/http';
 import { dispatch, flush, useChat } from '../chat/store';
+import { isStoredReply } from '../chat/message';
 import type { RoomChat } from '../chat/state';
 import type { History, TurnDelivery } from '../generated/api';
 import { planOf, type Fields } from './events';
@@ -79,8 +80,8 @@ export class HistoryLoader {
 
 /** Loads duration and token usage of the runs behind the loaded replies. */
 async function loadRuns(roomId: string): Promise<void> {
-  const replies = chatOf(roomId)?.messages.filter((message) => message.runId !== undefined) ?? [];
-  const agents = [...new Set(replies.map((message) => message.from))].slice(0, MAX_AGENTS);
+  const replies = chatOf(roomId)?.messages.filter(isStoredReply).filter((reply) => reply.runId !== undefined) ?? [];
+  const agents = [...new Set(replies.map((reply) => reply.from))].slice(0, MAX_AGENTS);
   const requests = agents.map((id) => apiResult<TurnDelivery[]>('GET', `/api/agents/${encodeURIComponent(id)}/runs?limit=200`));
   // The request fails for an agent that was removed: its runs are skipped.
   const runs = (await Promise.allSettled(requests)).flatMap((result) => (result.status === 'fulfilled' ? result.value : []));

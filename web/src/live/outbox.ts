@@ -6,7 +6,7 @@
  * message that the hub has rejected is sent again only when the user asks for it.
  */
 import { dispatch, useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/message';
+import type { RejectedMessage, SendingMessage } from '../chat/message';
 import type { Attachment, User } from '../generated/api';
 import type { ClientFrame, ServerFrame } from './frames';
 import { UnsentStore, type Unsent } from './unsent';
@@ -55,16 +55,16 @@ export class Outbox {
   }
 
   /** Sends a rejected message again. */
-  retry(roomId: string, clientMessageId: string): void {
+  retry({ roomId, clientMessageId }: RejectedMessage): void {
     const unsent = this.#unsent.find(clientMessageId);
     if (unsent === undefined) return;
     dispatch({ type: 'RETRY_SEND', roomId, clientMessageId });
     this.#transmit(unsent);
   }
 
-  discard(message: ChatMessage): void {
-    this.#unsent.remove(message.clientMessageId ?? '');
-    dispatch({ type: 'REMOVE_MESSAGES', roomId: message.roomId, messageIds: [message.id] });
+  discard({ roomId, id, clientMessageId }: RejectedMessage): void {
+    this.#unsent.remove(clientMessageId);
+    dispatch({ type: 'REMOVE_MESSAGES', roomId, messageIds: [id] });
   }
 
   /** Removes the message that the frame acknowledges: an acknowledgement, or the stored message itself. */
@@ -83,7 +83,8 @@ export class Outbox {
 
   #show(unsent: Unsent): void {
     const { id, displayName } = this.#me;
-    const message: ChatMessage = {
+    const message: SendingMessage = {
+      state: 'sending',
       role: 'user',
       id: unsent.clientMessageId,
       clientMessageId: unsent.clientMessageId,
@@ -94,19 +95,16 @@ export class Outbox {
       text: unsent.content,
       timestamp: unsent.writtenAt,
       timestampMs: Date.parse(unsent.writtenAt),
-      sending: 'waiting',
-      mentions: [],
       attachments: unsent.attachments,
-      reactions: [],
       replyToId: unsent.replyToId,
     };
-    dispatch({ type: 'PUSH_MESSAGE', message, isNew: false });
+    dispatch({ type: 'SEND_STARTED', message });
   }
 }
 
 function hasFailed({ roomId, clientMessageId }: Unsent): boolean {
   const shown = useChat.getState().chats[roomId]?.messages ?? [];
-  return shown.some((message) => message.clientMessageId === clientMessageId && message.sending === 'failed');
+  return shown.some((message) => message.state === 'rejected' && message.clientMessageId === clientMessageId);
 }
 
 /** Replacement for `crypto.randomUUID`, which does not exist without TLS. */

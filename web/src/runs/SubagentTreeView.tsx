@@ -1,5 +1,5 @@
 import { Check, CornerDownRight, LoaderCircle, X } from 'lucide-react';
-import type { SubagentTreeEntry } from '../chat/message';
+import type { SubagentTreeEntry } from '../chat/parts';
 import { text } from '../text';
 
 /** Tree of the subagents of a run. */
