@@ -113,6 +113,15 @@ describe('rooms', () => {
     expect(requests).toEqual([]);
   });
 
+  test('are joined again when the user was removed and is added again', async () => {
+    hasRooms(ROOM);
+    await loader.refreshRooms();
+    loader.onFrame({ type: 'server:room_removed', roomId: ROOM });
+    loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-9' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(joined()).toEqual([ROOM, ROOM]);
+  });
+
   test('are loaded with their members, pins and agents', async () => {
     hasRoom(ROOM, ['coder']);
     await loader.loadRoom(ROOM);

@@ -64,6 +64,9 @@ export class Loader {
         flush();
         if (frame.roomId === useChat.getState().openRoom) void this.history.load(frame.roomId);
         break;
+      case 'server:room_removed':
+        this.#joins.forget(frame.roomId);
+        break;
       case 'server:room_update':
         // The user was just added to this room.
         if (!this.#joins.has(frame.room.id)) void this.refreshRooms().catch(ignoreError);
