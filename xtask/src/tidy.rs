@@ -2,6 +2,7 @@
 //!
 //! Patterns are put together from halves so that this file does not find itself.
 
+mod authenticator;
 mod plain_english;
 mod vocabulary;
 

@@ -50,7 +50,7 @@ pub async fn tree(
     let scanned = scanned.map_err(|_| Refusal::Unavailable)?;
     let mut tree = scanned.map_err(|Missing| Refusal::NotFound(EntityKind::ProjectRoot))?;
     let from = if tree.path == *root { String::new() } else { tree.path.clone() };
-    for (agent, call) in app.hub.tools_in_use(&room) {
+    for (agent, call) in app.hub.hosting().tools_in_use(&room) {
         let Some(path) = worked_on(&call, &root) else { continue };
         let Ok(path) = Path::new(&path).strip_prefix(&from) else { continue };
         let steps: Vec<&str> = path.iter().filter_map(|step| step.to_str()).collect();
