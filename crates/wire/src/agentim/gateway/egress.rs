@@ -3,10 +3,10 @@
 use super::super::egress::{
     self as common,
     agents::{kind as known_kind, without_nulls},
-    encode,
 };
-use crate::decisions;
+use crate::frames::encode;
 use crate::time::iso;
+use crate::words::{PermissionResult, QuestionStatus};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
@@ -346,7 +346,7 @@ pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -
         "type": "server:question_response",
         "questionId": question,
         "agentId": agent.as_str(),
-        "status": decisions::question_set(decision),
+        "status": QuestionStatus::of(Some(decision)),
     });
     if let Decision::Answered { by, answers } = decision {
         let encode = |answer: &QuestionAnswer| {
@@ -368,7 +368,7 @@ pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) 
         "type": "server:permission_response",
         "requestId": request,
         "agentId": agent.as_str(),
-        "decision": decisions::permission(decision),
+        "decision": PermissionResult::of(Some(decision)),
     });
     if let Decision::Denied { reason: Some(reason), .. } = decision {
         frame["denyReason"] = (&**reason).into();

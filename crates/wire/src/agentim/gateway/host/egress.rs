@@ -1,9 +1,9 @@
 //! Encodes `gateway:*` frames that a gateway sends to the hub; the inverse of the hub's decoder. No frame
 //! contains `null`.
 
-use super::super::super::egress::encode;
 use super::super::ingress::{AgentForm, Auth, Device, GatewayMessage, PermissionForm, ReplyTarget, Status};
 use super::super::run_event::RunEventBody;
+use crate::frames::encode;
 use parlor_model::{Chunk, Payload, RunOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
