@@ -5,6 +5,8 @@ use crate::samples::{AT, EPOCH, events, logged, message_id, room_id, signals};
 use parlor_model::Refusal;
 use parlor_model::command::Posted;
 use parlor_wire::agentim::egress;
+use parlor_wire::agentim::frames::ClientFrame;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 #[test]
@@ -29,4 +31,18 @@ fn frames_to_clients_have_the_same_bytes() {
         egress::resync(&room_id(), AT),
     ]);
     check("agentim-server.jsonl", &frames);
+}
+
+#[test]
+fn a_frame_of_a_client_is_parsed_and_encoded_to_the_same_bytes() {
+    let frames = include_str!("../fixtures/golden/agentim-client.jsonl");
+    let mut kinds = BTreeSet::new();
+    for text in frames.lines() {
+        let kind = text.split('"').nth(3).unwrap();
+        let Ok(Some(frame)) = ClientFrame::parse(kind, text) else { panic!("not a frame: {text}") };
+        assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+        kinds.insert(kind);
+    }
+    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    assert!(matches!(ClientFrame::parse("client:unknown", "{}"), Ok(None)));
 }
