@@ -7,10 +7,14 @@ use crate::samples::{
 };
 use parlor_model::*;
 use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
+use parlor_wire::agentim::gateway::frames::AnswerFrame;
+use parlor_wire::agentim::gateway::frames::answers::Unsupported;
 use parlor_wire::agentim::gateway::host;
 use parlor_wire::agentim::gateway::ingress::{
     AgentForm, Auth, Device, GatewayMessage, PermissionForm, RelayedAnswer, ReplyTarget, Status,
 };
+use parlor_wire::frames::encode;
+use serde_json::Value;
 use std::sync::Arc;
 
 fn started(prompt: RunTrigger, addressed: AddressedBy) -> StartedRun {
@@ -196,4 +200,47 @@ fn frames_of_a_parlor_gateway_have_the_same_bytes() {
     }
     let frames: Vec<String> = messages.iter().map(host::egress::write).collect();
     check("gateway-client.jsonl", &frames);
+}
+
+#[test]
+fn answers_of_a_parlor_gateway_have_the_same_bytes() {
+    let (agent_id, room_id, request_id) = ("team/coder", "r", "q");
+    let commands: Value = serde_json::from_str(r#"[{"name":"clear"}]"#).unwrap();
+    let info = |full: bool| AnswerFrame::AgentInfo {
+        agent_id,
+        slash_commands: commands.clone(),
+        mcp_servers: [],
+        permission_level: "interactive",
+        model: full.then_some("opus"),
+        room_id: full.then_some(room_id),
+    };
+    let response = serde_json::from_str(r#"{"kind":"status","data":null}"#).unwrap();
+    let spawned = |agent_id: Option<&'static str>, error| AnswerFrame::SpawnResult {
+        request_id,
+        success: agent_id.is_some(),
+        agent_id,
+        error,
+    };
+    let unsupported = |request_id| Unsupported { success: false, error: "no", request_id };
+    let answers = [
+        AnswerFrame::AgentCommandResult {
+            agent_id,
+            room_id,
+            command: "clear",
+            success: true,
+            message: "Done.",
+        },
+        info(false),
+        info(true),
+        AnswerFrame::WorkspaceResponse { agent_id, request_id, response },
+        AnswerFrame::RewindResult { agent_id, room_id, success: true },
+        spawned(Some(agent_id), None),
+        spawned(None, Some("no")),
+        AnswerFrame::CredentialList { credentials: [], request_id: None },
+        AnswerFrame::CredentialList { credentials: [], request_id: Some(request_id) },
+        AnswerFrame::CredentialResult(unsupported(Some(request_id))),
+        AnswerFrame::OauthUrl(unsupported(Some(request_id))),
+        AnswerFrame::OauthResult(unsupported(None)),
+    ];
+    check("gateway-answers.jsonl", &answers.iter().map(encode).collect::<Vec<_>>());
 }
