@@ -1,13 +1,14 @@
 //! Requests of programs that follow a room: `msg.room.listen`, `msg.room.members` and `msg.room.history`.
 
-use super::BrokerSession;
+use super::Broker;
 use crate::connection::frame;
+use crate::connection::peer::Peer;
+use crate::connection::protocol::Reply;
 use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{
-    Caller, Delivery, Epoch, Field, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
-    SignalStamp,
+    Delivery, Epoch, Field, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal, SignalStamp,
 };
 use parlor_wire::broker::ingress::RoomRequest;
 use parlor_wire::broker::{codes, egress, rooms};
@@ -40,96 +41,93 @@ impl Egress for RoomEgress {
     }
 }
 
-impl BrokerSession {
+impl Broker {
     pub(super) async fn handle_room_request(
         &mut self,
+        peer: &Peer,
         room: &RoomId,
         request: RoomRequest,
         req_id: Option<&str>,
-    ) {
+    ) -> Reply {
         let answered = match &request {
-            RoomRequest::Listen => self.listen_to_room(room, req_id).await.map(|()| None),
+            RoomRequest::Listen => match self.listen_to_room(peer, room, req_id).await {
+                Ok(()) => return Reply::None,
+                Err(refusal) => Err(refusal),
+            },
             RoomRequest::Members => {
-                self.members(room).await.map(|members| Some(rooms::members(room, &members, req_id)))
+                members(peer, room).await.map(|members| rooms::members(room, &members, req_id))
             }
             RoomRequest::History { after, limit } => {
-                self.room_history(room, after.as_deref(), *limit, req_id).await.map(Some)
+                history(peer, room, after.as_deref(), *limit, req_id).await
             }
         };
-        let reply = match answered {
-            Ok(None) => return,
-            Ok(Some(reply)) => reply,
-            Err(refusal) => {
-                egress::error(rooms::error_type(&request), req_id, &codes::sentence(&refusal, None))
-            }
-        };
-        self.outbox.push_when_half_empty(frame::text(&reply)).await;
+        Reply::Text(answered.unwrap_or_else(|refusal| {
+            egress::error(rooms::error_type(&request), req_id, &codes::sentence(&refusal, None))
+        }))
     }
 
     /// Subscribes the connection to a room. The answer carries the position from which on messages are pushed.
-    async fn listen_to_room(&mut self, room: &RoomId, req_id: Option<&str>) -> Result<(), Refusal> {
-        let members = self.members(room).await?;
-        let subscriber = self.room_subscriber().await?;
-        let caller = self.caller()?.clone();
+    async fn listen_to_room(
+        &mut self,
+        peer: &Peer,
+        room: &RoomId,
+        req_id: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let members_before = members(peer, room).await?;
+        let subscriber = self.room_subscriber(peer).await?;
         let welcome = {
-            let (room, members, req_id) = (room.clone(), members.clone(), req_id.map(str::to_owned));
+            let (room, members, req_id) = (room.clone(), members_before.clone(), req_id.map(str::to_owned));
             move |from| Some(frame::text(&rooms::listening(&room, from, &members, req_id.as_deref())))
         };
-        self.app.hub.attach(&caller, &subscriber, room, None, welcome).await?;
+        peer.app.hub.attach(&peer.signed_in()?.caller, &subscriber, room, None, welcome).await?;
         // The members may have changed between their query and the subscription.
-        if self.members(room).await? != members {
-            self.outbox.push(frame::text(&rooms::changed(room)));
+        if members(peer, room).await? != members_before {
+            peer.send_text(&rooms::changed(room));
         }
         Ok(())
     }
 
     /// Returns the subscriber for events of rooms and connects it first if necessary.
-    async fn room_subscriber(&mut self) -> Result<Subscriber, Refusal> {
-        let authenticated = self.authenticated.as_mut().ok_or(Refusal::NotSignedIn)?;
-        if let Some(subscriber) = &authenticated.room_subscriber {
+    async fn room_subscriber(&mut self, peer: &Peer) -> Result<Subscriber, Refusal> {
+        if let Some(subscriber) = &self.room_subscriber {
             return Ok(subscriber.clone());
         }
+        let (app, identity) = (&peer.app, peer.signed_in()?);
         let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            egress: self.app.broker_room_egress.clone(),
-            ..authenticated.subscriber.clone()
+            id: app.hub.next_subscriber_id(),
+            egress: app.broker_room_egress.clone(),
+            ..identity.subscriber.clone()
         };
-        self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
-        authenticated.room_subscriber = Some(subscriber.clone());
-        Ok(subscriber)
+        app.hub.connect(&identity.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        Ok(self.room_subscriber.insert(subscriber).clone())
     }
+}
 
-    async fn members(&self, room: &RoomId) -> Result<Vec<Member>, Refusal> {
-        let query = ListMembers { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
-        Ok(self.app.hub.read(self.caller()?, query).await?.members)
-    }
+async fn members(peer: &Peer, room: &RoomId) -> Result<Vec<Member>, Refusal> {
+    let query = ListMembers { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
+    Ok(peer.app.hub.read(&peer.signed_in()?.caller, query).await?.members)
+}
 
-    async fn room_history(
-        &self,
-        room: &RoomId,
-        after: Option<&str>,
-        limit: usize,
-        req_id: Option<&str>,
-    ) -> Result<String, Refusal> {
-        let epoch = self.app.hub.epoch();
-        let after = match after {
-            None => Seq(0),
-            Some(text) => {
-                let position = Position::parse(text, epoch);
-                let position =
-                    position.ok_or_else(|| Refusal::invalid(Field::Position, "must be a position"))?;
-                if position.epoch != epoch {
-                    return Err(Refusal::Resync { now: Position { epoch, seq: Seq(0) } });
-                }
-                position.seq
+async fn history(
+    peer: &Peer,
+    room: &RoomId,
+    after: Option<&str>,
+    limit: usize,
+    req_id: Option<&str>,
+) -> Result<String, Refusal> {
+    let epoch = peer.app.hub.epoch();
+    let after = match after {
+        None => Seq(0),
+        Some(text) => {
+            let position = Position::parse(text, epoch);
+            let position = position.ok_or_else(|| Refusal::invalid(Field::Position, "must be a position"))?;
+            if position.epoch != epoch {
+                return Err(Refusal::Resync { now: Position { epoch, seq: Seq(0) } });
             }
-        };
-        let query = ListHistory { room: room.clone(), page: Page::After(after), limit };
-        let MessagePage { messages, .. } = self.app.hub.read(self.caller()?, query).await?;
-        Ok(rooms::history(room, &messages, epoch, req_id))
-    }
-
-    fn caller(&self) -> Result<&Caller, Refusal> {
-        self.authenticated.as_ref().map(|authenticated| &authenticated.caller).ok_or(Refusal::NotSignedIn)
-    }
+            position.seq
+        }
+    };
+    let query = ListHistory { room: room.clone(), page: Page::After(after), limit };
+    let MessagePage { messages, .. } = peer.app.hub.read(&peer.signed_in()?.caller, query).await?;
+    Ok(rooms::history(room, &messages, epoch, req_id))
 }
