@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
-use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, OutboxLimits, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Egress, Outbox, OutboxLimits, Subscriber};
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};

@@ -1,7 +1,7 @@
 //! Subscribes a connection to all rooms of its user in one total order, with replay of missed events from the
 //! store.
 
-use crate::fanout::{FollowScope, JoinResult, RoomFilter, Subscriber};
+use crate::feed::{FollowScope, JoinResult, RoomFilter, Subscriber};
 use crate::hub::blocking;
 use crate::permission::PermitError;
 use crate::ports::Snapshot;

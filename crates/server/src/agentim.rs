@@ -16,7 +16,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
+use parlor_engine::feed::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
 use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
     Caller, Delivery, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Message, Position, Refusal,
@@ -127,7 +127,7 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
 /// Session of one client connection.
 struct ClientSession {
     app: Arc<App>,
-    outbox: Arc<parlor_engine::fanout::Outbox>,
+    outbox: Arc<parlor_engine::feed::Outbox>,
     /// Counts the connection towards its address until the client authenticates.
     unauthenticated_permit: Option<ConcurrencyPermit>,
     authenticated: Option<AuthenticatedClient>,

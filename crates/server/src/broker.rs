@@ -21,7 +21,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Egress, Subscriber};
 use parlor_model::{
     Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Refusal, RoomId, Signal, SignalStamp,
 };
@@ -151,7 +151,7 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Crede
 /// Session of one broker connection.
 struct BrokerSession {
     app: Arc<App>,
-    outbox: Arc<parlor_engine::fanout::Outbox>,
+    outbox: Arc<parlor_engine::feed::Outbox>,
     /// Counts the connection towards its address until the client authenticates.
     unauthenticated_permit: Option<ConcurrencyPermit>,
     authenticated: Option<AuthenticatedBroker>,

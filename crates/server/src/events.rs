@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
-use parlor_engine::fanout::{
+use parlor_engine::feed::{
     DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
 };
 use parlor_model::query::MayReadRooms;

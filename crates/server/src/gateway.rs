@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use parlor_engine::HUB;
-use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Egress, Outbox, Subscriber};
 use parlor_engine::runs::{
     ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, HostCommand, ReplyRef, RunCompletion,
 };

@@ -12,7 +12,7 @@ pub(crate) use reads::blocking;
 
 use crate::Limits;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
-use crate::fanout::{Fanout, RoomRoots};
+use crate::feed::{Fanout, RoomRoots};
 use crate::health::{Health, HealthCell};
 use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};

@@ -3,9 +3,9 @@
 use super::{Hub, HubDependencies, Inner, WeakHub};
 use crate::Fault;
 use crate::commands::{self, Job, QueuedJob};
-use crate::fanout::Fanout;
+use crate::feed::Fanout;
+use crate::feed::LogTailer;
 use crate::health::HealthCell;
-use crate::log_tailer::LogTailer;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
@@ -51,7 +51,7 @@ impl Hub {
             bus: bus.clone(),
             reader: reader.clone(),
             fanout: fanout.clone(),
-            scheduler: scheduler_handle.clone(),
+            projections: vec![scheduler_handle.clone()],
             stop: stop.clone(),
         };
         let timer_runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();

@@ -1,7 +1,7 @@
 //! Subscriptions of connections to live events: presence, rooms and mailboxes.
 
 use super::{Hub, blocking};
-use crate::fanout::{JoinResult, ReceivesEvents, Subscriber, SubscriberId};
+use crate::feed::{JoinResult, ReceivesEvents, Subscriber, SubscriberId};
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parlor_model::query::{MayFollowRoom, MayListenToMailbox};

@@ -3,11 +3,10 @@
 
 use super::host::{Host, HostCommand, RoomPeer};
 use super::injection::INJECT_CAPABILITY;
-use super::reply_buffer::{ReplyBuffer, ReplyLimits};
 use super::scheduler::{GatewayConnection, GatewayConnectionId, PendingEnd, ReplyBinding, Scheduler};
 use crate::Hub;
 use crate::commands::runs::context::MEMBERS_IN_CONTEXT;
-use crate::fanout::ChunkRejected;
+use crate::feed::{ChunkRejected, Projection, ReplyBuffer, ReplyLimits};
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::command::{
     PostLateReply, ReportUsage, StartUnpromptedRun, {CreateTask, ReportTask, UpdatePlan},
@@ -46,21 +45,6 @@ impl SchedulerHandle {
         self.wake_driver.notify_one();
     }
 
-    /// Applies committed events in log order and wakes the driver.
-    pub fn apply_events(&self, batch: &[LoggedEvent]) {
-        let mut scheduler = self.lock();
-        let now = Instant::now();
-        for logged_event in batch {
-            scheduler.apply_event(&logged_event.event, now);
-        }
-        drop(scheduler);
-        self.send_decisions();
-        self.wake_driver.notify_one();
-        if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
-            self.idle.notify_one();
-        }
-    }
-
     /// Restores a run that was open when the hub stopped. `trigger` is the message that started it, for its
     /// preview.
     pub fn restore(&self, run: Run, trigger: Option<Arc<Message>>) {
@@ -88,6 +72,23 @@ impl SchedulerHandle {
         match question.decision {
             Some(_) => scheduler.apply_event(&Event::ApprovalDecided(question), now),
             None => scheduler.close_question(&question, now),
+        }
+    }
+}
+
+/// The scheduler knows an event before any subscriber receives it: the first chunk of a reply must find its run.
+impl Projection for SchedulerHandle {
+    fn apply(&self, batch: &[LoggedEvent]) {
+        let mut scheduler = self.lock();
+        let now = Instant::now();
+        for logged_event in batch {
+            scheduler.apply_event(&logged_event.event, now);
+        }
+        drop(scheduler);
+        self.send_decisions();
+        self.wake_driver.notify_one();
+        if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
+            self.idle.notify_one();
         }
     }
 }

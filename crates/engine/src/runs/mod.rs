@@ -15,7 +15,6 @@ mod inquiries;
 mod pending_approvals;
 mod queue;
 mod relays;
-pub mod reply_buffer;
 mod resume;
 pub mod scheduler;
 mod terminal;

@@ -3,7 +3,7 @@
 
 use super::scheduler::QueueEntry;
 use crate::Hub;
-use crate::fanout::RoomFilter;
+use crate::feed::RoomFilter;
 use parlor_model::query::{GetRun, ListRooms, MayStopRuns};
 use parlor_model::{AgentId, Caller, EntityKind, Refusal, RoomId, Run, RunId, RunOutcome, RunState};
 use std::collections::HashSet;

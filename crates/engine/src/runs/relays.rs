@@ -4,7 +4,7 @@ use super::host::HostCommand;
 use super::inquiries::PendingInquiry;
 use super::scheduler::GatewayConnectionId;
 use crate::Hub;
-use crate::fanout::SubscriberId;
+use crate::feed::SubscriberId;
 use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};

@@ -3,7 +3,7 @@
 use super::BrokerSession;
 use crate::connection::frame;
 use bytes::Bytes;
-use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Egress, Subscriber};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{
     Caller, Delivery, Epoch, Field, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,

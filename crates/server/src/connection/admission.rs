@@ -5,7 +5,7 @@ use super::concurrency::ConcurrencyPermit;
 use crate::App;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_engine::fanout::Subscriber;
+use parlor_engine::feed::Subscriber;
 use parlor_engine::permission::AuthContext;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;

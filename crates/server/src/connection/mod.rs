@@ -16,7 +16,7 @@ pub mod upgrade;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use outbox_io::OutboxIo;
-use parlor_engine::fanout::{Drained, Outbox, OutboxLimits};
+use parlor_engine::feed::{Drained, Outbox, OutboxLimits};
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;

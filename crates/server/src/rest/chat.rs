@@ -14,7 +14,7 @@ use axum::extract::State;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
-use parlor_engine::fanout::RoomFilter;
+use parlor_engine::feed::RoomFilter;
 use parlor_model::command::{AnswerQuestions, PromptAgent, PromptMode, Prompted};
 use parlor_model::query::{
     GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListRuns, MayPromptAgent, NamedRun,

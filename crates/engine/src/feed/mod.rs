@@ -7,19 +7,22 @@
 mod activities;
 mod batching;
 mod join;
+mod log_tailer;
 mod open_approvals;
-mod outbox;
-mod replies;
+mod queue;
+mod reply_buffer;
+mod reply_text;
 mod room_roots;
 mod topic_subscribers;
 
 pub use join::{FollowScope, JoinResult, RoomFilter};
-pub use outbox::{Drained, Outbox, OutboxLimits};
-pub use replies::ChunkRejected;
+pub use log_tailer::{LogTailer, Projection};
+pub use queue::{Drained, Outbox, OutboxLimits};
+pub use reply_buffer::{ReplyBuffer, ReplyLimits};
+pub use reply_text::ChunkRejected;
 pub use room_roots::RoomRoots;
 
 use crate::ports::Clock;
-use crate::runs::reply_buffer::ReplyLimits;
 use crate::{Fault, Limits};
 use activities::Activities;
 use batching::{EncodedByProtocol, MailBatch, ReplayEvent, RoomBatches};
@@ -31,7 +34,7 @@ use parlor_model::{
     MessageId, Ordinal, Principal, Reaction, Refusal, RoomId, Run, RunEvent, RunId, RunState, Seq, Signal,
     SignalStamp, UserId,
 };
-use replies::{Replies, StreamingReply};
+use reply_text::{Replies, StreamingReply};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -485,7 +488,7 @@ impl Fanout {
         let signals = state.activities.infer_from_chunk(run, chunk, state.last_ordinal.plus(1));
         self.publish_signals(state, &reply.room, &signals);
         if marks.0 < marks.1 {
-            let numbers = self.number(state, replies::numbers(chunk.content.len()));
+            let numbers = self.number(state, reply_text::numbers(chunk.content.len()));
             state.rooms.each(&reply.room, |subscriber| {
                 subscriber.outbox.push_reply_update(&reply, &subscriber.egress, marks, numbers)
             });

@@ -6,7 +6,7 @@
 //! signals would leave gaps in the text that clients had to detect and fill.
 
 use super::Egress;
-use crate::runs::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
+use super::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunId, Signal, SignalStamp};

@@ -7,8 +7,8 @@
 //! `replies`.
 
 use super::Egress;
-use super::replies::StreamingReply;
-use crate::runs::reply_buffer::ReplyOffset;
+use super::reply_buffer::ReplyOffset;
+use super::reply_text::StreamingReply;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_model::{Ordinal, SignalStamp};
