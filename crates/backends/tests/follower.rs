@@ -9,13 +9,16 @@ use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
-use parlor_model::command::{CreateRoom, CreateSignIn, CreateUser, NewUser, RoomChanges, SignedIn};
+use parlor_model::command::{
+    AddMember, CreateRoom, CreateSignIn, CreateUser, NewUser, RoomChanges, SignedIn,
+};
 use parlor_model::{
-    Caller, Delivery, Epoch, LoggedEvent, Message, Position, Post, RoomId, SecretHash, Seq, Signal,
-    SignalStamp, SiteRole, Time,
+    Caller, Delivery, Epoch, LoggedEvent, MemberId, Message, Position, Post, Refusal, RoomId, RoomRole,
+    SecretHash, Seq, Signal, SignalStamp, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 const MESSAGES: usize = 300;
 
@@ -56,7 +59,7 @@ async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
     // room.
     let posted = hub.execute(&caller, post(&room, 0)).await;
     let posted = posted.unwrap();
-    hub.wait_until_published(posted.position.seq).await;
+    hub.reached(posted.position.seq).await.unwrap();
     let posting = async {
         for n in 0.. {
             hub.execute(&caller, post(&room, n)).await.unwrap();
@@ -91,6 +94,63 @@ async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
     hub.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_member_receives_no_live_event_from_before_its_membership() {
+    let directory = tempfile::tempdir().unwrap();
+    let bus = Arc::new(GatedBus::default());
+    let hub = open_with(directory.path(), bus.clone());
+    let (ada, room) = user_in_a_room(&hub).await;
+    let ben = user(&hub, "ben").await;
+    let subscriber = subscriber(&hub, &ben);
+    until_available(async || hub.connect(&ben, subscriber.clone(), Bytes::new(), |_| Ok(())).await).await;
+
+    bus.set(Gate::Held);
+    let before = hub.execute(&ada, post(&room, 0)).await.unwrap().position.seq;
+    let member = MemberId::User(ben.user().unwrap().clone());
+    let add = AddMember { room: room.clone(), member, role: RoomRole::Member, description: None };
+    hub.execute(&ada, add).await.unwrap();
+    let attached = hub.attach(&ben, &subscriber, &room, None, |_| None).await;
+    assert_eq!(attached, Err(Refusal::Unavailable), "the membership is not published yet");
+    bus.set(Gate::Open);
+    until_available(async || hub.attach(&ben, &subscriber, &room, None, |_| None).await).await;
+
+    let after = hub.execute(&ada, post(&room, 1)).await.unwrap().position.seq;
+    let mut received = Vec::new();
+    while received.last() != Some(&after.0) {
+        let mut buffers = Vec::new();
+        subscriber.outbox.take(&mut buffers, 64).await;
+        received.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
+    }
+    assert!(received.iter().all(|seq| *seq > before.0), "{received:?} from before {before:?}");
+    hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_for_the_fan_out_is_refused_when_the_log_tailer_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let bus = Arc::new(GatedBus::default());
+    let hub = open_with(directory.path(), bus.clone());
+    let (ada, room) = user_in_a_room(&hub).await;
+    bus.set(Gate::Closed);
+    let posted = hub.execute(&ada, post(&room, 0)).await.unwrap();
+    assert_eq!(hub.reached(posted.position.seq).await, Err(Refusal::Unavailable));
+    let subscriber = subscriber(&hub, &ada);
+    let connected = hub.connect(&ada, subscriber, Bytes::new(), |_| Ok(())).await;
+    assert_eq!(connected.err(), Some(Refusal::Unavailable));
+    hub.close().await;
+}
+
+/// Repeats an operation until the fan-out is fast enough for it.
+async fn until_available<T>(operation: impl AsyncFn() -> Result<T, Refusal>) {
+    loop {
+        match operation().await {
+            Err(Refusal::Unavailable) => {}
+            Err(refusal) => panic!("{refusal:?}"),
+            Ok(_) => return,
+        }
+    }
+}
+
 fn subscriber(hub: &Hub, caller: &Caller) -> Subscriber {
     Subscriber {
         id: hub.next_subscriber_id(),
@@ -115,25 +175,33 @@ fn post(room: &RoomId, n: usize) -> Post {
 }
 
 fn open(directory: &std::path::Path) -> Hub {
+    let bus = UnreliableBus { bus: LocalBus::new(8), published: AtomicUsize::new(0), late: Mutex::default() };
+    open_on(directory, Arc::new(bus), Limits::default())
+}
+
+/// A hub that waits only shortly for its fan-out.
+fn open_with(directory: &std::path::Path, bus: Arc<GatedBus>) -> Hub {
+    open_on(directory, bus, Limits { reach_timeout: Duration::from_millis(20), ..Limits::default() })
+}
+
+fn open_on(directory: &std::path::Path, bus: Arc<dyn Bus>, limits: Limits) -> Hub {
     let options = Options { synchronous: Synchronous::Off, ..Options::default() };
     let (store, reader) = sqlite::open(directory, options).unwrap();
-    let bus = UnreliableBus { bus: LocalBus::new(8), published: AtomicUsize::new(0), late: Mutex::default() };
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
-    Hub::open(HubDependencies {
-        store,
-        reader,
-        bus: Arc::new(bus),
-        clock,
-        ids,
-        triage: Arc::new(RuleBasedTriage),
-        limits: Limits::default(),
-    })
-    .unwrap()
+    Hub::open(HubDependencies { store, reader, bus, clock, ids, triage: Arc::new(RuleBasedTriage), limits })
+        .unwrap()
 }
 
 async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
+    let caller = user(hub, "ada").await;
+    let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
+    let room = hub.execute(&caller, CreateRoom { changes, members: Vec::new() }).await.unwrap();
+    (caller, room.id.clone())
+}
+
+async fn user(hub: &Hub, username: &str) -> Caller {
     let account = NewUser {
-        username: "ada".into(),
+        username: username.into(),
         display_name: None,
         role: SiteRole::User,
         password_hash: "hash".into(),
@@ -143,16 +211,52 @@ async fn user_in_a_room(hub: &Hub) -> (Caller, RoomId) {
         user: user.id.clone(),
         verified_password_hash: "hash".into(),
         second: None,
-        refresh: SecretHash([1; 32]),
+        refresh: SecretHash([username.as_bytes()[0]; 32]),
         device: "test".into(),
         address: "here".into(),
         expires_at: Time(i64::MAX),
     };
     let SignedIn { sign_in, .. } = hub.execute(&Caller::ANONYMOUS, sign_in).await.unwrap();
-    let caller = Caller::person(user.id.clone(), sign_in.id.clone());
-    let changes = RoomChanges { name: Some("Kitchen".into()), ..RoomChanges::default() };
-    let room = hub.execute(&caller, CreateRoom { changes, members: Vec::new() }).await.unwrap();
-    (caller, room.id.clone())
+    Caller::person(user.id.clone(), sign_in.id.clone())
+}
+
+/// A bus that holds its batches back, or ends the log tailer.
+struct GatedBus {
+    bus: LocalBus,
+    gate: Mutex<Gate>,
+    opened: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Gate {
+    Open,
+    Held,
+    Closed,
+}
+
+impl Default for GatedBus {
+    fn default() -> Self {
+        Self { bus: LocalBus::new(64), gate: Mutex::new(Gate::Open), opened: Condvar::new() }
+    }
+}
+
+impl GatedBus {
+    fn set(&self, gate: Gate) {
+        *self.gate.lock().unwrap() = gate;
+        self.opened.notify_all();
+    }
+}
+
+impl Bus for GatedBus {
+    fn publish(&self, batch: Arc<[LoggedEvent]>) {
+        self.bus.publish(batch);
+    }
+
+    fn next(&self) -> BusPoll {
+        let next = self.bus.next();
+        let gate = self.opened.wait_while(self.gate.lock().unwrap(), |gate| *gate == Gate::Held).unwrap();
+        if *gate == Gate::Closed { BusPoll::Closed } else { next }
+    }
 }
 
 /// A bus that, of every four batches, loses one, repeats one, and publishes one after its successor.

@@ -13,7 +13,6 @@ mod digest;
 pub mod effects;
 mod fault;
 pub mod feed;
-mod follow_rooms;
 mod health;
 pub mod hub;
 mod limits;

@@ -20,7 +20,7 @@ use parlor_engine::feed::{DisconnectReason, Egress, RoomFilter, Subscriber, Subs
 use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
     Caller, Delivery, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Message, Position, Refusal,
-    RoomId, Signal, SignalStamp, UserId,
+    RoomId, Signal, SignalStamp,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
@@ -40,8 +40,6 @@ const MAX_FRAMES_PER_BURST: usize = 64;
 const MAX_AUTH_ATTEMPTS: u32 = 5;
 /// Minimum interval between typing signals of a connection in one room.
 const TYPING_INTERVAL: Duration = Duration::from_secs(1);
-/// Grace period before a disconnected user is published as absent, so that a page reload is not an absence.
-const ABSENT_AFTER: Duration = Duration::from_secs(2);
 
 pub struct ClientEgress;
 
@@ -110,18 +108,10 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    let absent = client_session.leave().map(|user| (user, tokio::time::Instant::now() + ABSENT_AFTER));
-    let app = client_session.app.clone();
+    client_session.leave();
+    let close_timeout = client_session.app.config.close_timeout;
     drop(client_session);
-    socket.finish(app.config.close_timeout).await;
-    if let Some((user, publish_at)) = absent {
-        tokio::select! {
-            () = socket_guard.stopped() => {}
-            () = tokio::time::sleep_until(publish_at) => {
-                let _ = app.hub.publish_absence(&user).await;
-            }
-        }
-    }
+    socket.finish(close_timeout).await;
 }
 
 /// Session of one client connection.
@@ -503,13 +493,13 @@ impl ClientSession {
         self.last_typing.insert(room, Instant::now());
     }
 
-    /// Disconnects the subscribers. Returns the user if this was their last connection.
-    fn leave(&mut self) -> Option<UserId> {
-        let authenticated = self.authenticated.take()?;
+    /// Disconnects the subscribers.
+    fn leave(&mut self) {
+        let Some(authenticated) = self.authenticated.take() else { return };
         if let Some(chat_events) = authenticated.chat_events {
             self.app.hub.disconnect(chat_events);
         }
-        self.app.hub.disconnect(authenticated.subscriber.id).then_some(authenticated.subscriber.user)
+        self.app.hub.disconnect(authenticated.subscriber.id);
     }
 }
 

@@ -224,7 +224,7 @@ impl BrokerSession {
         // listener that subscribes after the reply does not get it.
         if let Some(newest) = newest {
             tokio::select! {
-                () = self.app.hub.wait_until_published(newest) => {}
+                _ = self.app.hub.reached(newest) => {}
                 () = self.outbox.closed() => {}
             }
         }
@@ -345,7 +345,7 @@ impl BrokerSession {
         socket.send_text(&match self
             .app
             .hub
-            .listen(&authenticated.caller, authenticated.subscriber.id, mailbox)
+            .listen(&authenticated.caller, &authenticated.subscriber, mailbox)
             .await
         {
             Ok(()) => egress::listening(kind, req_id, about),

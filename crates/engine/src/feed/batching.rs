@@ -1,8 +1,10 @@
 //! Batches and caches of encoded frames, so that a frame for many subscribers is encoded once.
 
-use super::{Egress, FanoutState, Outbox, SubscriberId, TopicSubscriber};
+use super::fanout::FanoutState;
+use super::topic_subscribers::TopicSubscriber;
+use super::{Egress, Outbox, SubscriberId};
 use bytes::{Bytes, BytesMut};
-use parlor_model::{Epoch, Event, LoggedEvent, RoomId};
+use parlor_model::{Epoch, LoggedEvent, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -102,30 +104,5 @@ impl EncodedByProtocol {
         let bytes = encode(&**egress);
         self.0.push((egress.clone(), bytes.clone()));
         bytes
-    }
-}
-
-/// An event in the replay buffer, with its encoded frames: many clients may reconnect at once, all under the
-/// lock of the fan-out.
-pub struct ReplayEvent {
-    pub logged_event: LoggedEvent,
-    encoded: EncodedByProtocol,
-}
-
-impl ReplayEvent {
-    pub fn new(logged_event: LoggedEvent) -> Self {
-        Self { logged_event, encoded: EncodedByProtocol::default() }
-    }
-
-    pub fn by(&mut self, egress: &Arc<dyn Egress>, epoch: Epoch) -> Option<Bytes> {
-        if !egress.is_shared() {
-            return egress.event(&self.logged_event, epoch);
-        }
-        self.encoded.by(egress, |egress| egress.event(&self.logged_event, epoch))
-    }
-
-    /// Removes the content and its encoded frames.
-    pub fn replace_with_tombstone(&mut self) {
-        (self.logged_event.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
     }
 }

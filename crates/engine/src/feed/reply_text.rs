@@ -6,10 +6,13 @@
 //! signals would leave gaps in the text that clients had to detect and fill.
 
 use super::Egress;
+use super::fanout::{Fanout, FanoutState};
 use super::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunId, Signal, SignalStamp};
+use parlor_model::{
+    AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunEvent, RunId, RunState, Signal, SignalStamp,
+};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -200,5 +203,99 @@ impl Replies {
     /// The final text and chunks of a run's reply; see [`ReplyBuffer::finish`].
     pub fn finish(&self, run: &RunId, final_text: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
         Some(self.of(run)?.finish(final_text))
+    }
+}
+
+impl Fanout {
+    /// Applies the committed state of a run: its agent can publish chunks while the run is running.
+    pub fn apply_run(&self, run: &Run) {
+        let mut state = self.state.lock();
+        state.apply_run(run);
+        let next = state.last_ordinal.plus(1);
+        state.activities.begin(run, next);
+    }
+
+    /// Publishes the end of a run's activity before the end of the run, so that no activity signal follows
+    /// the run's end.
+    pub(super) fn end_activity(&self, state: &mut FanoutState, run: &Run) {
+        if run.has_ended() {
+            let ended: Vec<Signal> = state.activities.end(&run.id).into_iter().collect();
+            self.publish_signals(state, &run.room, &ended);
+        }
+    }
+
+    /// Appends a chunk to a run's streaming reply and publishes it to the subscribers of the room.
+    pub fn publish_chunk(
+        &self,
+        run: &RunId,
+        message: &MessageId,
+        agent_name: &str,
+        chunk: &Chunk,
+        bounds: ReplyLimits,
+    ) -> Result<(), ChunkRejected> {
+        let state = &mut *self.state.lock();
+        let reply = state.replies.of(run).ok_or(ChunkRejected::Over)?.clone();
+        let marks = reply.add(message, agent_name, chunk, bounds)?;
+        let signals = state.activities.infer_from_chunk(run, chunk, state.last_ordinal.plus(1));
+        self.publish_signals(state, &reply.room, &signals);
+        if marks.0 < marks.1 {
+            let numbers = self.number(state, numbers(chunk.content.len()));
+            state.rooms.each(&reply.room, |subscriber| {
+                subscriber.outbox.push_reply_update(&reply, &subscriber.egress, marks, numbers)
+            });
+        }
+        Ok(())
+    }
+
+    /// Tool calls in the streaming replies of a room, in order.
+    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
+        // Copies the list, so that the lock is not held while the calls are collected.
+        let replies = self.state.lock().replies.in_room(room).to_vec();
+        let calls = |reply: &Arc<StreamingReply>| {
+            let agent = reply.agent.clone();
+            reply.tools().into_iter().map(move |call| (agent.clone(), call)).collect::<Vec<_>>()
+        };
+        replies.iter().flat_map(calls).collect()
+    }
+
+    /// How much of a run's reply has been published: number of complete parts, and bytes of the next part.
+    pub fn published_offset(&self, run: &RunId) -> (usize, usize) {
+        self.state.lock().replies.of(run).map_or((0, 0), |reply| reply.end().place())
+    }
+
+    /// Publishes an event that an agent reports about its run; ignored once the run has ended.
+    pub fn run_event(&self, run: &RunId, room: &RoomId, event: RunEvent) {
+        let state = &mut *self.state.lock();
+        let signals = state.activities.apply_run_event(run, event, state.last_ordinal.plus(1));
+        self.publish_signals(state, room, &signals);
+    }
+
+    /// The final reply of a run, if it is still open. `final_text` is the full text as sent by the gateway.
+    pub fn finish(&self, run: &RunId, final_text: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
+        self.state.lock().replies.finish(run, final_text)
+    }
+
+    /// Takes back the streamed text of a run, because it was not its reply, and returns it. The run continues
+    /// with an empty reply.
+    pub fn restart_reply(&self, run: &RunId) -> Option<(Arc<str>, Vec<Chunk>)> {
+        let mut state = self.state.lock();
+        let text = state.replies.finish(run, None)?;
+        let reply = state.replies.restart(run)?;
+        state.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
+        Some(text)
+    }
+}
+
+impl FanoutState {
+    pub(super) fn apply_run(&mut self, run: &Run) {
+        match run.state {
+            RunState::Queued => {}
+            RunState::Running => self.replies.open(run),
+            RunState::Ended(_) => {
+                if let Some(reply) = self.replies.close(&run.id) {
+                    self.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
+                }
+            }
+        }
     }
 }

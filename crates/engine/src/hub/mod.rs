@@ -6,9 +6,6 @@
 
 mod reads;
 mod start;
-mod subscribe;
-
-pub(crate) use reads::blocking;
 
 use crate::Limits;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
@@ -205,6 +202,7 @@ impl Hub {
         self.inner.stop.store(true, Ordering::Release);
         self.inner.scheduler.wake();
         self.inner.scheduler.idle.notify_one();
+        self.inner.fanout.wake_presence();
         // Wakes the log tailer, which checks `stop` after each batch.
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());

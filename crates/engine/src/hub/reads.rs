@@ -63,15 +63,6 @@ impl Hub {
         read(&caller, &mut view)
     }
 
-    pub(super) fn admitted<Q: queries::Query>(&self, caller: &Caller, query: &Q) -> Result<bool, Fault> {
-        let mut admitted = false;
-        self.inner.reader.with(&mut |snapshot| {
-            admitted = self.permitted(caller, query, snapshot)?.is_ok();
-            Ok(())
-        })?;
-        Ok(admitted)
-    }
-
     /// Account with this username, including its password hash: for checking credentials only.
     pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
         let username: Box<str> = username.into();
@@ -138,14 +129,6 @@ impl Hub {
         Ok(refers)
     }
 
-    /// Blocks, and bypasses the limit on concurrent reads: for callers that hold the fan-out's lock.
-    pub(crate) fn with_snapshot(
-        &self,
-        read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        self.inner.reader.with(read)
-    }
-
     pub(crate) async fn read_snapshot<T: Send + 'static>(
         &self,
         mut read: impl FnMut(&Hub, &mut dyn Snapshot) -> Result<T, Fault> + Send + 'static,
@@ -168,7 +151,7 @@ impl Hub {
     }
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
     let found = blocking_any(Box::new(|| work().map(|found| Box::new(found) as AnyResult))).await?;

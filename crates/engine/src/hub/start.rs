@@ -3,8 +3,7 @@
 use super::{Hub, HubDependencies, Inner, WeakHub};
 use crate::Fault;
 use crate::commands::{self, Job, QueuedJob};
-use crate::feed::Fanout;
-use crate::feed::LogTailer;
+use crate::feed::{Fanout, LogTailer, presence};
 use crate::health::HealthCell;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
@@ -85,6 +84,7 @@ impl Hub {
         let hub = Self { inner: Arc::new(inner) };
         tokio::spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         tokio::spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        tokio::spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 }

@@ -52,9 +52,13 @@ pub async fn run_loop(weak: WeakHub) {
 impl Hub {
     async fn drive_runs(&self) {
         // Only this loop publishes backlogs, so that their revisions are published in order.
-        let queues = self.scheduler().lock().take_queues(Instant::now());
-        for (room, signal) in queues {
-            self.fanout().signal_room(&room, &signal, None);
+        // Published under the scheduler's lock: a backlog that is published after the removal of its agent would
+        // stay in the state of the room.
+        {
+            let mut scheduler = self.scheduler().lock();
+            for (room, backlog) in scheduler.take_queues(Instant::now()) {
+                self.fanout().publish_backlog(&room, &backlog);
+            }
         }
         let (ready, cancelled, due, stale, changed, removed, stops, overdue, over) = {
             let (mut scheduler, now) = (self.scheduler().lock(), Instant::now());
@@ -170,7 +174,7 @@ impl Hub {
     pub(super) async fn dispatch_run(&self, started: &StartedRun) {
         let agent = &started.run.agent;
         // The scheduler has to know the run before its first chunk arrives.
-        self.wait_until_caught_up().await;
+        let _ = self.wait_until_caught_up().await;
         let _ = self.send_room_context(&started.room.id, Some(agent)).await;
         let on_parlor_gateway = self.scheduler().lock().is_on_parlor_gateway(agent);
         // If the earlier messages cannot be read, the run starts without them.

@@ -313,14 +313,14 @@ impl Hub {
     pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
         let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
         let run = self.execute(&Caller::OPERATOR, open).await?;
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         Ok(run.id.clone())
     }
 
     /// Waits until the scheduler has applied all events committed so far. Applying the run from the receipt
     /// would be faster, but wrong if its end has already been applied.
-    pub(super) async fn wait_until_caught_up(&self) {
-        self.wait_until_published(self.committed()).await;
+    pub(super) async fn wait_until_caught_up(&self) -> Result<(), Refusal> {
+        self.reached(self.committed()).await
     }
 
     async fn message_exists(&self, id: &MessageId) -> Result<bool, Refusal> {

@@ -65,7 +65,7 @@ impl Hub {
             // recovery.
             tokio::time::sleep(RETRY_DELAY).await;
         }
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         self.scheduler().lock().mark_alive(agent, Some(room));
         Ok(())
     }

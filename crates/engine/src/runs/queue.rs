@@ -12,7 +12,7 @@ use std::time::Instant;
 impl Hub {
     /// Whether a run has to wait because its agent is offline or busy.
     pub async fn must_wait(&self, run: &Run) -> bool {
-        self.wait_until_caught_up().await;
+        let _ = self.wait_until_caught_up().await;
         self.scheduler().lock().must_wait(&run.id, &run.agent, Instant::now())
     }
 
@@ -25,7 +25,7 @@ impl Hub {
             }
             None => self.read(caller, ListRooms).await?.into_iter().map(|(room, _)| room.id).collect(),
         };
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         Ok(self.scheduler().lock().queue_entries(&rooms))
     }
 
@@ -39,7 +39,7 @@ impl Hub {
         run: Option<&RunId>,
     ) -> Result<Vec<RunId>, Refusal> {
         self.may(caller, MayStopRuns { room: room.clone() }).await?;
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         let taken = self.scheduler().lock().withdraw(room, agent, run);
         if taken.is_empty() && run.is_some() {
             return Err(Refusal::NotFound(EntityKind::Run));

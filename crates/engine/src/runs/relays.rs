@@ -161,7 +161,7 @@ impl Hub {
             host.send(&HostCommand::Rewind { agent: &agent, room: &room, message: &message.id });
         }
         // Subscribers receive the deletion events before the rewind signal.
-        self.wait_until_published(through).await;
+        self.reached(through).await?;
         let (id, text) = (message.id.clone(), message.text.clone());
         let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
         self.fanout().signal_room(&room, &signal, None);

@@ -1,9 +1,12 @@
 pub mod replies;
 
+use super::subscribe::{Subscribed, Subscription};
 use super::*;
+use crate::Limits;
+use crate::ports::Clock;
 use parlor_model::{
-    AgentId, AnswerPolicy, DeliveryState, Destination, MemberId, MessageKind, Path, Room, RoomKind, RoomRole,
-    Sender, Time,
+    AgentId, AnswerPolicy, DeliveryState, Destination, Event, Mailbox, MemberChange, MemberId, MessageId,
+    MessageKind, Path, QueuedMessage, Room, RoomKind, RoomRole, RunId, Sender, Seq, Time,
 };
 
 fn clock() -> Arc<dyn Clock> {
@@ -85,8 +88,28 @@ fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
     }
 }
 
+fn connect(fanout: &Fanout, subscriber: Subscriber, greeting: &'static str) {
+    let reservation = fanout.reserve(&subscriber.user, None);
+    assert!(
+        fanout.connect(&reservation, subscriber, true, Bytes::from_static(greeting.as_bytes())).is_some()
+    );
+}
+
+/// Subscribes a connection of `ann` to a room.
+fn join(
+    fanout: &Fanout,
+    id: SubscriberId,
+    room: &RoomId,
+    since: Option<Seq>,
+    welcome: impl FnOnce(parlor_model::Position) -> Option<Bytes>,
+) -> Subscribed {
+    let reservation = fanout.reserve(&UserId::stored("ann"), None);
+    let rooms = std::slice::from_ref(room);
+    fanout.subscribe(&reservation, &Subscription { id, rooms, following: None, since }, welcome)
+}
+
 fn replayable(fanout: &Fanout) -> Vec<u64> {
-    fanout.state.lock().replay_buffer.iter().map(|replayable| replayable.logged_event.seq.0).collect()
+    fanout.state.lock().replay_buffer.contents().0
 }
 
 #[test]
@@ -100,7 +123,8 @@ fn the_replay_buffer_is_bounded_in_events_and_bytes() {
     let (room, message) = (RoomId::stored("lobby"), MessageId::stored("m5"));
     let deleted = Event::MessageDeleted { room, message };
     fanout.publish(&[LoggedEvent { seq: Seq(6), at: Time(0), event: deleted }]);
-    assert_eq!((replayable(&fanout).len(), fanout.state.lock().recent_bytes), (3, 1));
+    let (events, bytes, _) = fanout.state.lock().replay_buffer.contents();
+    assert_eq!((events.len(), bytes), (3, 1));
     fanout.publish(&[posted(7, 1000)]);
     assert_eq!(replayable(&fanout), [0; 0], "longer than the whole buffer");
 }
@@ -110,9 +134,10 @@ fn mail_takes_no_space_in_the_replay_buffer() {
     let limits = Limits { recent_events: 2, ..Limits::default() };
     let fanout = Fanout::new(Epoch(1), Seq(0), &limits, clock());
     fanout.publish(&[mailed(1), posted(2, 1), mailed(3), mailed(4), mailed(5)]);
-    assert_eq!((replayable(&fanout), fanout.state.lock().replay_floor), (vec![2], Seq(1)));
+    let floor = |fanout: &Fanout| fanout.state.lock().replay_buffer.contents().2;
+    assert_eq!((replayable(&fanout), floor(&fanout)), (vec![2], Seq(1)));
     fanout.publish(&[posted(6, 1), mailed(7), posted(8, 1)]);
-    assert_eq!((replayable(&fanout), fanout.state.lock().replay_floor), (vec![6, 8], Seq(3)));
+    assert_eq!((replayable(&fanout), floor(&fanout)), (vec![6, 8], Seq(3)));
 }
 
 struct FixedEgress;
@@ -130,8 +155,8 @@ impl Egress for FixedEgress {
         Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
     }
 
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
+    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
+        matches!(signal, Signal::Queue { .. }).then(|| Bytes::from_static(b"queue"))
     }
 
     fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
@@ -145,10 +170,7 @@ async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once(
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
     let subscriber = Subscriber { only_follows: true, ..subscriber(&fanout, &outbox) };
     let (id, user) = (subscriber.id, subscriber.user.clone());
-    fanout
-        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
-        .unwrap()
-        .unwrap();
+    connect(&fanout, subscriber, "greeting");
     let room = room("lobby");
     let rooms = vec![room.id.clone()];
     let change = MemberChange::Added(MemberId::User(user));
@@ -157,9 +179,11 @@ async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once(
     let mut received = Vec::new();
     outbox.take(&mut received, 9).await;
     assert_eq!(received, [&b"greeting"[..]], "the event is not delivered before the replay");
-    let scope = || Ok(Some(FollowScope { rooms, signals: Vec::new() }));
-    let joined = fanout.follow(id, RoomFilter::All, Some(Seq(0)), scope, |_| None).unwrap();
-    assert!(matches!(joined, Some(JoinResult::Live { .. })));
+    let reservation = fanout.reserve(&UserId::stored("ann"), None);
+    let following = Some(&RoomFilter::All);
+    let subscription = Subscription { id, rooms: &rooms, following, since: Some(Seq(0)) };
+    let joined = fanout.subscribe(&reservation, &subscription, |_| None);
+    assert!(matches!(joined, Subscribed::Live { .. }));
     received.clear();
     outbox.take(&mut received, 9).await;
     assert_eq!(received, [&b"event"[..]]);
@@ -172,17 +196,12 @@ fn a_replay_that_leaves_no_space_for_the_welcome_frame_is_read_from_the_store() 
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }, Bytes::new()));
     let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
-    fanout
-        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
-        .unwrap()
-        .unwrap();
+    connect(&fanout, subscriber, "greeting");
     let room = RoomId::stored("lobby");
     let welcome = |_| Some(Bytes::from_static(b"joined"));
-    let joined = fanout.join(id, &room, Some(Seq(0)), || Ok(true), welcome).unwrap();
-    assert!(matches!(joined, Some(JoinResult::NeedsReplay)));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), welcome), Subscribed::NeedsReplay));
     assert!(!outbox.is_closed() && !fanout.is_in(id, &room));
-    let joined = fanout.join(id, &room, Some(Seq(1)), || Ok(true), welcome).unwrap();
-    assert!(matches!(joined, Some(JoinResult::Live { .. })));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), welcome), Subscribed::Live { .. }));
     assert!(!outbox.is_closed() && fanout.is_in(id, &room));
 }
 
@@ -192,12 +211,10 @@ async fn mail_of_a_batch_is_one_buffer_per_subscriber_and_precedes_later_events(
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }, Bytes::new()));
     let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
-    fanout
-        .connect(subscriber, Bytes::from_static(b"greeting"), || Ok(Ok(((), ReceivesEvents(true)))))
-        .unwrap()
-        .unwrap();
+    connect(&fanout, subscriber, "greeting");
     let mailbox = Mailbox::of(AgentId::stored("coder"));
-    assert!(fanout.listen(id, mailbox, || Ok(true)).unwrap());
+    let reservation = fanout.reserve(&UserId::stored("ann"), Some(&mailbox.agent));
+    assert!(fanout.listen(&reservation, id, mailbox));
     let removed = Event::AgentRemoved { agent: AgentId::stored("other"), audience: Arc::default() };
     fanout.publish(&[
         mailed(1),
@@ -209,4 +226,80 @@ async fn mail_of_a_batch_is_one_buffer_per_subscriber_and_precedes_later_events(
     let mut received = Vec::new();
     outbox.take(&mut received, 9).await;
     assert_eq!(received, [&b"greeting"[..], b"m1m2", b"m4m5"]);
+}
+
+/// An event of the log that does nothing but affect rights.
+fn logged(seq: u64, event: Event) -> LoggedEvent {
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
+}
+
+#[test]
+fn an_event_that_may_change_the_rights_of_a_subscriber_invalidates_its_reservation() {
+    let (ann, ben) = (UserId::stored("ann"), UserId::stored("ben"));
+    let (coder, lobby) = (AgentId::stored("coder"), RoomId::stored("lobby"));
+    let members = |change| {
+        let (room, members) = (Arc::new(room("lobby")), Arc::new([]));
+        Event::MembersChanged { room, change, members }
+    };
+    let removed = |people: &[UserId]| Event::RoomRemoved { room: lobby.clone(), people: people.into() };
+    let cases = [
+        (members(MemberChange::Removed(MemberId::User(ann.clone()))), true),
+        (members(MemberChange::Added(MemberId::User(ann.clone()))), true),
+        (members(MemberChange::Removed(MemberId::User(ben.clone()))), false),
+        (members(MemberChange::Removed(MemberId::Agent(coder.clone()))), false),
+        (removed(std::slice::from_ref(&ann)), true),
+        (removed(std::slice::from_ref(&ben)), false),
+        (removed(&[]), true),
+        (Event::SignInsEnded(ann.clone()), true),
+        (Event::UserRemoved(ben), false),
+        (Event::AgentRemoved { agent: coder.clone(), audience: Arc::default() }, true),
+        (Event::AgentRemoved { agent: AgentId::stored("other"), audience: Arc::default() }, false),
+        (posted(1, 1).event, false),
+    ];
+    for (event, invalidates) in cases {
+        let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+        let subscriber = subscriber(&fanout, &outbox);
+        let id = subscriber.id;
+        connect(&fanout, subscriber, "");
+        let reservation = fanout.reserve(&ann, Some(&coder));
+        fanout.publish(&[logged(1, event.clone())]);
+        let rooms = std::slice::from_ref(&lobby);
+        let subscription = Subscription { id, rooms, following: None, since: None };
+        let subscribed = fanout.subscribe(&reservation, &subscription, |_| None);
+        assert_eq!(matches!(subscribed, Subscribed::Invalid), invalidates, "{event:?}");
+        assert_eq!(fanout.listen(&reservation, id, Mailbox::of(coder.clone())), !invalidates, "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_late_joiner_receives_the_backlogs_of_a_room_until_their_agent_is_removed() {
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let (lobby, coder) = (RoomId::stored("lobby"), AgentId::stored("coder"));
+    let item = QueuedMessage { run: RunId::stored("1"), message: None, preview: "".into(), at: Time(0) };
+    let backlog = |items: &[QueuedMessage]| Signal::Queue {
+        room: lobby.clone(),
+        agent: coder.clone(),
+        items: items.into(),
+        rev: 1,
+    };
+    let joined = async || {
+        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+        let subscriber = subscriber(&fanout, &outbox);
+        let id = subscriber.id;
+        connect(&fanout, subscriber, "");
+        join(&fanout, id, &lobby, None, |_| Some(Bytes::from_static(b"joined")));
+        let mut received = Vec::new();
+        outbox.take(&mut received, 9).await;
+        received
+    };
+    assert_eq!(joined().await, [&b"joined"[..]]);
+    fanout.publish_backlog(&lobby, &backlog(std::slice::from_ref(&item)));
+    assert_eq!(joined().await, [&b"joined"[..], b"queue"]);
+    fanout.publish_backlog(&lobby, &backlog(&[]));
+    assert_eq!(joined().await, [&b"joined"[..]]);
+    fanout.publish_backlog(&lobby, &backlog(&[item]));
+    let removed = Event::AgentRemoved { agent: coder.clone(), audience: Arc::default() };
+    fanout.publish(&[logged(1, removed)]);
+    assert_eq!(joined().await, [&b"joined"[..]]);
 }

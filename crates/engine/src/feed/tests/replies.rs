@@ -2,8 +2,10 @@
 //! the chunks published while it was subscribed.
 
 use super::super::*;
+use crate::Limits;
 use parlor_model::{
-    AddressedBy, AgentId, ChunkKind, ConversationId, Lineage, Payload, RunOutcome, Time, Usage,
+    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Event, Lineage, MessageId, Payload, Run, RunId,
+    RunOutcome, RunState, Seq, Time, Usage,
 };
 use proptest::prelude::*;
 use std::task::{Context, Waker};
@@ -66,17 +68,14 @@ impl TestFanout {
             only_follows: false,
         };
         let id = subscriber.id;
-        self.fanout
-            .connect(subscriber, Bytes::new(), || Ok(Ok(((), ReceivesEvents(true)))))
-            .unwrap()
-            .unwrap();
+        super::connect(&self.fanout, subscriber, "");
         let reader = Reader { id, outbox };
         assert_eq!(reader.read(), "");
         reader
     }
 
     fn join(&self, reader: &Reader) {
-        self.fanout.join(reader.id, &room(), None, || Ok(true), |_| None).unwrap();
+        super::join(&self.fanout, reader.id, &room(), None, |_| None);
     }
 
     fn joined(&self) -> Reader {

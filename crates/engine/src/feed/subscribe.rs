@@ -1,24 +1,26 @@
 //! Subscribing a connection to rooms: replays missed events, sends the position, then the current state of
 //! each room.
 
-use super::batching::ReplayEvent;
+use super::fanout::{Fanout, FanoutState, push};
+use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
-use super::{Fanout, FanoutState, Subscriber, SubscriberId, push};
-use crate::Fault;
+use super::{Subscriber, SubscriberId};
 use bytes::Bytes;
 use parlor_model::{Event, EventAudience, MemberChange, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
-/// Result of an attempt to subscribe to rooms.
-pub enum JoinResult {
+/// Result of an attempt to subscribe.
+pub enum Subscribed {
     Live {
         from: Position,
     },
     /// The missed events are no longer in the replay buffer, or exceed the outbox: replay them from the store
     /// first.
     NeedsReplay,
-    /// The position is committed but not published yet: wait for its publication.
-    NotPublishedYet,
+    /// The rights may have changed since they were read: read them again.
+    Invalid,
+    /// The connection is no longer registered.
+    Disconnected,
 }
 
 /// The rooms that a connection follows.
@@ -38,61 +40,36 @@ impl RoomFilter {
     }
 }
 
-/// Rooms and state that a following connection may see, read under the lock.
-pub struct FollowScope {
-    pub rooms: Vec<RoomId>,
-    /// Signals with current state that are sent in addition to the rooms' own.
-    pub signals: Vec<Signal>,
+/// A subscription to rooms whose rights have been read, and that begins when the fan-out accepts it.
+pub struct Subscription<'a> {
+    pub id: SubscriberId,
+    /// The rooms that the connection may see.
+    pub rooms: &'a [RoomId],
+    /// Set for a connection that also receives rooms that its user joins later.
+    pub following: Option<&'a RoomFilter>,
+    /// Position from which on missed events are sent first.
+    pub since: Option<Seq>,
 }
 
 impl Fanout {
-    /// Subscribes a connection to a room from `since` on: sends the missed events from the replay buffer,
-    /// then open approvals, activities and streaming replies. `admitted` is called under the lock, so that no
-    /// removal can happen between the check and the first event; `welcome` is called under it too, so that
-    /// the position it encodes is exact.
-    pub fn join(
+    /// Subscribes a connection: sends the missed events from the replay buffer, then the state of each room. The
+    /// fan-out must have reached the snapshot that the rights were read from. `welcome` is called under the lock, so
+    /// that the position it encodes is exact.
+    pub fn subscribe(
         &self,
-        id: SubscriberId,
-        room: &RoomId,
-        since: Option<Seq>,
-        admitted: impl FnOnce() -> Result<bool, Fault>,
+        reservation: &Reservation,
+        subscription: &Subscription<'_>,
         welcome: impl FnOnce(Position) -> Option<Bytes>,
-    ) -> Result<Option<JoinResult>, Fault> {
-        let admitted =
-            || Ok(admitted()?.then(|| FollowScope { rooms: vec![room.clone()], signals: Vec::new() }));
-        self.subscribe(id, since, None, admitted, welcome)
-    }
-
-    /// Like `join`, for several rooms in one total order, including rooms that the user joins later.
-    pub fn follow(
-        &self,
-        id: SubscriberId,
-        following: RoomFilter,
-        since: Option<Seq>,
-        admitted: impl FnOnce() -> Result<Option<FollowScope>, Fault>,
-        welcome: impl FnOnce(Position) -> Option<Bytes>,
-    ) -> Result<Option<JoinResult>, Fault> {
-        self.subscribe(id, since, Some(following), admitted, welcome)
-    }
-
-    fn subscribe(
-        &self,
-        id: SubscriberId,
-        since: Option<Seq>,
-        following: Option<RoomFilter>,
-        admitted: impl FnOnce() -> Result<Option<FollowScope>, Fault>,
-        welcome: impl FnOnce(Position) -> Option<Bytes>,
-    ) -> Result<Option<JoinResult>, Fault> {
+    ) -> Subscribed {
+        let Subscription { id, rooms, following, since } = *subscription;
         let state = &mut *self.state.lock();
-
-        if since.is_some_and(|since| since.next() < state.replay_floor) {
-            return Ok(Some(JoinResult::NeedsReplay));
+        if !reservation.is_valid() {
+            return Subscribed::Invalid;
         }
-        if since.is_some_and(|since| since > state.published_through) {
-            return Ok(Some(JoinResult::NotPublishedYet));
+        if since.is_some_and(|since| !state.replay_buffer.reaches(since)) {
+            return Subscribed::NeedsReplay;
         }
-        let Some(FollowScope { rooms, signals }) = admitted()? else { return Ok(None) };
-        let Some(subscriber) = state.subscribers.get(&id).cloned() else { return Ok(None) };
+        let Some(subscriber) = state.subscribers.get(&id).cloned() else { return Subscribed::Disconnected };
         let (mut frames, mut needs_refresh) = (Vec::new(), false);
         if let Some(since) = since {
             let here: HashSet<&RoomId> = rooms.iter().collect();
@@ -114,34 +91,34 @@ impl Fanout {
                 Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&subscriber.user),
                 event => event.audience().is_some_and(is_in_audience),
             };
-            let is_missed = |kept: &&mut ReplayEvent| {
+            for kept in state.replay_buffer.after(since) {
                 let event = &kept.logged_event.event;
-                event.room().is_some_and(|room| here.contains(room)) && for_them(event) && is_replayed(event)
-            };
-            let first = state.replay_buffer.partition_point(|kept| kept.logged_event.seq <= since);
-            needs_refresh = following.is_some()
-                && state.replay_buffer.range(first..).any(|kept| elsewhere(&kept.logged_event.event));
-            let missed = state.replay_buffer.range_mut(first..).filter(is_missed);
-            frames.extend(missed.filter_map(|kept| kept.by(&subscriber.egress, self.epoch)));
+                needs_refresh |= following.is_some() && elsewhere(event);
+                if event.room().is_some_and(|room| here.contains(room))
+                    && for_them(event)
+                    && is_replayed(event)
+                {
+                    frames.extend(kept.by(&subscriber.egress, self.epoch));
+                }
+            }
         }
         let anything_missed = !frames.is_empty();
         let from = Position { epoch: self.epoch, seq: state.published_through };
         frames.extend(welcome(from));
         if anything_missed && !subscriber.outbox.fits(&frames) {
-            return Ok(Some(JoinResult::NeedsReplay));
+            return Subscribed::NeedsReplay;
         }
         for frame in frames {
             subscriber.outbox.push(frame);
         }
-        state.following.extend(following.map(|following| (id, following)));
-        for room in &rooms {
+        state.following.extend(following.map(|following| (id, following.clone())));
+        for room in rooms {
             self.subscribe_to_room(state, &subscriber, room);
         }
-        let refresh = needs_refresh.then_some(&Signal::Refresh);
-        for signal in signals.iter().chain(refresh) {
-            self.send_signal(state, &subscriber, signal);
+        if needs_refresh {
+            self.send_signal(state, &subscriber, &Signal::Refresh);
         }
-        Ok(Some(JoinResult::Live { from }))
+        Subscribed::Live { from }
     }
 
     /// Subscribes a connection to a room that its user has joined, if the connection follows it.
@@ -151,8 +128,8 @@ impl Fanout {
         }
     }
 
-    /// Subscribes a connection to a room and sends the room's activities, streaming replies and open
-    /// approvals.
+    /// Subscribes a connection to a room and sends the room's activities, streaming replies, open
+    /// approvals and backlogs.
     fn subscribe_to_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
         if state.rooms.contains(room, subscriber.id) {
             return;
@@ -165,19 +142,15 @@ impl Fanout {
             let numbers = self.number(state, reply.numbers());
             subscriber.outbox.push_reply_from_start(&reply, &subscriber.egress, numbers);
         }
-        for approval in state.open_approvals.in_room(room).to_vec() {
+        for approval in state.room_state.open_approvals(room).to_vec() {
             let (_, given) = self.number(state, 1);
             // An approval that exceeds the outbox is omitted, and the client can query it; closing the
             // connection would only make it reconnect.
             let frame = subscriber.egress.replay_event(&approval, self.epoch, given);
             push(frame.filter(|frame| subscriber.outbox.fits(std::slice::from_ref(frame))), subscriber);
         }
-    }
-
-    fn send_signal(&self, state: &mut FanoutState, subscriber: &Subscriber, signal: &Signal) {
-        let (_, given) = self.number(state, 1);
-        if let Some(bytes) = subscriber.egress.signal(signal, given) {
-            subscriber.outbox.push_signal(bytes);
+        for backlog in state.room_state.backlogs(room).to_vec() {
+            self.send_signal(state, subscriber, &backlog);
         }
     }
 }
