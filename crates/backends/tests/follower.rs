@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
-use parlor_engine::feed::{DisconnectReason, Egress, Outbox, OutboxLimits, Subscriber};
+use parlor_engine::feed::{Codec, Entry, Item, Kinds, Order, Outbox, OutboxLimits, Subscriber, Welcome};
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{Bus, BusPoll};
@@ -13,8 +13,7 @@ use parlor_model::command::{
     AddMember, CreateRoom, CreateSignIn, CreateUser, NewUser, RoomChanges, SignedIn,
 };
 use parlor_model::{
-    Caller, Delivery, Epoch, LoggedEvent, MemberId, Message, Position, Post, Refusal, RoomId, RoomRole,
-    SecretHash, Seq, Signal, SignalStamp, SiteRole, Time,
+    Caller, LoggedEvent, MemberId, Post, Refusal, RoomId, RoomRole, SecretHash, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -29,7 +28,7 @@ async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_b
     let (caller, room) = user_in_a_room(&hub).await;
     let subscriber = subscriber(&hub, &caller);
     hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-    hub.attach(&caller, &subscriber, &room, None, |_| None).await.unwrap();
+    hub.attach(&caller, &subscriber, &room, None, None).await.unwrap();
 
     let mut posted_seqs = Vec::new();
     for n in 0..MESSAGES {
@@ -39,9 +38,7 @@ async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_b
     }
     let mut received = Vec::new();
     while received.last() < posted_seqs.last() {
-        let mut buffers = Vec::new();
-        subscriber.outbox.take(&mut buffers, 64).await;
-        received.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
+        received.extend(take(&subscriber).await);
     }
     // The event of the room's creation may be published only after the subscriber joined: ignore it.
     received.retain(|seq| Some(seq) >= posted_seqs.first());
@@ -69,19 +66,11 @@ async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
         for _ in 0..200 {
             let subscriber = subscriber(&hub, &caller);
             hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-            let encode = |seq: Seq| Bytes::from(seq.0.to_le_bytes().to_vec());
-            let reply = move |position: Position| Some(encode(position.seq));
-            hub.attach(&caller, &subscriber, &room, None, reply).await.unwrap();
+            let reply: Welcome = Arc::new(|_| Bytes::new());
+            hub.attach(&caller, &subscriber, &room, None, Some(reply)).await.unwrap();
             let mut received = Vec::new();
             while received.len() < 3 {
-                let mut buffers = Vec::new();
-                subscriber.outbox.take(&mut buffers, 64).await;
-                let seqs = buffers
-                    .concat()
-                    .chunks(8)
-                    .map(|seq| u64::from_le_bytes(seq.try_into().unwrap()))
-                    .collect::<Vec<_>>();
-                received.extend(seqs);
+                received.extend(take(&subscriber).await);
             }
             assert!(received.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{received:?}");
             hub.disconnect(subscriber.id);
@@ -109,17 +98,15 @@ async fn a_new_member_receives_no_live_event_from_before_its_membership() {
     let member = MemberId::User(ben.user().unwrap().clone());
     let add = AddMember { room: room.clone(), member, role: RoomRole::Member, description: None };
     hub.execute(&ada, add).await.unwrap();
-    let attached = hub.attach(&ben, &subscriber, &room, None, |_| None).await;
+    let attached = hub.attach(&ben, &subscriber, &room, None, None).await;
     assert_eq!(attached, Err(Refusal::Unavailable), "the membership is not published yet");
     bus.set(Gate::Open);
-    until_available(async || hub.attach(&ben, &subscriber, &room, None, |_| None).await).await;
+    until_available(async || hub.attach(&ben, &subscriber, &room, None, None).await).await;
 
     let after = hub.execute(&ada, post(&room, 1)).await.unwrap().position.seq;
     let mut received = Vec::new();
     while received.last() != Some(&after.0) {
-        let mut buffers = Vec::new();
-        subscriber.outbox.take(&mut buffers, 64).await;
-        received.extend(buffers.concat().chunks(8).map(|seq| u64::from_le_bytes(seq.try_into().unwrap())));
+        received.extend(take(&subscriber).await);
     }
     assert!(received.iter().all(|seq| *seq > before.0), "{received:?} from before {before:?}");
     hub.close().await;
@@ -151,13 +138,27 @@ async fn until_available<T>(operation: impl AsyncFn() -> Result<T, Refusal>) {
     }
 }
 
+/// The sequence numbers of the queued events, and of the position at which the subscription went live.
+async fn take(subscriber: &Subscriber) -> Vec<u64> {
+    let mut entries = Vec::new();
+    subscriber.outbox.take(&mut entries, 64).await;
+    let seqs = |entry: Entry| match entry.item {
+        Item::Events(events) => events.value.iter().map(|logged_event| logged_event.seq.0).collect(),
+        Item::Live { at, .. } => vec![at.seq.0],
+        _ => Vec::new(),
+    };
+    entries.into_iter().flat_map(seqs).collect()
+}
+
 fn subscriber(hub: &Hub, caller: &Caller) -> Subscriber {
     Subscriber {
         id: hub.next_subscriber_id(),
         user: caller.user().unwrap().clone(),
         principal: caller.principal.clone(),
-        egress: Arc::new(SeqEgress),
-        outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }, Bytes::new())),
+        outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 })),
+        codec: Codec::new(0),
+        kinds: Kinds::MESSAGES.with(Kinds::CHANGES),
+        order: Order::PerRoom,
         present: false,
         only_follows: false,
     }
@@ -285,30 +286,5 @@ impl Bus for UnreliableBus {
 
     fn next(&self) -> BusPoll {
         self.bus.next()
-    }
-}
-
-/// An egress that encodes each event as its sequence number and drops everything else.
-struct SeqEgress;
-
-impl Egress for SeqEgress {
-    fn event(&self, logged_event: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        Some(logged_event.seq.0.to_le_bytes().to_vec().into())
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
-        Bytes::new()
     }
 }

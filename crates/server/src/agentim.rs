@@ -10,17 +10,18 @@ use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::fixed_window::FixedWindow;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::encoders::{CLIENT, ConnectionEncoder, EVENT_FRAMES, Encoder};
 use crate::events;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::feed::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
+use parlor_engine::feed::{DisconnectReason, Kinds, Order, RoomFilter, Subscriber, SubscriberId, Welcome};
 use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
-    Caller, Delivery, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Message, Position, Refusal,
-    RoomId, Signal, SignalStamp,
+    Caller, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Position, Refusal, RoomId, Signal,
+    SignalStamp,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
@@ -41,26 +42,27 @@ const MAX_AUTH_ATTEMPTS: u32 = 5;
 /// Minimum interval between typing signals of a connection in one room.
 const TYPING_INTERVAL: Duration = Duration::from_secs(1);
 
-pub struct ClientEgress;
+/// Kinds of items that have frames: all but those of runs.
+const KINDS: Kinds = Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::REPLY_TEXT);
 
-impl Egress for ClientEgress {
-    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        egress::event(logged_event, epoch).map(|text| frame::text(&text))
+pub struct ClientEncoder {
+    pub epoch: Epoch,
+}
+
+impl Encoder for ClientEncoder {
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        egress::event(logged_event, self.epoch).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
         Some(frame::text(&egress::room_removed(room)))
     }
 
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: SignalStamp, _: Option<&str>) -> Option<Bytes> {
         egress::signal(signal).map(|text| frame::text(&text))
     }
 
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
             DisconnectReason::TooSlow => {
                 ("RATE_LIMITED", "The client reads too slowly; reconnect and resume", 1013)
@@ -79,9 +81,9 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 
 async fn run_session(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let too_slow = app.client_egress.disconnect_frame(DisconnectReason::TooSlow);
+    let encoder = ConnectionEncoder::of(&app.encoders, CLIENT);
     let hard_limit = MAX_MESSAGE_BYTES.max(app.config.frames.bytes);
-    let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, hard_limit, app.config.outbox, encoder).await;
     let mut client_session = ClientSession::new(app, &socket, permit);
     let deadline = tokio::time::sleep(client_session.app.config.auth_timeout);
     tokio::pin!(deadline);
@@ -91,13 +93,13 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             outcome = client_session.next_outcome(), if !client_session.pending.is_empty() => client_session.answer(outcome),
-            () = socket_guard.stopped() => outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
             () = &mut deadline => {
                 // Release the permit before the client learns that it timed out.
                 if client_session.unauthenticated_permit.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if client_session.is_expired().await {
-                    outbox.close(client_session.app.client_egress.disconnect_frame(DisconnectReason::Revoked));
+                    outbox.disconnect(DisconnectReason::Revoked);
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
@@ -330,8 +332,10 @@ impl ClientSession {
             id: self.app.hub.next_subscriber_id(),
             user,
             principal: caller.principal.clone(),
-            egress: self.app.client_egress.clone(),
             outbox: self.outbox.clone(),
+            codec: CLIENT,
+            kinds: KINDS,
+            order: Order::PerRoom,
             present: true,
             only_follows: false,
         };
@@ -357,7 +361,8 @@ impl ClientSession {
         };
         let (joined, lost) = (room.clone(), room.clone());
         let with_position = since.is_some();
-        let welcome = move |reached| with_position.then(|| frame::text(&egress::joined(&joined, reached)));
+        let joined = move |reached| frame::text(&egress::joined(&joined, reached));
+        let welcome = with_position.then(|| Arc::new(joined) as Welcome);
         match self
             .app
             .hub
@@ -367,11 +372,11 @@ impl ClientSession {
             Ok(_) => {}
             Err(Refusal::Resync { now }) => {
                 // Live from here on; the client loads the earlier history again.
-                let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
+                let resync: Welcome = Arc::new(move |reached| frame::text(&egress::resync(&lost, reached)));
                 let live = self
                     .app
                     .hub
-                    .attach(&authenticated.caller, &authenticated.subscriber, &room, None, resync)
+                    .attach(&authenticated.caller, &authenticated.subscriber, &room, None, Some(resync))
                     .await;
                 if live.is_err() {
                     socket.send_text(&egress::resync(&room, now));
@@ -398,7 +403,9 @@ impl ClientSession {
         self.app.hub.may_follow(&authenticated.caller, &RoomFilter::All).await?;
         let subscriber = Subscriber {
             id: self.app.hub.next_subscriber_id(),
-            egress: self.app.socket_events.clone(),
+            codec: EVENT_FRAMES,
+            kinds: Kinds::ALL,
+            order: Order::Log,
             present: false,
             only_follows: true,
             ..authenticated.subscriber.clone()
@@ -431,11 +438,8 @@ impl ClientSession {
         };
         // Sending joins the room implicitly. An API key with write scope only may send without receiving.
         if !self.app.hub.is_attached(authenticated.subscriber.id, &room)
-            && let Err(refusal) = self
-                .app
-                .hub
-                .attach(&authenticated.caller, &authenticated.subscriber, &room, None, |_| None)
-                .await
+            && let Err(refusal) =
+                self.app.hub.attach(&authenticated.caller, &authenticated.subscriber, &room, None, None).await
             && refusal != Refusal::Forbidden
         {
             self.drain_pending().await;

@@ -7,7 +7,7 @@ mod pending_receipt;
 mod rooms;
 
 pub use local::connect_broker_locally;
-pub use rooms::RoomEgress;
+pub use rooms::RoomEncoder;
 
 use crate::App;
 use crate::auth;
@@ -15,16 +15,15 @@ use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::encoders::{BROKER, ConnectionEncoder, Encoder};
 use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::feed::{DisconnectReason, Egress, Subscriber};
-use parlor_model::{
-    Caller, Delivery, Epoch, LoggedEvent, Mailbox, Message, Refusal, RoomId, Signal, SignalStamp,
-};
+use parlor_engine::feed::{DisconnectReason, Kinds, Order, Subscriber};
+use parlor_model::{Caller, Delivery, Mailbox, Message, Refusal};
 use parlor_wire::broker::egress::{BrokerAnswer, BrokerReceipt};
 use parlor_wire::broker::ingress::{
     self, BrokerCommand, BrokerQuery, BrokerRequest, EchoedFields, RequestFrame as Frame,
@@ -48,26 +47,14 @@ const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// Maximum bytes of a frame; a larger one ends the connection.
 const MAX_FRAME_BYTES: usize = parlor_wire::broker::client::MAX_REQUEST_BYTES;
 
-pub struct BrokerEgress;
+pub struct BrokerEncoder;
 
-impl Egress for BrokerEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        None
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
+impl Encoder for BrokerEncoder {
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes> {
         Some(frame::text(&egress::push(message, delivery)))
     }
 
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         disconnect_frame(reason)
     }
 }
@@ -97,9 +84,9 @@ enum Credential {
 
 async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Credential>) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let too_slow = app.broker_egress.disconnect_frame(DisconnectReason::TooSlow);
+    let encoder = ConnectionEncoder::of(&app.encoders, BROKER);
     let close_timeout = app.config.close_timeout;
-    let mut socket = Socket::open(stream, already_read, MAX_FRAME_BYTES, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, MAX_FRAME_BYTES, app.config.outbox, encoder).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
@@ -121,14 +108,14 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Crede
             biased;
             () = outbox.closed() => break,
             outcome = broker_session.next_outcome(), if !broker_session.pending.is_empty() => broker_session.answer(outcome).await,
-            () = socket_guard.stopped() => outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
             () = &mut deadline => {
                 // Release the permit before the client learns that it timed out.
                 if broker_session.unauthenticated_permit.take().is_some() {
                     socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
                     socket.close(4001, "Authentication timeout");
                 } else if broker_session.is_expired().await {
-                    outbox.close(broker_session.app.broker_egress.disconnect_frame(DisconnectReason::Revoked));
+                    outbox.disconnect(DisconnectReason::Revoked);
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
@@ -382,8 +369,10 @@ impl BrokerSession {
             id: self.app.hub.next_subscriber_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
             principal: caller.principal.clone(),
-            egress: self.app.broker_egress.clone(),
             outbox: self.outbox.clone(),
+            codec: BROKER,
+            kinds: Kinds::NONE,
+            order: Order::PerRoom,
             present: false,
             only_follows: false,
         };

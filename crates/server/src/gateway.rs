@@ -9,12 +9,13 @@ use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
 use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::encoders::{ConnectionEncoder, Encoder, GATEWAY};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use parlor_engine::HUB;
-use parlor_engine::feed::{DisconnectReason, Egress, Outbox, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Kinds, Order, Outbox, Subscriber};
 use parlor_engine::runs::{
     ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, HostCommand, ReplyRef, RunCompletion,
 };
@@ -22,8 +23,8 @@ use parlor_model::command::{
     AgentRegistration, ConnectGateway, DisconnectGateway, HostAgent, RegisterAgent, Registered,
 };
 use parlor_model::{
-    ApprovalKind, ApprovalSubject, Caller, ConversationId, Delivery, Device, EntityKind, Epoch, Field,
-    GatewayId, LoggedEvent, Message, Refusal, RoomId, RunEvent, Signal, SignalStamp, TaskStatus, UserId,
+    ApprovalKind, ApprovalSubject, Caller, ConversationId, Device, EntityKind, Field, GatewayId, Refusal,
+    RunEvent, TaskStatus, UserId,
 };
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
@@ -39,27 +40,11 @@ use tokio::sync::{Notify, mpsc};
 const MAX_MESSAGE_BYTES: usize = 12 * 1024 * 1024;
 const MAX_AUTH_ATTEMPTS: u32 = 5;
 
-/// Egress of gateways: they receive commands for their agents, and no events or signals.
-pub struct GatewayEgress;
+/// Encoder of gateways: they receive commands for their agents, and no items.
+pub struct GatewayEncoder;
 
-impl Egress for GatewayEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        None
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+impl Encoder for GatewayEncoder {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         let (code, words, close) = match reason {
             DisconnectReason::TooSlow => ("RATE_LIMITED", "The client reads too slowly", 1013),
             DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
@@ -76,10 +61,9 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 
 async fn run_session(app: Arc<App>, upgraded: Upgraded) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let egress = app.gateway_egress.clone();
-    let too_slow = egress.disconnect_frame(DisconnectReason::TooSlow);
+    let encoder = ConnectionEncoder::of(&app.encoders, GATEWAY);
     let close_timeout = app.config.close_timeout;
-    let mut socket = Socket::open(stream, already_read, MAX_MESSAGE_BYTES, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, MAX_MESSAGE_BYTES, app.config.outbox, encoder).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
@@ -94,13 +78,13 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
         tokio::select! {
             biased;
             () = outbox.closed() => break,
-            () = socket_guard.stopped() => outbox.close(egress.disconnect_frame(DisconnectReason::ShuttingDown)),
+            () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
             () = &mut deadline => {
                 // Release the permit before the client learns that it timed out.
                 if gateway_session.unauthenticated_permit.take().is_some() {
                     socket.close(4001, "Authentication timeout");
                 } else if gateway_session.is_expired().await {
-                    outbox.close(egress.disconnect_frame(DisconnectReason::Revoked));
+                    outbox.disconnect(DisconnectReason::Revoked);
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
             }
@@ -312,8 +296,10 @@ impl GatewaySession {
             id: self.app.hub.next_subscriber_id(),
             user,
             principal: caller.principal.clone(),
-            egress: self.app.gateway_egress.clone(),
             outbox: self.outbox.clone(),
+            codec: GATEWAY,
+            kinds: Kinds::NONE,
+            order: Order::PerRoom,
             present: false,
             only_follows: false,
         };

@@ -1,14 +1,14 @@
-//! Batches and caches of encoded frames, so that a frame for many subscribers is encoded once.
+//! Groups of a batch: the messages of a room, and the mail of a mailbox, are one item for all their subscribers.
 
+use super::Order;
 use super::fanout::FanoutState;
-use super::topic_subscribers::TopicSubscriber;
-use super::{Egress, Outbox, SubscriberId};
-use bytes::{Bytes, BytesMut};
-use parlor_model::{Epoch, LoggedEvent, RoomId};
+use super::interest::Kinds;
+use super::item::{Events, Item, Mail, MailGroup};
+use parlor_model::{Delivery, LoggedEvent, Mailbox, Message, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Consecutive messages of a batch: those of one room go to each subscriber as one buffer.
+/// Consecutive messages of a batch: those of one room go to each subscriber as one item.
 #[derive(Default)]
 pub struct RoomBatches {
     by_room: HashMap<RoomId, Vec<LoggedEvent>>,
@@ -29,80 +29,78 @@ impl RoomBatches {
         self.by_room.entry(room.clone()).or_default().push(logged_event);
     }
 
-    pub fn flush(&mut self, state: &FanoutState, epoch: Epoch) {
+    pub fn flush(&mut self, state: &FanoutState) {
         for (room, events) in self.by_room.drain() {
-            publish(state, epoch, &room, &events, false);
+            publish(state, &room, events, Order::PerRoom);
         }
         for (room, events) in self.in_order.drain(..) {
-            publish(state, epoch, &room, &events, true);
+            publish(state, &room, events, Order::Log);
         }
     }
 }
 
-fn publish(state: &FanoutState, epoch: Epoch, room: &RoomId, events: &[LoggedEvent], in_order: bool) {
-    let mut encoded = EncodedByProtocol::default();
-    let is_skipped = |subscriber: &TopicSubscriber| subscriber.is_totally_ordered != in_order;
+fn publish(state: &FanoutState, room: &RoomId, events: Vec<LoggedEvent>, order: Order) {
+    let (mut events, mut group) = (Some(events), None);
     state.rooms.each(room, |subscriber| {
-        if is_skipped(subscriber) {
+        if subscriber.order != order || !subscriber.kinds.includes(Kinds::MESSAGES) {
             return;
         }
-        let bytes = encoded.by(&subscriber.egress, |egress| {
-            let mut frames = events.iter().filter_map(|logged_event| egress.event(logged_event, epoch));
-            let first = frames.next()?;
-            let Some(second) = frames.next() else { return Some(first) };
-            let mut joined = BytesMut::from(&first[..]);
-            joined.extend_from_slice(&second);
-            frames.for_each(|frame| joined.extend_from_slice(&frame));
-            Some(joined.freeze())
+        let group: &Arc<Events> = group.get_or_insert_with(|| {
+            Events::of(events.take().unwrap_or_default().into(), state.roots.of(room))
         });
-        if let Some(bytes) = bytes {
-            subscriber.outbox.push_events(bytes, events.len() as u64);
-        }
+        subscriber.outbox.push_item(subscriber.codec, Item::Events(group.clone()));
     });
 }
 
-/// New mail of a batch: each subscribed connection gets it as one buffer, or as several if it is long.
+/// New mail of a batch: each mailbox with subscribers gets it as one item, or as several if it is long.
 #[derive(Default)]
-pub struct MailBatch(foldhash::HashMap<SubscriberId, (Arc<Outbox>, BytesMut)>);
+pub struct MailBatch {
+    groups: Vec<(Mailbox, Vec<Mail>, usize)>,
+    index: HashMap<Mailbox, usize>,
+}
 
-/// Size in bytes from which a mail buffer is sent before the batch ends.
+/// Weight from which a group of mail is published before the batch ends.
 const MAIL_BATCH_BYTES: usize = 64 * 1024;
 
 impl MailBatch {
-    pub fn add(&mut self, subscriber: &TopicSubscriber, frame: Bytes) {
-        let (outbox, frames) =
-            self.0.entry(subscriber.id).or_insert_with(|| (subscriber.outbox.clone(), BytesMut::new()));
-        frames.extend_from_slice(&frame);
-        if frames.len() >= MAIL_BATCH_BYTES {
-            outbox.push(frames.split().freeze());
+    pub fn add(&mut self, state: &FanoutState, message: &Arc<Message>, deliveries: &Arc<[Delivery]>) {
+        for (number, delivery) in deliveries.iter().enumerate() {
+            if !state.mailboxes.has_subscribers(&delivery.mailbox) {
+                continue;
+            }
+            let place = match self.index.get(&delivery.mailbox) {
+                Some(place) => *place,
+                None => {
+                    self.index.insert(delivery.mailbox.clone(), self.groups.len());
+                    self.groups.push((delivery.mailbox.clone(), Vec::new(), 0));
+                    self.groups.len() - 1
+                }
+            };
+            let (mailbox, mail, weight) = &mut self.groups[place];
+            let copy = Mail::new(message, deliveries, number);
+            *weight += copy.weight();
+            mail.push(copy);
+            if *weight >= MAIL_BATCH_BYTES {
+                *weight = 0;
+                publish_mail(state, mailbox, std::mem::take(mail));
+            }
         }
     }
 
-    pub fn flush(&mut self) {
-        for (_, (outbox, frames)) in self.0.drain() {
-            if !frames.is_empty() {
-                outbox.push(frames.freeze());
-            }
+    pub fn flush(&mut self, state: &FanoutState) {
+        self.index.clear();
+        for (mailbox, mail, _) in self.groups.drain(..) {
+            publish_mail(state, &mailbox, mail);
         }
     }
 }
 
-/// One event's or signal's frame per protocol, each encoded once. There are few protocols, so a list is the
-/// fastest map.
-#[derive(Default)]
-pub struct EncodedByProtocol(Vec<(Arc<dyn Egress>, Option<Bytes>)>);
-
-impl EncodedByProtocol {
-    pub fn by(
-        &mut self,
-        egress: &Arc<dyn Egress>,
-        encode: impl FnOnce(&dyn Egress) -> Option<Bytes>,
-    ) -> Option<Bytes> {
-        if let Some((_, bytes)) = self.0.iter().find(|(cached, _)| Arc::ptr_eq(cached, egress)) {
-            return bytes.clone();
-        }
-        let bytes = encode(&**egress);
-        self.0.push((egress.clone(), bytes.clone()));
-        bytes
+fn publish_mail(state: &FanoutState, mailbox: &Mailbox, mail: Vec<Mail>) {
+    if mail.is_empty() {
+        return;
     }
+    let group = MailGroup::of(mail.into());
+    state.mailboxes.each(mailbox, |subscriber| {
+        subscriber.outbox.push_item(subscriber.codec, Item::Mail(group.clone()));
+    });
 }

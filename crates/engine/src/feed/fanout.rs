@@ -1,7 +1,9 @@
 //! The fan-out: state of all subscriptions, and the publication of committed events to them.
 
 use super::activities::Activities;
-use super::batching::{EncodedByProtocol, MailBatch, RoomBatches};
+use super::batching::{MailBatch, RoomBatches};
+use super::interest::Kinds;
+use super::item::{Events, Item, LostRoom, Shared};
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
 use super::reply_text::Replies;
@@ -56,12 +58,15 @@ pub(super) struct FanoutState {
     /// published live.
     pub(super) replies: Replies,
     pub(super) activities: Activities,
+    /// Also read by queries, without this lock.
+    pub(super) roots: Arc<RoomRoots>,
     pub(super) room_state: RoomState,
     pub(super) departures: Departures,
 }
 
 impl Fanout {
     pub fn new(epoch: Epoch, published_through: Seq, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
+        let roots = Arc::<RoomRoots>::default();
         let state = FanoutState {
             published_through,
             last_ordinal: Ordinal::after(published_through),
@@ -75,6 +80,7 @@ impl Fanout {
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
             activities: Activities::default(),
+            roots: roots.clone(),
             room_state: RoomState::default(),
             departures: Departures::default(),
         };
@@ -82,7 +88,7 @@ impl Fanout {
             next_subscriber: AtomicU64::new(1),
             epoch,
             clock,
-            roots: Arc::default(),
+            roots,
             ordinals_low: Notify::new(),
             departed: Notify::new(),
             published: watch::Sender::new(published_through),
@@ -184,10 +190,13 @@ impl Fanout {
                 "the log tailer passes on events without gaps"
             );
             if !matches!(logged_event.event, Event::MessagePosted { .. }) {
-                room_batches.flush(&state, self.epoch);
-                mail.flush();
+                room_batches.flush(&state);
+                mail.flush(&state);
             }
             let left = self.roots.apply_before_publish(&logged_event.event);
+            if let Event::RoomChanged(room) | Event::MembersChanged { room, .. } = &logged_event.event {
+                state.replies.set_root(&room.id, self.roots.of(&room.id).as_ref());
+            }
             if let Event::RunChanged(run) = &logged_event.event {
                 self.end_activity(&mut state, run);
             }
@@ -202,8 +211,8 @@ impl Fanout {
             }
             state.replay_buffer.apply_event(logged_event);
         }
-        room_batches.flush(&state, self.epoch);
-        mail.flush();
+        room_batches.flush(&state);
+        mail.flush(&state);
         state.replay_buffer.truncate();
         let has_departed = !state.departures.is_empty();
         self.published.send_replace(state.published_through);
@@ -236,13 +245,7 @@ impl Fanout {
                 if message.destination.room().is_some() {
                     room_batches.add(logged_event.clone(), !state.following.is_empty());
                 }
-                for delivery in deliveries.iter() {
-                    state.mailboxes.each(&delivery.mailbox, |subscriber| {
-                        if let Some(bytes) = subscriber.egress.delivery(message, delivery) {
-                            mail.add(subscriber, bytes);
-                        }
-                    });
-                }
+                mail.add(state, message, deliveries);
             }
             Event::MembersChanged { room, change, .. } => {
                 self.publish_to_room(state, &room.id, logged_event);
@@ -254,7 +257,7 @@ impl Fanout {
                             member.user().map(|user| state.subscribers_of(user)).unwrap_or_default();
                         for subscriber in connections {
                             if !state.rooms.contains(&room.id, subscriber.id) {
-                                push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
+                                state.push_event(&subscriber, logged_event);
                                 self.follow_new_room(state, &subscriber, &room.id);
                             }
                         }
@@ -263,7 +266,7 @@ impl Fanout {
                         for subscriber in
                             member.user().map(|user| state.subscribers_of(user)).unwrap_or_default()
                         {
-                            push(subscriber.egress.room_lost(&room.id, logged_event), &subscriber);
+                            state.push_lost(&subscriber, &room.id, logged_event);
                             state.rooms.remove(&room.id, subscriber.id);
                         }
                     }
@@ -277,7 +280,7 @@ impl Fanout {
                 let in_room = state.rooms.clear(room);
                 for subscriber in people.iter().flat_map(|user| state.subscribers_of(user)) {
                     if !in_room.contains(&subscriber.id) {
-                        push(subscriber.egress.room_lost(room, logged_event), &subscriber);
+                        state.push_lost(&subscriber, room, logged_event);
                     }
                 }
             }
@@ -308,7 +311,7 @@ impl Fanout {
                 for subscriber in
                     logged_event.event.only_user().map(|user| state.subscribers_of(user)).unwrap_or_default()
                 {
-                    push(subscriber.egress.event(logged_event, self.epoch), &subscriber);
+                    state.push_event(&subscriber, logged_event);
                 }
             }
             Event::RunChanged(run) => {
@@ -343,12 +346,11 @@ impl Fanout {
     }
 
     fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
-        let mut encoded = EncodedByProtocol::default();
+        let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
         state.rooms.each(room, |subscriber| {
-            if let Some(bytes) =
-                encoded.by(&subscriber.egress, |egress| egress.event(logged_event, self.epoch))
-            {
-                subscriber.outbox.push(bytes);
+            if subscriber.kinds.includes(kind) {
+                let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
+                subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));
             }
         });
     }
@@ -368,20 +370,35 @@ impl Fanout {
                 recipients.insert(subscriber.id);
             });
         }
-        let mut encoded = EncodedByProtocol::default();
+        let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
         for recipient in recipients.iter().filter(|id| state.following.contains_key(*id)) {
             if let Some(subscriber) = state.subscribers.get(recipient)
-                && let Some(bytes) =
-                    encoded.by(&subscriber.egress, |egress| egress.event(logged_event, self.epoch))
+                && subscriber.kinds.includes(kind)
             {
-                subscriber.outbox.push(bytes);
+                let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
+                subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));
             }
         }
     }
 }
 
-pub(super) fn push(bytes: Option<Bytes>, subscriber: &Subscriber) {
-    if let Some(bytes) = bytes {
-        subscriber.outbox.push(bytes);
+impl FanoutState {
+    /// The event as an item, with the current project root of its room.
+    pub(super) fn shared(&self, logged_event: &LoggedEvent) -> Arc<Events> {
+        let root = logged_event.event.room().and_then(|room| self.roots.of(room));
+        Events::of([logged_event.clone()].into(), root)
+    }
+
+    fn push_event(&self, subscriber: &Subscriber, logged_event: &LoggedEvent) {
+        if subscriber.kinds.includes(Kinds::of_event(&logged_event.event)) {
+            subscriber.outbox.push_item(subscriber.codec, Item::Events(self.shared(logged_event)));
+        }
+    }
+
+    fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
+        if subscriber.kinds.includes(Kinds::CHANGES) {
+            let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));
+            subscriber.outbox.push_item(subscriber.codec, Item::RoomLost(lost));
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::reservations::Reservation;
 use super::subscribe::{Subscribed, Subscription};
-use super::{RoomFilter, Subscriber, SubscriberId};
+use super::{Events, Item, Kinds, RoomFilter, Subscriber, SubscriberId, Welcome};
 use crate::permission::{AuthContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
@@ -74,7 +74,7 @@ impl Hub {
         subscriber: &Subscriber,
         room: &RoomId,
         since: Option<Position>,
-        welcome: impl Fn(Position) -> Option<Bytes>,
+        welcome: Option<Welcome>,
     ) -> Result<Position, Refusal> {
         let only = RoomFilter::Only(room.clone());
         let mut from = None;
@@ -93,7 +93,7 @@ impl Hub {
             }
             let rooms = std::slice::from_ref(room);
             let subscription = Subscription { id: subscriber.id, rooms, following: None, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, &welcome) {
+            match self.fanout().subscribe(&reservation, &subscription, welcome.as_ref()) {
                 Subscribed::Live { from } => return Ok(from),
                 Subscribed::Invalid => {}
                 Subscribed::Disconnected => return Err(Refusal::NotAMember { room: room.clone() }),
@@ -112,7 +112,7 @@ impl Hub {
         subscriber: &Subscriber,
         following: &RoomFilter,
         since: Option<Position>,
-        welcome: impl Fn(Position) -> Option<Bytes>,
+        welcome: Option<Welcome>,
     ) -> Result<Position, Refusal> {
         self.may_follow(caller, following).await?;
         let (mut from, mut replayed_from_log) = (None, false);
@@ -127,7 +127,7 @@ impl Hub {
             }
             let (id, following_rooms) = (subscriber.id, Some(following));
             let subscription = Subscription { id, rooms: &rooms, following: following_rooms, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, &welcome) {
+            match self.fanout().subscribe(&reservation, &subscription, welcome.as_ref()) {
                 Subscribed::Live { from } => {
                     if replayed_from_log {
                         // Events without a room are not replayed from the log, so the client is asked to
@@ -286,10 +286,12 @@ impl Hub {
         let is_replayed =
             |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
         for logged_event in events.iter().filter(for_them).filter(is_replayed) {
-            if let Some(bytes) = subscriber.egress.event(logged_event, self.epoch())
-                && !subscriber.outbox.push_when_half_empty(bytes).await
-            {
-                return Err(Refusal::Unavailable);
+            if subscriber.kinds.includes(Kinds::of_event(&logged_event.event)) {
+                let root = logged_event.event.room().and_then(|room| self.fanout().roots().of(room));
+                let item = Item::Events(Events::of([logged_event.clone()].into(), root));
+                if !subscriber.outbox.push_item_when_half_empty(subscriber.codec, item).await {
+                    return Err(Refusal::Unavailable);
+                }
             }
         }
         Ok(through)

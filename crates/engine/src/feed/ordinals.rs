@@ -1,10 +1,12 @@
 //! Ordinals of signals, and their publication: both under the fan-out's lock, so that signals are queued in the order
 //! of their ordinals.
 
-use super::batching::EncodedByProtocol;
 use super::fanout::{Fanout, FanoutState};
+use super::interest::Kinds;
+use super::item::{Item, NumberedSignal};
 use super::{Subscriber, SubscriberId};
 use parlor_model::{Ordinal, RoomId, Signal, SignalStamp, UserId};
+use std::sync::Arc;
 
 impl Fanout {
     /// Reserves `count` unique ordinals: returns the first, and the last with the current time.
@@ -41,13 +43,13 @@ impl Fanout {
         signal: &Signal,
         from: Option<&UserId>,
     ) {
-        let (_, given) = self.number(state, 1);
-        let mut encoded = EncodedByProtocol::default();
+        let (_, stamp) = self.number(state, 1);
+        let (kind, mut shared) = (Kinds::of_signal(signal), None);
         state.rooms.each(room, |subscriber| {
-            if from != Some(&subscriber.user)
-                && let Some(bytes) = encoded.by(&subscriber.egress, |egress| egress.signal(signal, given))
-            {
-                subscriber.outbox.push_signal(bytes);
+            if from != Some(&subscriber.user) && subscriber.kinds.includes(kind) {
+                let signal: &Arc<NumberedSignal> =
+                    shared.get_or_insert_with(|| state.numbered(signal, stamp));
+                subscriber.outbox.push_signal(subscriber.codec, Item::Signal(signal.clone()));
             }
         });
     }
@@ -67,30 +69,36 @@ impl Fanout {
     /// Publishes a signal to every connection of these users.
     pub fn signal_people<'a>(&self, people: impl IntoIterator<Item = &'a UserId>, signal: &Signal) {
         let mut state = self.state.lock();
-        let (_, given) = self.number(&mut state, 1);
-        let mut encoded = EncodedByProtocol::default();
+        let (_, stamp) = self.number(&mut state, 1);
+        let (kind, signal) = (Kinds::of_signal(signal), state.numbered(signal, stamp));
         for subscriber in people.into_iter().flat_map(|user| state.subscribers_of(user)) {
-            if let Some(bytes) = encoded.by(&subscriber.egress, |egress| egress.signal(signal, given)) {
-                subscriber.outbox.push_signal(bytes);
+            if subscriber.kinds.includes(kind) {
+                subscriber.outbox.push_signal(subscriber.codec, Item::Signal(signal.clone()));
             }
         }
     }
 
     /// Sends a signal to one connection, if it is still registered.
     pub fn signal_subscriber(&self, id: SubscriberId, signal: &Signal) {
-        let mut state = self.state.lock();
-        let (_, given) = self.number(&mut state, 1);
-        if let Some(subscriber) = state.subscribers.get(&id)
-            && let Some(bytes) = subscriber.egress.signal(signal, given)
-        {
-            subscriber.outbox.push_signal(bytes);
+        let state = &mut *self.state.lock();
+        if let Some(subscriber) = state.subscribers.get(&id).cloned() {
+            self.send_signal(state, &subscriber, signal);
         }
     }
 
     pub(super) fn send_signal(&self, state: &mut FanoutState, subscriber: &Subscriber, signal: &Signal) {
-        let (_, given) = self.number(state, 1);
-        if let Some(bytes) = subscriber.egress.signal(signal, given) {
-            subscriber.outbox.push_signal(bytes);
+        let (_, stamp) = self.number(state, 1);
+        if subscriber.kinds.includes(Kinds::of_signal(signal)) {
+            let signal = state.numbered(signal, stamp);
+            subscriber.outbox.push_signal(subscriber.codec, Item::Signal(signal));
         }
+    }
+}
+
+impl FanoutState {
+    /// The signal as an item, with the current project root of its room.
+    fn numbered(&self, signal: &Signal, stamp: SignalStamp) -> Arc<NumberedSignal> {
+        let root = signal.room().and_then(|room| self.roots.of(room));
+        NumberedSignal::of(signal.clone(), stamp, root)
     }
 }

@@ -1,15 +1,17 @@
-//! The outbox: send queue of one connection, bounded in bytes and buffers, used by every kind of socket.
+//! The outbox: send queue of one connection, bounded in weight and items, used by every kind of connection.
 //!
-//! When the subscriber is too slow, signals are dropped first. At the limit the queue is discarded, a last
-//! frame gives the reason, and the connection is closed; the client reconnects and resumes from its position.
+//! When the subscriber is too slow, signals are dropped first. At the limit the queue is discarded and the connection
+//! is closed with the reason; the client reconnects and resumes from its position. The weight of an item is an
+//! estimate of its encoded bytes that is known without encoding it.
 //!
 //! A streaming reply is queued as a cursor into the shared text, which does not count towards the limits: see
-//! `replies`.
+//! `reply_text`.
 
-use super::Egress;
+use super::item::{Entry, Item};
 use super::reply_buffer::ReplyOffset;
-use super::reply_text::StreamingReply;
-use bytes::{Bytes, BytesMut};
+use super::reply_text::{ReplyPiece, StreamingReply};
+use super::{Codec, DisconnectReason};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{Ordinal, SignalStamp};
 use std::collections::VecDeque;
@@ -18,10 +20,14 @@ use tokio::sync::Notify;
 
 /// Maximum bytes of streaming replies taken by one `take`.
 const REPLY_BYTES_PER_DRAIN: usize = 64 * 1024;
+/// Frames of the connection itself are encoded already; their codec is never used.
+const ENCODED: Codec = Codec::PRIVATE;
 
 #[derive(Debug, Clone, Copy)]
 pub struct OutboxLimits {
+    /// Maximum weight of the queued items.
     pub bytes: usize,
+    /// Maximum number of queued items.
     pub buffers: usize,
 }
 
@@ -32,26 +38,22 @@ pub struct Outbox {
     /// Wakes tasks that wait for free space or for the end of the connection.
     changed: Notify,
     limits: OutboxLimits,
-    /// Last frame for a slow consumer, encoded for its protocol.
-    too_slow: Bytes,
 }
 
 #[derive(Default)]
 struct OutboxQueue {
-    queue: VecDeque<Item>,
-    bytes: usize,
+    queue: VecDeque<Queued>,
+    weight: usize,
     closed: bool,
+    /// Why the hub closed the connection; `None` if the connection closed itself.
+    reason: Option<DisconnectReason>,
     /// Number of events discarded because the subscriber was too slow.
     dropped_events: u64,
 }
 
-enum Item {
-    Frame {
-        bytes: Bytes,
-        /// Number of events in the buffer.
-        events: u64,
-    },
-    /// The unsent part of a reply; it grows until another frame is queued behind it.
+enum Queued {
+    Entry(Entry),
+    /// The unsent part of a reply; it grows until another item is queued behind it.
     ReplyUpdate(ReplyCursor),
 }
 
@@ -59,7 +61,9 @@ enum Item {
 /// connection does not keep the text in memory.
 struct ReplyCursor {
     reply: Weak<StreamingReply>,
-    egress: Arc<dyn Egress>,
+    /// Set when the reply has ended: its unsent part is delivered like events, and counts towards the limits.
+    ended: Option<Arc<StreamingReply>>,
+    codec: Codec,
     from: ReplyOffset,
     /// End of the published part: a subscriber that is removed from the room receives no later chunks.
     to: ReplyOffset,
@@ -68,43 +72,42 @@ struct ReplyCursor {
     last: SignalStamp,
 }
 
-/// Whether `take` returned the last bytes.
+/// Whether `take` returned the last items.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Drained {
     More,
-    /// These are the last bytes; close the connection after them.
-    Last,
+    /// These are the last items; close the connection after them, and after the frame for the reason.
+    Last(Option<DisconnectReason>),
 }
 
 impl Outbox {
-    pub fn new(limits: OutboxLimits, too_slow: Bytes) -> Self {
-        Self { waiting: Mutex::default(), filled: Notify::new(), changed: Notify::new(), limits, too_slow }
+    pub fn new(limits: OutboxLimits) -> Self {
+        Self { waiting: Mutex::default(), filled: Notify::new(), changed: Notify::new(), limits }
     }
 
-    /// Queues a frame that must arrive. Returns `false` if the connection is closing, which discards the
-    /// frame.
-    pub fn push(&self, bytes: Bytes) -> bool {
-        self.push_events(bytes, 1)
+    /// Queues frames of the connection itself. Returns `false` if the connection is closing, which discards them.
+    pub fn push(&self, frames: Bytes) -> bool {
+        self.push_item(ENCODED, Item::Frames(frames))
     }
 
-    /// Like `push`, for several events in one buffer.
-    pub fn push_events(&self, bytes: Bytes, events: u64) -> bool {
+    /// Queues an item that must arrive. Returns `false` if the connection is closing, which discards the item.
+    pub fn push_item(&self, codec: Codec, item: Item) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return false;
         }
-        // Compares only the queued bytes, which the subscriber's slowness caused, not the size of the next
-        // buffer: that may be a whole batch of messages, whose bytes are shared with other subscribers.
-        let over = waiting.bytes >= self.limits.bytes || waiting.queue.len() >= self.limits.buffers;
+        // Compares only the queued weight, which the subscriber's slowness caused, not the weight of the next
+        // item: that may be a whole batch of messages, which is shared with other subscribers.
+        let over = waiting.weight >= self.limits.bytes || waiting.queue.len() >= self.limits.buffers;
         if over {
-            waiting.dropped_events = events + waiting.queue.iter().map(Item::events).sum::<u64>();
+            waiting.dropped_events = item.events() + waiting.queue.iter().map(Queued::events).sum::<u64>();
             waiting.queue.clear();
-            waiting.bytes = self.too_slow.len();
-            waiting.queue.push_back(Item::Frame { bytes: self.too_slow.clone(), events: 0 });
+            waiting.weight = 0;
             waiting.closed = true;
+            waiting.reason = Some(DisconnectReason::TooSlow);
         } else {
-            waiting.bytes += bytes.len();
-            waiting.queue.push_back(Item::Frame { bytes, events });
+            waiting.weight += item.weight();
+            waiting.queue.push_back(Queued::Entry(Entry { codec, item }));
         }
         let open = !waiting.closed;
         drop(waiting);
@@ -120,15 +123,15 @@ impl Outbox {
         self.waiting.lock().dropped_events
     }
 
-    /// Queues a frame that may be dropped, if at most half of the capacity is used.
-    pub fn push_signal(&self, bytes: Bytes) {
+    /// Queues an item that may be dropped, if at most half of the capacity is used.
+    pub fn push_signal(&self, codec: Codec, item: Item) {
         let has_space = {
             let waiting = self.waiting.lock();
-            waiting.bytes + bytes.len() <= self.limits.bytes / 2
+            waiting.weight + item.weight() <= self.limits.bytes / 2
                 && waiting.queue.len() < self.limits.buffers / 2
         };
         if has_space {
-            self.push(bytes);
+            self.push_item(codec, item);
         }
     }
 
@@ -137,7 +140,7 @@ impl Outbox {
     pub fn push_reply_update(
         &self,
         reply: &Arc<StreamingReply>,
-        egress: &Arc<dyn Egress>,
+        codec: Codec,
         (from, to): (ReplyOffset, ReplyOffset),
         (first, last): (Ordinal, SignalStamp),
     ) {
@@ -145,19 +148,19 @@ impl Outbox {
         if waiting.closed {
             return;
         }
-        // A part is never sent before a frame queued ahead of it. Among trailing reply updates it moves to
+        // A part is never sent before an item queued ahead of it. Among trailing reply updates it moves to
         // the end.
-        let behind = waiting.queue.iter().rposition(|item| matches!(item, Item::Frame { .. }));
+        let behind = waiting.queue.iter().rposition(|queued| matches!(queued, Queued::Entry(_)));
         let open = behind.map_or(0, |place| place + 1);
-        let existing = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, egress));
+        let existing = (open..waiting.queue.len()).find(|place| waiting.queue[*place].is_by(reply, codec));
         let reply_cursor = match existing.and_then(|place| waiting.queue.remove(place)) {
-            Some(Item::ReplyUpdate(reply_cursor)) => ReplyCursor { to, last, ..reply_cursor },
+            Some(Queued::ReplyUpdate(reply_cursor)) => ReplyCursor { to, last, ..reply_cursor },
             _ => {
-                let (reply, egress) = (Arc::downgrade(reply), egress.clone());
-                ReplyCursor { reply, egress, from, to, next: first, last }
+                let reply = Arc::downgrade(reply);
+                ReplyCursor { reply, ended: None, codec, from, to, next: first, last }
             }
         };
-        waiting.queue.push_back(Item::ReplyUpdate(reply_cursor));
+        waiting.queue.push_back(Queued::ReplyUpdate(reply_cursor));
         drop(waiting);
         self.filled.notify_one();
     }
@@ -166,53 +169,60 @@ impl Outbox {
     pub fn push_reply_from_start(
         &self,
         reply: &Arc<StreamingReply>,
-        egress: &Arc<dyn Egress>,
+        codec: Codec,
         numbers: (Ordinal, SignalStamp),
     ) {
-        self.waiting.lock().queue.retain(|item| !item.is_by(reply, egress));
+        self.waiting.lock().queue.retain(|queued| !queued.is_by(reply, codec));
         let marks = (ReplyOffset::default(), reply.end());
         if marks.0 < marks.1 {
-            self.push_reply_update(reply, egress, marks, numbers);
+            self.push_reply_update(reply, codec, marks, numbers);
         }
     }
 
-    /// Ends a reply: turns its unsent part into ordinary frames, or drops it if that would exceed half of the
+    /// Ends a reply: keeps the text of its unsent part, or drops the part if that would exceed half of the
     /// capacity, because the complete reply follows as a message.
     pub fn finish_reply(&self, reply: &Arc<StreamingReply>) {
         let waiting = &mut *self.waiting.lock();
-        let length = |item: &Item| match item {
-            Item::ReplyUpdate(reply_cursor) if item.is_of(reply) => {
+        let unsent = |queued: &Queued| match queued {
+            Queued::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) => {
                 reply.length(reply_cursor.from, reply_cursor.to)
             }
             _ => 0,
         };
-        let fits = waiting.bytes + waiting.queue.iter().map(length).sum::<usize>() <= self.limits.bytes / 2;
-        let mut added = 0;
-        waiting.queue.retain_mut(|item| {
-            let Item::ReplyUpdate(reply_cursor) = item else { return true };
+        let added = waiting.queue.iter().map(unsent).sum::<usize>();
+        let fits = waiting.weight + added <= self.limits.bytes / 2;
+        waiting.queue.retain_mut(|queued| {
+            let Queued::ReplyUpdate(reply_cursor) = queued else { return true };
             if !reply_cursor.is_of(reply) {
                 return true;
             }
-            let (mut bytes, mut events) = (BytesMut::new(), 0);
-            while let Some(frame) = fits.then(|| reply_cursor.read()).flatten() {
-                bytes.extend_from_slice(&frame.unwrap_or_default());
-                events += 1;
-            }
-            added += bytes.len();
-            let some = !bytes.is_empty();
-            *item = Item::Frame { bytes: bytes.freeze(), events };
-            some
+            reply_cursor.ended = Some(reply.clone());
+            fits
         });
-        waiting.bytes += added;
+        if fits {
+            waiting.weight += added;
+        }
     }
 
-    /// Closes the connection after the queued frames and this last one.
+    /// Closes the connection after the queued items and these last frames.
     pub fn close(&self, last: Bytes) {
+        self.end(last, None);
+    }
+
+    /// Closes the connection after the queued items. Its writer appends the frames for the reason.
+    pub fn disconnect(&self, reason: DisconnectReason) {
+        self.end(Bytes::new(), Some(reason));
+    }
+
+    fn end(&self, last: Bytes, reason: Option<DisconnectReason>) {
         let mut waiting = self.waiting.lock();
         if !waiting.closed {
-            waiting.closed = true;
-            waiting.bytes += last.len();
-            waiting.queue.push_back(Item::Frame { bytes: last, events: 0 });
+            (waiting.closed, waiting.reason) = (true, reason);
+            if !last.is_empty() {
+                waiting.weight += last.len();
+                let item = Item::Frames(last);
+                waiting.queue.push_back(Queued::Entry(Entry { codec: ENCODED, item }));
+            }
         }
         drop(waiting);
         self.filled.notify_one();
@@ -223,9 +233,9 @@ impl Outbox {
         self.waiting.lock().closed
     }
 
-    /// Waits for queued bytes and moves up to `limit` buffers to `out`. A reply update yields one buffer for
-    /// each part that cannot be merged with the previous one.
-    pub async fn take(&self, out: &mut Vec<Bytes>, limit: usize) -> Drained {
+    /// Waits for queued items and moves up to `limit` of them to `out`. A reply update yields one item for each
+    /// part that cannot be merged with the previous one.
+    pub async fn take(&self, out: &mut Vec<Entry>, limit: usize) -> Drained {
         loop {
             {
                 let mut waiting = self.waiting.lock();
@@ -236,11 +246,11 @@ impl Outbox {
                         // Releases the queue's memory, so that an idle connection holds none.
                         waiting.queue = VecDeque::new();
                     }
-                    let last = waiting.closed && empty;
+                    let (last, reason) = (waiting.closed && empty, waiting.reason);
                     drop(waiting);
                     self.changed.notify_waiters();
                     match last {
-                        true => return Drained::Last,
+                        true => return Drained::Last(reason),
                         false if !out.is_empty() => return Drained::More,
                         // Only updates of replies that no longer exist were queued.
                         false => {}
@@ -251,25 +261,30 @@ impl Outbox {
         }
     }
 
-    /// Waits until the queue is empty, or at most half full with this frame, and queues the frame. Used for
+    /// Waits until the queue is empty, or at most half full with this item, and queues the item. Used for
     /// long replays, so that they proceed only as fast as the subscriber reads. Returns `false` if the outbox
     /// is closed.
-    pub async fn push_when_half_empty(&self, bytes: Bytes) -> bool {
+    pub async fn push_item_when_half_empty(&self, codec: Codec, item: Item) -> bool {
         self.until(|waiting| {
-            let has_space = waiting.bytes + bytes.len() <= self.limits.bytes / 2
+            let has_space = waiting.weight + item.weight() <= self.limits.bytes / 2
                 && waiting.queue.len() < self.limits.buffers / 2;
             has_space || waiting.queue.is_empty() || waiting.closed
         })
         .await;
-        self.push(bytes)
+        self.push_item(codec, item)
     }
 
-    /// Whether all of these buffers could be pushed now.
-    pub fn fits(&self, buffers: &[Bytes]) -> bool {
+    /// Like `push_item_when_half_empty`, for frames of the connection itself.
+    pub async fn push_when_half_empty(&self, frames: Bytes) -> bool {
+        self.push_item_when_half_empty(ENCODED, Item::Frames(frames)).await
+    }
+
+    /// Whether all of these items could be pushed now.
+    pub fn fits(&self, items: &[Item]) -> bool {
         let waiting = self.waiting.lock();
-        let bytes: usize = buffers.iter().map(Bytes::len).sum();
-        waiting.bytes + bytes <= self.limits.bytes
-            && waiting.queue.len() + buffers.len() <= self.limits.buffers
+        let weight: usize = items.iter().map(Item::weight).sum();
+        waiting.weight + weight <= self.limits.bytes
+            && waiting.queue.len() + items.len() <= self.limits.buffers
     }
 
     /// Waits until the connection is closing.
@@ -292,18 +307,23 @@ impl Outbox {
 }
 
 impl OutboxQueue {
-    fn drain(&mut self, out: &mut Vec<Bytes>, limit: usize) {
+    fn drain(&mut self, out: &mut Vec<Entry>, limit: usize) {
         let mut reply_bytes = 0;
         while out.len() < limit {
             match self.queue.pop_front() {
                 None => break,
-                Some(Item::Frame { bytes, .. }) => {
-                    self.bytes -= bytes.len();
-                    out.push(bytes);
+                Some(Queued::Entry(entry)) => {
+                    self.weight -= entry.item.weight();
+                    out.push(entry);
                 }
-                Some(Item::ReplyUpdate(mut reply_cursor)) => {
-                    if !reply_cursor.read_into(out, limit, &mut reply_bytes) {
-                        self.queue.push_front(Item::ReplyUpdate(reply_cursor));
+                Some(Queued::ReplyUpdate(mut reply_cursor)) => {
+                    let before = reply_bytes;
+                    let is_complete = reply_cursor.read_into(out, limit, &mut reply_bytes);
+                    if reply_cursor.ended.is_some() {
+                        self.weight -= reply_bytes - before;
+                    }
+                    if !is_complete {
+                        self.queue.push_front(Queued::ReplyUpdate(reply_cursor));
                         break;
                     }
                 }
@@ -313,25 +333,22 @@ impl OutboxQueue {
 }
 
 impl ReplyCursor {
-    /// Moves frames of the reply to `out`. Returns whether no part of it is left.
-    fn read_into(&mut self, out: &mut Vec<Bytes>, limit: usize, reply_bytes: &mut usize) -> bool {
+    /// Moves parts of the reply to `out`, and adds their bytes to `reply_bytes`. Returns whether no part is left.
+    fn read_into(&mut self, out: &mut Vec<Entry>, limit: usize, reply_bytes: &mut usize) -> bool {
         while self.from < self.to {
             if out.len() == limit || *reply_bytes >= REPLY_BYTES_PER_DRAIN {
                 return false;
             }
-            let Some(frame) = self.read() else { break };
-            *reply_bytes += frame.as_ref().map_or(0, Bytes::len);
-            out.extend(frame);
+            let Some(reply) = self.ended.clone().or_else(|| self.reply.upgrade()) else { break };
+            let Some(reached) = reply.next_offset(self.from, self.to) else { break };
+            let ordinal = if reached < self.to { self.next } else { self.last.ordinal };
+            *reply_bytes += reply.length(self.from, reached);
+            let stamp = SignalStamp { ordinal, ..self.last };
+            let piece = ReplyPiece { reply, from: self.from, to: reached, stamp };
+            out.push(Entry { codec: self.codec, item: Item::ReplyText(piece) });
+            (self.from, self.next) = (reached, self.next.plus(1).min(self.last.ordinal));
         }
         true
-    }
-
-    /// The next frame, `Some(None)` if the protocol has none for it; `None` at the end.
-    fn read(&mut self) -> Option<Option<Bytes>> {
-        let reply = self.reply.upgrade()?;
-        let (frame, reached) = reply.next(&self.egress, (self.from, self.to), (self.next, self.last))?;
-        (self.from, self.next) = (reached, self.next.plus(1).min(self.last.ordinal));
-        Some(frame)
     }
 
     fn is_of(&self, reply: &Arc<StreamingReply>) -> bool {
@@ -339,19 +356,15 @@ impl ReplyCursor {
     }
 }
 
-impl Item {
-    /// A connection may follow the same reply through two protocols.
-    fn is_by(&self, reply: &Arc<StreamingReply>, egress: &Arc<dyn Egress>) -> bool {
-        matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) && Arc::ptr_eq(&reply_cursor.egress, egress))
-    }
-
-    fn is_of(&self, reply: &Arc<StreamingReply>) -> bool {
-        matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply))
+impl Queued {
+    /// A connection may follow the same reply in two encodings.
+    fn is_by(&self, reply: &Arc<StreamingReply>, codec: Codec) -> bool {
+        matches!(self, Self::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) && reply_cursor.codec == codec)
     }
 
     fn events(&self) -> u64 {
         match self {
-            Self::Frame { events, .. } => *events,
+            Self::Entry(entry) => entry.item.events(),
             Self::ReplyUpdate(_) => 1,
         }
     }
@@ -362,17 +375,21 @@ mod tests {
     use super::*;
 
     fn outbox() -> Outbox {
-        Outbox::new(OutboxLimits { bytes: 100, buffers: 8 }, Bytes::from_static(b"slow"))
+        Outbox::new(OutboxLimits { bytes: 100, buffers: 8 })
     }
 
     async fn everything(outbox: &Outbox) -> (Vec<Bytes>, Drained) {
         let mut out = Vec::new();
         let taken = outbox.take(&mut out, usize::MAX).await;
-        (out, taken)
+        let frames = out.into_iter().map(|entry| match entry.item {
+            Item::Frames(frames) => frames,
+            _ => panic!("only frames were queued"),
+        });
+        (frames.collect(), taken)
     }
 
     #[tokio::test]
-    async fn a_slow_consumer_gets_a_last_frame_and_is_closed() {
+    async fn a_slow_consumer_loses_its_queue_and_is_closed_with_the_reason() {
         let outbox = outbox();
         let buffer = Bytes::from(vec![b'x'; 60]);
         assert!(outbox.push(buffer.clone()));
@@ -380,14 +397,14 @@ mod tests {
         assert!(!outbox.push(buffer.clone()), "the queue is over the limit");
         assert!(!outbox.push(buffer), "a closed outbox discards frames");
         let (out, taken) = everything(&outbox).await;
-        assert_eq!((out, taken), (vec![Bytes::from_static(b"slow")], Drained::Last));
+        assert_eq!((out, taken), (vec![], Drained::Last(Some(DisconnectReason::TooSlow))));
     }
 
     #[tokio::test]
     async fn signals_are_dropped_while_events_still_fit() {
         let outbox = outbox();
         outbox.push(Bytes::from(vec![b'x'; 60]));
-        outbox.push_signal(Bytes::from_static(b"typing"));
+        outbox.push_signal(ENCODED, Item::Frames(Bytes::from_static(b"typing")));
         assert!(outbox.push(Bytes::from_static(b"message")));
         let (out, taken) = everything(&outbox).await;
         assert_eq!((out.len(), taken), (2, Drained::More));
@@ -398,7 +415,8 @@ mod tests {
         let outbox = outbox();
         let buffer = Bytes::from(vec![b'x'; 45]);
         assert!(outbox.push_when_half_empty(buffer.clone()).await);
-        assert!(!outbox.fits(&[buffer.clone(), buffer.clone()]));
+        let item = Item::Frames(buffer.clone());
+        assert!(!outbox.fits(&[item.clone(), item]));
         let (second, (read, _)) =
             tokio::join!(outbox.push_when_half_empty(buffer.clone()), everything(&outbox));
         assert_eq!((second, read.len()), (true, 1), "the second waited until the first was read");
@@ -413,6 +431,9 @@ mod tests {
         outbox.close(Bytes::from_static(b"bye"));
         assert!(!outbox.push(Bytes::from_static(b"late")));
         let (out, taken) = everything(&outbox).await;
-        assert_eq!((out, taken), (vec![Bytes::from_static(b"a"), Bytes::from_static(b"bye")], Drained::Last));
+        assert_eq!(
+            (out, taken),
+            (vec![Bytes::from_static(b"a"), Bytes::from_static(b"bye")], Drained::Last(None))
+        );
     }
 }

@@ -1,10 +1,8 @@
 //! Replay buffer: the newest events visible to users, for reconnecting clients.
 
-use super::Egress;
-use super::batching::EncodedByProtocol;
+use super::item::{Events, Item, length};
 use crate::Limits;
-use bytes::Bytes;
-use parlor_model::{Epoch, Event, LoggedEvent, MessageId, Reaction, Seq};
+use parlor_model::{Event, LoggedEvent, MessageId, Seq};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -84,39 +82,30 @@ impl ReplayBuffer {
     }
 }
 
-/// Bytes that the content of an event occupies in the replay buffer.
-fn length(event: &Event) -> usize {
-    match event {
-        Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
-        Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
-        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.length(),
-        Event::PlanChanged(plan) => plan.length(),
-        // Counted twice: the changed agent contains the user ids of its audience again.
-        event => event.audience().map_or(0, |audience| 2 * audience.length()),
-    }
-}
-
-/// An event in the replay buffer, with its encoded frames: many clients may reconnect at once, all under the
-/// lock of the fan-out.
+/// An event in the replay buffer. The first client that resumes over it creates the item that later ones share: many
+/// clients may reconnect at once. It is not the item of the live subscribers, whose encodings would stay in memory.
 pub struct ReplayEvent {
     pub logged_event: LoggedEvent,
-    encoded: EncodedByProtocol,
+    shared: Option<Arc<Events>>,
 }
 
 impl ReplayEvent {
-    pub fn new(logged_event: LoggedEvent) -> Self {
-        Self { logged_event, encoded: EncodedByProtocol::default() }
+    fn new(logged_event: LoggedEvent) -> Self {
+        Self { logged_event, shared: None }
     }
 
-    pub fn by(&mut self, egress: &Arc<dyn Egress>, epoch: Epoch) -> Option<Bytes> {
-        if !egress.is_shared() {
-            return egress.event(&self.logged_event, epoch);
-        }
-        self.encoded.by(egress, |egress| egress.event(&self.logged_event, epoch))
+    /// The event as an item, with the current project root of its room.
+    pub fn item(&mut self, root: Option<Arc<str>>) -> Item {
+        let is_current = |shared: &Arc<Events>| shared.root == root;
+        let shared = match self.shared.take().filter(is_current) {
+            Some(shared) => shared,
+            None => Events::of([self.logged_event.clone()].into(), root),
+        };
+        Item::Events(self.shared.insert(shared).clone())
     }
 
-    /// Removes the content and its encoded frames.
-    pub fn replace_with_tombstone(&mut self) {
-        (self.logged_event.event, self.encoded) = (Event::Tombstone, EncodedByProtocol::default());
+    /// Removes the content and its encodings.
+    fn replace_with_tombstone(&mut self) {
+        (self.logged_event.event, self.shared) = (Event::Tombstone, None);
     }
 }

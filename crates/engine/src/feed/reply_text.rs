@@ -5,14 +5,12 @@
 //! memory, and chunks that arrive while its socket is busy are sent together. Dropping chunks like other
 //! signals would leave gaps in the text that clients had to detect and fill.
 
-use super::Egress;
 use super::fanout::{Fanout, FanoutState};
 use super::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
+use super::{Codec, Kinds};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{
-    AgentId, Chunk, MessageId, Ordinal, RoomId, Run, RunEvent, RunId, RunState, Signal, SignalStamp,
-};
+use parlor_model::{AgentId, Chunk, MessageId, RoomId, Run, RunEvent, RunId, RunState, Signal, SignalStamp};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -42,7 +40,9 @@ struct ReplyState {
     /// Set with the first chunk.
     author: Option<ReplyAuthor>,
     reply_buffer: ReplyBuffer,
-    encoded: VecDeque<EncodedChunk>,
+    /// Project root of the room.
+    root: Option<Arc<str>>,
+    encoded: VecDeque<EncodedPiece>,
 }
 
 struct ReplyAuthor {
@@ -50,13 +50,60 @@ struct ReplyAuthor {
     message: MessageId,
 }
 
-/// Cached frame of one protocol for the next part between two offsets.
-struct EncodedChunk {
-    egress: Arc<dyn Egress>,
+/// Cached frame of one codec for a piece.
+struct EncodedPiece {
+    codec: Codec,
     marks: (ReplyOffset, ReplyOffset),
-    numbers: (Ordinal, SignalStamp),
+    stamp: SignalStamp,
     frame: Option<Bytes>,
-    reached: ReplyOffset,
+}
+
+/// Part of a reply that is sent as one frame.
+#[derive(Clone)]
+pub struct ReplyPiece {
+    pub(super) reply: Arc<StreamingReply>,
+    pub(super) from: ReplyOffset,
+    pub(super) to: ReplyOffset,
+    pub(super) stamp: SignalStamp,
+}
+
+impl ReplyPiece {
+    /// The encoding of this codec, created by `encode` if no other subscriber at the same offset had it encoded. Its
+    /// arguments are the chunk, its stamp and the project root of the room.
+    pub fn encoded(
+        &self,
+        codec: Codec,
+        encode: impl FnOnce(&Signal, SignalStamp, Option<&str>) -> Option<Bytes>,
+    ) -> Option<Bytes> {
+        let Self { reply, from, to, stamp } = self;
+        let mut state = reply.state.lock();
+        let marks = (*from, *to);
+        let fits =
+            |cached: &&EncodedPiece| (cached.marks, cached.stamp, cached.codec) == (marks, *stamp, codec);
+        if codec != Codec::PRIVATE
+            && let Some(cached) = state.encoded.iter().find(fits)
+        {
+            return cached.frame.clone();
+        }
+        let (chunk, _) = state.reply_buffer.next(*from, *to, MAX_CHUNK_BYTES)?;
+        let author = state.author.as_ref()?;
+        let signal = Signal::Chunk {
+            room: reply.room.clone(),
+            agent: reply.agent.clone(),
+            agent_name: author.agent_name.clone(),
+            message: author.message.clone(),
+            chunk,
+            first: *from == ReplyOffset::default(),
+        };
+        let frame = encode(&signal, *stamp, state.root.as_deref());
+        if codec != Codec::PRIVATE {
+            if state.encoded.len() == MAX_CACHED_FRAMES {
+                state.encoded.pop_front();
+            }
+            state.encoded.push_back(EncodedPiece { codec, marks, stamp: *stamp, frame: frame.clone() });
+        }
+        frame
+    }
 }
 
 impl StreamingReply {
@@ -85,41 +132,9 @@ impl StreamingReply {
         self.state.lock().reply_buffer.length(from, to)
     }
 
-    /// The frame for the next part between the offsets, and the offset it reaches; encoded once for all
-    /// subscribers of a protocol. The last part gets the last ordinal, each part before it the next one.
-    pub fn next(
-        &self,
-        egress: &Arc<dyn Egress>,
-        marks: (ReplyOffset, ReplyOffset),
-        numbers: (Ordinal, SignalStamp),
-    ) -> Option<(Option<Bytes>, ReplyOffset)> {
-        let mut state = self.state.lock();
-        let fits = |cached: &&EncodedChunk| {
-            (cached.marks, cached.numbers) == (marks, numbers) && Arc::ptr_eq(&cached.egress, egress)
-        };
-        if let Some(cached) = state.encoded.iter().find(fits) {
-            return Some((cached.frame.clone(), cached.reached));
-        }
-        let ((from, to), (next, last)) = (marks, numbers);
-        let (chunk, reached) = state.reply_buffer.next(from, to, MAX_CHUNK_BYTES)?;
-        let author = state.author.as_ref()?;
-        let signal = Signal::Chunk {
-            room: self.room.clone(),
-            agent: self.agent.clone(),
-            agent_name: author.agent_name.clone(),
-            message: author.message.clone(),
-            chunk,
-            first: from == ReplyOffset::default(),
-        };
-        let ordinal = if reached < to { next } else { last.ordinal };
-        let frame = egress.signal(&signal, SignalStamp { ordinal, ..last });
-        if state.encoded.len() == MAX_CACHED_FRAMES {
-            state.encoded.pop_front();
-        }
-        let encoded_chunk =
-            EncodedChunk { egress: egress.clone(), marks, numbers, frame: frame.clone(), reached };
-        state.encoded.push_back(encoded_chunk);
-        Some((frame, reached))
+    /// End of the next part between the offsets that is sent as one frame.
+    pub fn next_offset(&self, from: ReplyOffset, to: ReplyOffset) -> Option<ReplyOffset> {
+        self.state.lock().reply_buffer.next_offset(from, to, MAX_CHUNK_BYTES)
     }
 
     /// Number of ordinals needed to send the whole reply so far.
@@ -153,14 +168,26 @@ pub struct Replies {
 }
 
 impl Replies {
-    pub fn open(&mut self, run: &Run) {
+    pub fn open(&mut self, run: &Run, root: Option<Arc<str>>) {
         if !self.of_run.contains_key(&run.id) {
-            self.put(&run.id, run.room.clone(), run.agent.clone());
+            self.put(&run.id, run.room.clone(), run.agent.clone(), root);
         }
     }
 
-    fn put(&mut self, run: &RunId, room: RoomId, agent: AgentId) {
-        let reply = Arc::new(StreamingReply { room: room.clone(), agent, state: Mutex::default() });
+    /// Changes the project root of a room.
+    pub fn set_root(&self, room: &RoomId, root: Option<&Arc<str>>) {
+        for reply in self.in_room(room) {
+            let mut state = reply.state.lock();
+            if state.root.as_ref() != root {
+                state.root = root.cloned();
+                state.encoded.clear();
+            }
+        }
+    }
+
+    fn put(&mut self, run: &RunId, room: RoomId, agent: AgentId, root: Option<Arc<str>>) {
+        let state = Mutex::new(ReplyState { root, ..ReplyState::default() });
+        let reply = Arc::new(StreamingReply { room: room.clone(), agent, state });
         self.of_run.insert(run.clone(), reply.clone());
         self.in_room.entry(room).or_default().push(reply);
     }
@@ -168,7 +195,8 @@ impl Replies {
     /// Closes the reply of a run and opens an empty one. Returns the closed reply.
     pub fn restart(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
         let reply = self.close(run)?;
-        self.put(run, reply.room.clone(), reply.agent.clone());
+        let root = reply.state.lock().root.clone();
+        self.put(run, reply.room.clone(), reply.agent.clone(), root);
         Some(reply)
     }
 
@@ -241,7 +269,9 @@ impl Fanout {
         if marks.0 < marks.1 {
             let numbers = self.number(state, numbers(chunk.content.len()));
             state.rooms.each(&reply.room, |subscriber| {
-                subscriber.outbox.push_reply_update(&reply, &subscriber.egress, marks, numbers)
+                if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
+                    subscriber.outbox.push_reply_update(&reply, subscriber.codec, marks, numbers);
+                }
             });
         }
         Ok(())
@@ -290,7 +320,10 @@ impl FanoutState {
     pub(super) fn apply_run(&mut self, run: &Run) {
         match run.state {
             RunState::Queued => {}
-            RunState::Running => self.replies.open(run),
+            RunState::Running => {
+                let root = self.roots.of(&run.room);
+                self.replies.open(run, root);
+            }
             RunState::Ended(_) => {
                 if let Some(reply) = self.replies.close(&run.id) {
                     self.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));

@@ -55,7 +55,7 @@ impl Fanout {
         let mut state = self.state.lock();
         let all: Vec<SubscriberId> = state.subscribers.keys().copied().collect();
         for subscriber in all.into_iter().filter_map(|id| state.remove(id)) {
-            subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::ShuttingDown));
+            subscriber.outbox.disconnect(DisconnectReason::ShuttingDown);
         }
     }
 }
@@ -104,7 +104,7 @@ impl FanoutState {
             .collect();
         for subscriber in matches {
             self.remove(subscriber.id);
-            subscriber.outbox.close(subscriber.egress.disconnect_frame(DisconnectReason::Revoked));
+            subscriber.outbox.disconnect(DisconnectReason::Revoked);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Subscribing a connection to rooms: replays missed events, sends the position, then the current state of
 //! each room.
 
-use super::fanout::{Fanout, FanoutState, push};
+use super::fanout::{Fanout, FanoutState};
+use super::item::{Item, Welcome};
 use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
-use super::{Subscriber, SubscriberId};
-use bytes::Bytes;
+use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
 use parlor_model::{Event, EventAudience, MemberChange, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
@@ -23,23 +23,6 @@ pub enum Subscribed {
     Disconnected,
 }
 
-/// The rooms that a connection follows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RoomFilter {
-    /// All rooms of its user, including rooms joined later.
-    All,
-    Only(RoomId),
-}
-
-impl RoomFilter {
-    pub fn includes(&self, room: &RoomId) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(only) => only == room,
-        }
-    }
-}
-
 /// A subscription to rooms whose rights have been read, and that begins when the fan-out accepts it.
 pub struct Subscription<'a> {
     pub id: SubscriberId,
@@ -53,13 +36,13 @@ pub struct Subscription<'a> {
 
 impl Fanout {
     /// Subscribes a connection: sends the missed events from the replay buffer, then the state of each room. The
-    /// fan-out must have reached the snapshot that the rights were read from. `welcome` is called under the lock, so
-    /// that the position it encodes is exact.
+    /// fan-out must have reached the snapshot that the rights were read from. The position of
+    /// `welcome` is taken under the lock, so it is exact.
     pub fn subscribe(
         &self,
         reservation: &Reservation,
         subscription: &Subscription<'_>,
-        welcome: impl FnOnce(Position) -> Option<Bytes>,
+        welcome: Option<&Welcome>,
     ) -> Subscribed {
         let Subscription { id, rooms, following, since } = *subscription;
         let state = &mut *self.state.lock();
@@ -70,7 +53,7 @@ impl Fanout {
             return Subscribed::NeedsReplay;
         }
         let Some(subscriber) = state.subscribers.get(&id).cloned() else { return Subscribed::Disconnected };
-        let (mut frames, mut needs_refresh) = (Vec::new(), false);
+        let (mut items, mut needs_refresh) = (Vec::new(), false);
         if let Some(since) = since {
             let here: HashSet<&RoomId> = rooms.iter().collect();
             let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
@@ -98,18 +81,19 @@ impl Fanout {
                     && for_them(event)
                     && is_replayed(event)
                 {
-                    frames.extend(kept.by(&subscriber.egress, self.epoch));
+                    let root = event.room().and_then(|room| state.roots.of(room));
+                    items.push(kept.item(root));
                 }
             }
         }
-        let anything_missed = !frames.is_empty();
+        let anything_missed = !items.is_empty();
         let from = Position { epoch: self.epoch, seq: state.published_through };
-        frames.extend(welcome(from));
-        if anything_missed && !subscriber.outbox.fits(&frames) {
+        items.extend(welcome.cloned().map(|welcome| Item::Live { at: from, welcome }));
+        if anything_missed && !subscriber.outbox.fits(&items) {
             return Subscribed::NeedsReplay;
         }
-        for frame in frames {
-            subscriber.outbox.push(frame);
+        for item in items {
+            subscriber.outbox.push_item(subscriber.codec, item);
         }
         state.following.extend(following.map(|following| (id, following.clone())));
         for room in rooms {
@@ -138,16 +122,22 @@ impl Fanout {
         for signal in state.activities.in_room(room).collect::<Vec<_>>() {
             self.send_signal(state, subscriber, &signal);
         }
-        for reply in state.replies.in_room(room).to_vec() {
-            let numbers = self.number(state, reply.numbers());
-            subscriber.outbox.push_reply_from_start(&reply, &subscriber.egress, numbers);
+        if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
+            for reply in state.replies.in_room(room).to_vec() {
+                let numbers = self.number(state, reply.numbers());
+                subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
+            }
         }
-        for approval in state.room_state.open_approvals(room).to_vec() {
-            let (_, given) = self.number(state, 1);
-            // An approval that exceeds the outbox is omitted, and the client can query it; closing the
-            // connection would only make it reconnect.
-            let frame = subscriber.egress.replay_event(&approval, self.epoch, given);
-            push(frame.filter(|frame| subscriber.outbox.fits(std::slice::from_ref(frame))), subscriber);
+        if subscriber.kinds.includes(Kinds::CHANGES) {
+            for approval in state.room_state.open_approvals(room).to_vec() {
+                let (_, stamp) = self.number(state, 1);
+                let item = Item::OpenApproval { asked: state.shared(&approval), stamp };
+                // An approval that exceeds the outbox is omitted, and the client can query it; closing the
+                // connection would only make it reconnect.
+                if subscriber.outbox.fits(std::slice::from_ref(&item)) {
+                    subscriber.outbox.push_item(subscriber.codec, item);
+                }
+            }
         }
         for backlog in state.room_state.backlogs(room).to_vec() {
             self.send_signal(state, subscriber, &backlog);

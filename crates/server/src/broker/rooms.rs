@@ -2,40 +2,33 @@
 
 use super::BrokerSession;
 use crate::connection::frame;
+use crate::encoders::{BROKER_ROOMS, Encoder};
 use bytes::Bytes;
-use parlor_engine::feed::{DisconnectReason, Egress, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Kinds, Subscriber};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
-use parlor_model::{
-    Caller, Delivery, Epoch, Field, LoggedEvent, Member, Message, Position, Refusal, RoomId, Seq, Signal,
-    SignalStamp,
-};
+use parlor_model::{Caller, Epoch, Field, LoggedEvent, Member, Position, Refusal, RoomId, Seq};
 use parlor_wire::broker::ingress::RoomRequest;
 use parlor_wire::broker::{codes, egress, rooms};
+use std::sync::Arc;
 
 /// Maximum members of a room that are listed. Names of further members are unknown to the program.
 const MAX_LISTED_MEMBERS: usize = 10_000;
 
-/// Egress of connections that follow rooms.
-pub struct RoomEgress;
+/// Encoder of connections that follow rooms.
+pub struct RoomEncoder {
+    pub epoch: Epoch,
+}
 
-impl Egress for RoomEgress {
-    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        rooms::event(logged_event, epoch).map(|text| frame::text(&text))
+impl Encoder for RoomEncoder {
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        rooms::event(logged_event, self.epoch).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
         Some(frame::text(&rooms::lost(room)))
     }
 
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         super::disconnect_frame(reason)
     }
 }
@@ -73,9 +66,9 @@ impl BrokerSession {
         let caller = self.caller()?.clone();
         let welcome = {
             let (room, members, req_id) = (room.clone(), members.clone(), req_id.map(str::to_owned));
-            move |from| Some(frame::text(&rooms::listening(&room, from, &members, req_id.as_deref())))
+            move |from| frame::text(&rooms::listening(&room, from, &members, req_id.as_deref()))
         };
-        self.app.hub.attach(&caller, &subscriber, room, None, welcome).await?;
+        self.app.hub.attach(&caller, &subscriber, room, None, Some(Arc::new(welcome))).await?;
         // The members may have changed between their query and the subscription.
         if self.members(room).await? != members {
             self.outbox.push(frame::text(&rooms::changed(room)));
@@ -91,7 +84,8 @@ impl BrokerSession {
         }
         let subscriber = Subscriber {
             id: self.app.hub.next_subscriber_id(),
-            egress: self.app.broker_room_egress.clone(),
+            codec: BROKER_ROOMS,
+            kinds: Kinds::MESSAGES.with(Kinds::CHANGES),
             ..authenticated.subscriber.clone()
         };
         self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;

@@ -4,9 +4,11 @@ use super::subscribe::{Subscribed, Subscription};
 use super::*;
 use crate::Limits;
 use crate::ports::Clock;
+use bytes::Bytes;
 use parlor_model::{
-    AgentId, AnswerPolicy, DeliveryState, Destination, Event, Mailbox, MemberChange, MemberId, MessageId,
-    MessageKind, Path, QueuedMessage, Room, RoomKind, RoomRole, RunId, Sender, Seq, Time,
+    AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Epoch, Event, LoggedEvent, Mailbox,
+    MemberChange, MemberId, Message, MessageId, MessageKind, Path, QueuedMessage, Room, RoomId, RoomKind,
+    RoomRole, RunId, Sender, Seq, Signal, Time,
 };
 
 fn clock() -> Arc<dyn Clock> {
@@ -81,8 +83,10 @@ fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
         id: fanout.next_subscriber_id(),
         user: UserId::stored("ann"),
         principal: Principal::Operator,
-        egress: Arc::new(FixedEgress),
         outbox: outbox.clone(),
+        codec: Codec::new(0),
+        kinds: Kinds::ALL,
+        order: Order::PerRoom,
         present: false,
         only_follows: false,
     }
@@ -101,11 +105,15 @@ fn join(
     id: SubscriberId,
     room: &RoomId,
     since: Option<Seq>,
-    welcome: impl FnOnce(parlor_model::Position) -> Option<Bytes>,
+    welcome: Option<&Welcome>,
 ) -> Subscribed {
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
     let rooms = std::slice::from_ref(room);
     fanout.subscribe(&reservation, &Subscription { id, rooms, following: None, since }, welcome)
+}
+
+fn welcome() -> Welcome {
+    Arc::new(|_| Bytes::new())
 }
 
 fn replayable(fanout: &Fanout) -> Vec<u64> {
@@ -140,34 +148,25 @@ fn mail_takes_no_space_in_the_replay_buffer() {
     assert_eq!((replayable(&fanout), floor(&fanout)), (vec![6, 8], Seq(3)));
 }
 
-struct FixedEgress;
-
-impl Egress for FixedEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        Some(Bytes::from_static(b"event"))
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
-    fn delivery(&self, message: &Message, _: &Delivery) -> Option<Bytes> {
-        Some(Bytes::copy_from_slice(message.id.as_str().as_bytes()))
-    }
-
-    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
-        matches!(signal, Signal::Queue { .. }).then(|| Bytes::from_static(b"queue"))
-    }
-
-    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
-        Bytes::new()
-    }
+/// Takes the queued items as words: `event`, `queue`, the ids of mail, or the frames of the connection itself.
+async fn take(outbox: &Outbox) -> Vec<String> {
+    let mut entries = Vec::new();
+    outbox.take(&mut entries, 9).await;
+    let word = |entry: &Entry| match &entry.item {
+        Item::Frames(frames) => Some(String::from_utf8(frames.to_vec()).unwrap()),
+        Item::Events(events) => Some("event".repeat(events.value.len())),
+        Item::Mail(mail) => Some(mail.value.iter().map(|mail| mail.message.id.to_string()).collect()),
+        Item::Signal(signal) => matches!(signal.value.0, Signal::Queue { .. }).then(|| "queue".into()),
+        Item::Live { .. } => Some("live".into()),
+        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) => None,
+    };
+    entries.iter().filter_map(word).collect()
 }
 
 #[tokio::test]
 async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
-    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }));
     let subscriber = Subscriber { only_follows: true, ..subscriber(&fanout, &outbox) };
     let (id, user) = (subscriber.id, subscriber.user.clone());
     connect(&fanout, subscriber, "greeting");
@@ -176,39 +175,34 @@ async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once(
     let change = MemberChange::Added(MemberId::User(user));
     let event = Event::MembersChanged { room: Arc::new(room), change, members: Arc::new([]) };
     fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
-    let mut received = Vec::new();
-    outbox.take(&mut received, 9).await;
-    assert_eq!(received, [&b"greeting"[..]], "the event is not delivered before the replay");
+    assert_eq!(take(&outbox).await, ["greeting"], "the event is not delivered before the replay");
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
     let following = Some(&RoomFilter::All);
     let subscription = Subscription { id, rooms: &rooms, following, since: Some(Seq(0)) };
-    let joined = fanout.subscribe(&reservation, &subscription, |_| None);
+    let joined = fanout.subscribe(&reservation, &subscription, Some(&welcome()));
     assert!(matches!(joined, Subscribed::Live { .. }));
-    received.clear();
-    outbox.take(&mut received, 9).await;
-    assert_eq!(received, [&b"event"[..]]);
+    assert_eq!(take(&outbox).await, ["event", "live"]);
 }
 
 #[test]
 fn a_replay_that_leaves_no_space_for_the_welcome_frame_is_read_from_the_store() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
     fanout.publish(&[posted(1, 1), posted(2, 1)]);
-    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }, Bytes::new()));
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }));
     let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
     connect(&fanout, subscriber, "greeting");
     let room = RoomId::stored("lobby");
-    let welcome = |_| Some(Bytes::from_static(b"joined"));
-    assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), welcome), Subscribed::NeedsReplay));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), Some(&welcome())), Subscribed::NeedsReplay));
     assert!(!outbox.is_closed() && !fanout.is_in(id, &room));
-    assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), welcome), Subscribed::Live { .. }));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), Some(&welcome())), Subscribed::Live { .. }));
     assert!(!outbox.is_closed() && fanout.is_in(id, &room));
 }
 
 #[tokio::test]
 async fn mail_of_a_batch_is_one_buffer_per_subscriber_and_precedes_later_events() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
-    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }, Bytes::new()));
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 9 }));
     let subscriber = subscriber(&fanout, &outbox);
     let id = subscriber.id;
     connect(&fanout, subscriber, "greeting");
@@ -223,9 +217,7 @@ async fn mail_of_a_batch_is_one_buffer_per_subscriber_and_precedes_later_events(
         mailed(4),
         mailed(5),
     ]);
-    let mut received = Vec::new();
-    outbox.take(&mut received, 9).await;
-    assert_eq!(received, [&b"greeting"[..], b"m1m2", b"m4m5"]);
+    assert_eq!(take(&outbox).await, ["greeting", "m1m2", "m4m5"]);
 }
 
 /// An event of the log that does nothing but affect rights.
@@ -258,7 +250,7 @@ fn an_event_that_may_change_the_rights_of_a_subscriber_invalidates_its_reservati
     ];
     for (event, invalidates) in cases {
         let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
-        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }));
         let subscriber = subscriber(&fanout, &outbox);
         let id = subscriber.id;
         connect(&fanout, subscriber, "");
@@ -266,7 +258,7 @@ fn an_event_that_may_change_the_rights_of_a_subscriber_invalidates_its_reservati
         fanout.publish(&[logged(1, event.clone())]);
         let rooms = std::slice::from_ref(&lobby);
         let subscription = Subscription { id, rooms, following: None, since: None };
-        let subscribed = fanout.subscribe(&reservation, &subscription, |_| None);
+        let subscribed = fanout.subscribe(&reservation, &subscription, Some(&welcome()));
         assert_eq!(matches!(subscribed, Subscribed::Invalid), invalidates, "{event:?}");
         assert_eq!(fanout.listen(&reservation, id, Mailbox::of(coder.clone())), !invalidates, "{event:?}");
     }
@@ -284,22 +276,47 @@ async fn a_late_joiner_receives_the_backlogs_of_a_room_until_their_agent_is_remo
         rev: 1,
     };
     let joined = async || {
-        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }, Bytes::new()));
+        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 10_000, buffers: 10 }));
         let subscriber = subscriber(&fanout, &outbox);
         let id = subscriber.id;
         connect(&fanout, subscriber, "");
-        join(&fanout, id, &lobby, None, |_| Some(Bytes::from_static(b"joined")));
-        let mut received = Vec::new();
-        outbox.take(&mut received, 9).await;
-        received
+        join(&fanout, id, &lobby, None, Some(&welcome()));
+        take(&outbox).await
     };
-    assert_eq!(joined().await, [&b"joined"[..]]);
+    assert_eq!(joined().await, ["live"]);
     fanout.publish_backlog(&lobby, &backlog(std::slice::from_ref(&item)));
-    assert_eq!(joined().await, [&b"joined"[..], b"queue"]);
+    assert_eq!(joined().await, ["live", "queue"]);
     fanout.publish_backlog(&lobby, &backlog(&[]));
-    assert_eq!(joined().await, [&b"joined"[..]]);
+    assert_eq!(joined().await, ["live"]);
     fanout.publish_backlog(&lobby, &backlog(&[item]));
     let removed = Event::AgentRemoved { agent: coder.clone(), audience: Arc::default() };
     fanout.publish(&[logged(1, removed)]);
-    assert_eq!(joined().await, [&b"joined"[..]]);
+    assert_eq!(joined().await, ["live"]);
+}
+
+#[tokio::test]
+async fn an_item_is_encoded_once_per_codec_and_separately_for_each_private_subscriber() {
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let codecs = [Codec::new(0), Codec::new(0), Codec::new(1), Codec::PRIVATE, Codec::PRIVATE];
+    let outboxes = codecs.map(|codec| {
+        let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 10 }));
+        let subscriber = Subscriber { codec, ..subscriber(&fanout, &outbox) };
+        let id = subscriber.id;
+        connect(&fanout, subscriber, "");
+        join(&fanout, id, &RoomId::stored("lobby"), None, None);
+        outbox
+    });
+    fanout.publish(&[posted(1, 1), posted(2, 1)]);
+    let mut encodings = 0;
+    for outbox in &outboxes {
+        let mut entries = Vec::new();
+        outbox.take(&mut entries, 9).await;
+        let Some(Entry { codec, item: Item::Events(events) }) = entries.pop() else { panic!("no events") };
+        assert_eq!(events.value.len(), 2, "the messages of a room are one group");
+        events.encoded(codec, |_| {
+            encodings += 1;
+            Some(Bytes::new())
+        });
+    }
+    assert_eq!(encodings, 4);
 }
