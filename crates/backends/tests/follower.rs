@@ -3,10 +3,13 @@
 
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
-use parlor_engine::feed::{Codec, Entry, Item, Kinds, Order, Outbox, OutboxLimits, Subscriber, Welcome};
+use parlor_engine::feed::{
+    Codec, DisconnectReason, Drained, Encoding, Entry, Interest, Item, Kinds, LiveFrame, NewSession, Open,
+    Order, Outbox, OutboxLimits, Session,
+};
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
-use parlor_engine::ports::{Bus, BusPoll};
+use parlor_engine::ports::{Bus, BusPoll, Clock};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
@@ -15,7 +18,7 @@ use parlor_model::command::{
 use parlor_model::{
     Caller, LoggedEvent, MemberId, Post, Refusal, RoomId, RoomRole, SecretHash, SiteRole, Time,
 };
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -26,9 +29,8 @@ async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_b
     let directory = tempfile::tempdir().unwrap();
     let hub = open(directory.path());
     let (caller, room) = user_in_a_room(&hub).await;
-    let subscriber = subscriber(&hub, &caller);
-    hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-    hub.attach(&caller, &subscriber, &room, None, None).await.unwrap();
+    let (session, outbox) = session(&hub, &caller).await.unwrap();
+    session.open(feed(&room, None)).await.unwrap();
 
     let mut posted_seqs = Vec::new();
     for n in 0..MESSAGES {
@@ -38,7 +40,7 @@ async fn a_subscriber_receives_each_event_once_and_in_order_over_an_unreliable_b
     }
     let mut received = Vec::new();
     while received.last() < posted_seqs.last() {
-        received.extend(take(&subscriber).await);
+        received.extend(take(&outbox).await);
     }
     // The event of the room's creation may be published only after the subscriber joined: ignore it.
     received.retain(|seq| Some(seq) >= posted_seqs.first());
@@ -64,16 +66,13 @@ async fn the_reply_to_a_join_directly_precedes_the_events_after_its_position() {
     };
     let joining = async {
         for _ in 0..200 {
-            let subscriber = subscriber(&hub, &caller);
-            hub.connect(&caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await.unwrap();
-            let reply: Welcome = Arc::new(|_| Bytes::new());
-            hub.attach(&caller, &subscriber, &room, None, Some(reply)).await.unwrap();
+            let (session, outbox) = session(&hub, &caller).await.unwrap();
+            session.open(feed(&room, Some(Arc::new(|_| Bytes::new())))).await.unwrap();
             let mut received = Vec::new();
             while received.len() < 3 {
-                received.extend(take(&subscriber).await);
+                received.extend(take(&outbox).await);
             }
             assert!(received.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{received:?}");
-            hub.disconnect(subscriber.id);
         }
     };
     tokio::select! {
@@ -90,23 +89,22 @@ async fn a_new_member_receives_no_live_event_from_before_its_membership() {
     let hub = open_with(directory.path(), bus.clone());
     let (ada, room) = user_in_a_room(&hub).await;
     let ben = user(&hub, "ben").await;
-    let subscriber = subscriber(&hub, &ben);
-    until_available(async || hub.connect(&ben, subscriber.clone(), Bytes::new(), |_| Ok(())).await).await;
+    let (session, outbox) = until_available(async || session(&hub, &ben).await).await;
 
     bus.set(Gate::Held);
     let before = hub.execute(&ada, post(&room, 0)).await.unwrap().position.seq;
     let member = MemberId::User(ben.user().unwrap().clone());
     let add = AddMember { room: room.clone(), member, role: RoomRole::Member, description: None };
     hub.execute(&ada, add).await.unwrap();
-    let attached = hub.attach(&ben, &subscriber, &room, None, None).await;
-    assert_eq!(attached, Err(Refusal::Unavailable), "the membership is not published yet");
+    let opened = session.open(feed(&room, None)).await;
+    assert_eq!(opened, Err(Refusal::Unavailable), "the membership is not published yet");
     bus.set(Gate::Open);
-    until_available(async || hub.attach(&ben, &subscriber, &room, None, None).await).await;
+    until_available(async || session.open(feed(&room, None)).await).await;
 
     let after = hub.execute(&ada, post(&room, 1)).await.unwrap().position.seq;
     let mut received = Vec::new();
     while received.last() != Some(&after.0) {
-        received.extend(take(&subscriber).await);
+        received.extend(take(&outbox).await);
     }
     assert!(received.iter().all(|seq| *seq > before.0), "{received:?} from before {before:?}");
     hub.close().await;
@@ -121,47 +119,72 @@ async fn a_wait_for_the_fan_out_is_refused_when_the_log_tailer_has_ended() {
     bus.set(Gate::Closed);
     let posted = hub.execute(&ada, post(&room, 0)).await.unwrap();
     assert_eq!(hub.reached(posted.position.seq).await, Err(Refusal::Unavailable));
-    let subscriber = subscriber(&hub, &ada);
-    let connected = hub.connect(&ada, subscriber, Bytes::new(), |_| Ok(())).await;
-    assert_eq!(connected.err(), Some(Refusal::Unavailable));
+    assert_eq!(session(&hub, &ada).await.err(), Some(Refusal::Unavailable));
     hub.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_an_expired_sign_in_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Arc::new(SetClock(AtomicI64::new(1)));
+    let hub = open_on(directory.path(), Arc::new(GatedBus::default()), clock.clone(), Limits::default());
+    let (ada, _) = user_in_a_room(&hub).await;
+    let (session, outbox) = session(&hub, &ada).await.unwrap();
+    hub.end_expired_sessions().await.unwrap();
+    assert!(!outbox.is_closed(), "the sign-in is valid");
+    clock.0.store(i64::MAX, Ordering::Relaxed);
+    hub.end_expired_sessions().await.unwrap();
+    let taken = outbox.take(&mut Vec::new(), 64).await;
+    assert_eq!(taken, Drained::Last(Some(DisconnectReason::Revoked)));
+    drop(session);
+    hub.close().await;
+}
+
+struct SetClock(AtomicI64);
+
+impl Clock for SetClock {
+    fn now(&self) -> Time {
+        Time(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// Repeats an operation until the fan-out is fast enough for it.
-async fn until_available<T>(operation: impl AsyncFn() -> Result<T, Refusal>) {
+async fn until_available<T>(operation: impl AsyncFn() -> Result<T, Refusal>) -> T {
     loop {
         match operation().await {
             Err(Refusal::Unavailable) => {}
             Err(refusal) => panic!("{refusal:?}"),
-            Ok(_) => return,
+            Ok(done) => return done,
         }
     }
 }
 
 /// The sequence numbers of the queued events, and of the position at which the subscription went live.
-async fn take(subscriber: &Subscriber) -> Vec<u64> {
+async fn take(outbox: &Outbox) -> Vec<u64> {
     let mut entries = Vec::new();
-    subscriber.outbox.take(&mut entries, 64).await;
+    outbox.take(&mut entries, 64).await;
     let seqs = |entry: Entry| match entry.item {
         Item::Events(events) => events.value.iter().map(|logged_event| logged_event.seq.0).collect(),
-        Item::Live { at, .. } => vec![at.seq.0],
+        Item::Live { live, .. } => vec![live.at.seq.0],
         _ => Vec::new(),
     };
     entries.into_iter().flat_map(seqs).collect()
 }
 
-fn subscriber(hub: &Hub, caller: &Caller) -> Subscriber {
-    Subscriber {
-        id: hub.next_subscriber_id(),
-        user: caller.user().unwrap().clone(),
-        principal: caller.principal.clone(),
-        outbox: Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 })),
-        codec: Codec::new(0),
-        kinds: Kinds::MESSAGES.with(Kinds::CHANGES),
-        order: Order::PerRoom,
-        present: false,
-        only_follows: false,
-    }
+const ENCODING: Encoding =
+    Encoding { codec: Codec::new(0), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
+
+/// A session, and its queue.
+async fn session(hub: &Hub, caller: &Caller) -> Result<(Session, Arc<Outbox>), Refusal> {
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }));
+    let greeting = Bytes::new();
+    let new = NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting };
+    let (session, ..) = hub.session(caller, new, |_| Ok(())).await?;
+    Ok((session, outbox))
+}
+
+fn feed(room: &RoomId, live: Option<LiveFrame>) -> Open {
+    Open { interest: Interest::Room(room.clone()), since: None, encoding: ENCODING, live }
 }
 
 fn post(room: &RoomId, n: usize) -> Post {
@@ -177,18 +200,19 @@ fn post(room: &RoomId, n: usize) -> Post {
 
 fn open(directory: &std::path::Path) -> Hub {
     let bus = UnreliableBus { bus: LocalBus::new(8), published: AtomicUsize::new(0), late: Mutex::default() };
-    open_on(directory, Arc::new(bus), Limits::default())
+    open_on(directory, Arc::new(bus), Arc::new(SystemClock), Limits::default())
 }
 
 /// A hub that waits only shortly for its fan-out.
 fn open_with(directory: &std::path::Path, bus: Arc<GatedBus>) -> Hub {
-    open_on(directory, bus, Limits { reach_timeout: Duration::from_millis(20), ..Limits::default() })
+    let clock = Arc::new(SystemClock);
+    open_on(directory, bus, clock, Limits { reach_timeout: Duration::from_millis(20), ..Limits::default() })
 }
 
-fn open_on(directory: &std::path::Path, bus: Arc<dyn Bus>, limits: Limits) -> Hub {
+fn open_on(directory: &std::path::Path, bus: Arc<dyn Bus>, clock: Arc<dyn Clock>, limits: Limits) -> Hub {
     let options = Options { synchronous: Synchronous::Off, ..Options::default() };
     let (store, reader) = sqlite::open(directory, options).unwrap();
-    let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
+    let ids = Arc::new(RandomIds);
     Hub::open(HubDependencies { store, reader, bus, clock, ids, triage: Arc::new(RuleBasedTriage), limits })
         .unwrap()
 }

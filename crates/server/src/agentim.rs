@@ -9,7 +9,7 @@ use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::fixed_window::FixedWindow;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::connection::{Socket, SocketInput, frame};
 use crate::encoders::{CLIENT, ConnectionEncoder, EVENT_FRAMES, Encoder};
 use crate::events;
 use crate::http::problem::Problem;
@@ -17,11 +17,10 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::feed::{DisconnectReason, Kinds, Order, RoomFilter, Subscriber, SubscriberId, Welcome};
+use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, NewSession, Open, RoomFilter, Session};
 use parlor_model::command::{DecideApproval, Posted};
 use parlor_model::{
-    Caller, EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Position, Refusal, RoomId, Signal,
-    SignalStamp,
+    EntityKind, Epoch, Field, GatewayRequest, LoggedEvent, Position, Refusal, RoomId, Signal, SignalStamp,
 };
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError, agents::AgentAction};
@@ -41,9 +40,6 @@ const MAX_FRAMES_PER_BURST: usize = 64;
 const MAX_AUTH_ATTEMPTS: u32 = 5;
 /// Minimum interval between typing signals of a connection in one room.
 const TYPING_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Kinds of items that have frames: all but those of runs.
-const KINDS: Kinds = Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::REPLY_TEXT);
 
 pub struct ClientEncoder {
     pub epoch: Epoch,
@@ -94,14 +90,10 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             () = outbox.closed() => break,
             outcome = client_session.next_outcome(), if !client_session.pending.is_empty() => client_session.answer(outcome),
             () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
-            () = &mut deadline => {
+            () = &mut deadline, if client_session.authenticated.is_none() => {
                 // Release the permit before the client learns that it timed out.
-                if client_session.unauthenticated_permit.take().is_some() {
-                    socket.close(4001, "Authentication timeout");
-                } else if client_session.is_expired().await {
-                    outbox.disconnect(DisconnectReason::Revoked);
-                }
-                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
+                client_session.unauthenticated_permit.take();
+                socket.close(4001, "Authentication timeout");
             }
             incoming = socket.next(), if client_session.pending.len() < MAX_PENDING_POSTS => {
                 if !client_session.handle_incoming(&mut socket, incoming).await {
@@ -110,7 +102,6 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             }
         }
     }
-    client_session.leave();
     let close_timeout = client_session.app.config.close_timeout;
     drop(client_session);
     socket.finish(close_timeout).await;
@@ -130,11 +121,8 @@ struct ClientSession {
 }
 
 struct AuthenticatedClient {
-    caller: Caller,
-    subscriber: Subscriber,
+    session: Session,
     username: Box<str>,
-    /// Second subscriber, which receives the chat events of all rooms, if the client requested them.
-    chat_events: Option<SubscriberId>,
     _permit: ConcurrencyPermit,
 }
 
@@ -147,13 +135,6 @@ struct PendingPost {
 type CompletedPost = (Result<Posted, Refusal>, Option<Box<str>>);
 
 impl ClientSession {
-    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
-    /// once.
-    async fn is_expired(&self) -> bool {
-        let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
-    }
-
     fn new(app: Arc<App>, socket: &Socket, permit: ConcurrencyPermit) -> Self {
         Self {
             window: FixedWindow::new(app.config.client_window, app.config.client_max),
@@ -279,7 +260,7 @@ impl ClientSession {
             }
             ClientRequest::Leave { room } => {
                 if let (Some(room), Some(authenticated)) = (room, &self.authenticated) {
-                    self.app.hub.detach(authenticated.subscriber.id, &room);
+                    authenticated.session.close(&room);
                 }
             }
             ClientRequest::Typing { room } => self.typing(room),
@@ -320,7 +301,7 @@ impl ClientSession {
         if let Some(authenticated) = &self.authenticated {
             // Repeated authentication: the same user may present a newer token, which changes nothing.
             let auth_context = self.app.hub.auth_context(&caller).await?;
-            if authenticated.subscriber.user != auth_context.user.id {
+            if *authenticated.session.user() != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }
             self.outbox.push(frame::text(&egress::authenticated(auth_context.user.id.as_str())));
@@ -328,23 +309,12 @@ impl ClientSession {
         }
         let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let greeting = frame::text(&egress::authenticated(user.as_str()));
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            user,
-            principal: caller.principal.clone(),
-            outbox: self.outbox.clone(),
-            codec: CLIENT,
-            kinds: KINDS,
-            order: Order::PerRoom,
-            present: true,
-            only_follows: false,
-        };
-        let (auth_context, permit) =
-            admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
+        let new = NewSession { outbox: self.outbox.clone(), encoding: CLIENT, present: true, greeting };
+        let (session, auth_context, permit) =
+            admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await?;
         self.attempts = 0;
         let username = auth_context.user.username.clone();
-        self.authenticated =
-            Some(AuthenticatedClient { caller, subscriber, username, chat_events: None, _permit: permit });
+        self.authenticated = Some(AuthenticatedClient { session, username, _permit: permit });
         Ok(())
     }
 
@@ -359,37 +329,23 @@ impl ClientSession {
                 None => return self.refuse(socket, &Refusal::invalid(Field::Position, "is not a position")),
             },
         };
-        let (joined, lost) = (room.clone(), room.clone());
+        let joined = room.clone();
         let with_position = since.is_some();
-        let joined = move |reached| frame::text(&egress::joined(&joined, reached));
-        let welcome = with_position.then(|| Arc::new(joined) as Welcome);
-        match self
-            .app
-            .hub
-            .attach(&authenticated.caller, &authenticated.subscriber, &room, position, welcome)
-            .await
-        {
-            Ok(_) => {}
-            Err(Refusal::Resync { now }) => {
-                // Live from here on; the client loads the earlier history again.
-                let resync: Welcome = Arc::new(move |reached| frame::text(&egress::resync(&lost, reached)));
-                let live = self
-                    .app
-                    .hub
-                    .attach(&authenticated.caller, &authenticated.subscriber, &room, None, Some(resync))
-                    .await;
-                if live.is_err() {
-                    socket.send_text(&egress::resync(&room, now));
-                }
-            }
-            Err(refusal) => self.refuse(socket, &refusal),
+        // After a resync the client loads the earlier history again.
+        let live: LiveFrame = Arc::new(move |live| match live.resync {
+            Some(_) => frame::text(&egress::resync(&joined, live.at)),
+            None => frame::text(&egress::joined(&joined, live.at)),
+        });
+        let live = with_position.then_some(live);
+        let open = Open { interest: Interest::Room(room), since: position, encoding: CLIENT, live };
+        if let Err(refusal) = authenticated.session.open(open).await {
+            self.refuse(socket, &refusal);
         }
     }
 
-    /// Adds a second subscriber that receives the chat events of all the user's rooms, beside the joined
-    /// rooms.
-    async fn follow(&mut self, since: Option<&str>) -> Result<(), Refusal> {
-        let Some(authenticated) = &mut self.authenticated else { return Err(Refusal::NotSignedIn) };
+    /// Opens a feed with the chat events of all the user's rooms, beside the joined rooms.
+    async fn follow(&self, since: Option<&str>) -> Result<(), Refusal> {
+        let Some(authenticated) = &self.authenticated else { return Err(Refusal::NotSignedIn) };
         let since = match since {
             None | Some("now") => None,
             Some(text) => {
@@ -397,32 +353,10 @@ impl ClientSession {
                 Some(position.ok_or_else(|| Refusal::invalid(Field::Position, "is not a position"))?)
             }
         };
-        if let Some(previous) = authenticated.chat_events.take() {
-            self.app.hub.disconnect(previous);
-        }
-        self.app.hub.may_follow(&authenticated.caller, &RoomFilter::All).await?;
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            codec: EVENT_FRAMES,
-            kinds: Kinds::ALL,
-            order: Order::Log,
-            present: false,
-            only_follows: true,
-            ..authenticated.subscriber.clone()
-        };
-        self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
-        authenticated.chat_events = Some(subscriber.id);
-        let encode = |text: String| frame::text(&text);
-        events::begin(
-            &self.app,
-            &authenticated.caller,
-            &subscriber,
-            &RoomFilter::All,
-            since,
-            StreamFormat::Frame,
-            encode,
-        )
-        .await
+        let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text));
+        let interest = Interest::MyRooms(RoomFilter::All);
+        let open = Open { interest, since, encoding: EVENT_FRAMES, live: Some(live) };
+        authenticated.session.open(open).await
     }
 
     async fn send(&mut self, socket: &Socket, room: Option<RoomId>, draft: Draft) {
@@ -437,15 +371,16 @@ impl ClientSession {
             return refuse(&Refusal::NotFound(EntityKind::Room));
         };
         // Sending joins the room implicitly. An API key with write scope only may send without receiving.
-        if !self.app.hub.is_attached(authenticated.subscriber.id, &room)
-            && let Err(refusal) =
-                self.app.hub.attach(&authenticated.caller, &authenticated.subscriber, &room, None, None).await
+        let interest = Interest::Room(room.clone());
+        let open = Open { interest, since: None, encoding: CLIENT, live: None };
+        if !authenticated.session.is_open(&room)
+            && let Err(refusal) = authenticated.session.open(open).await
             && refusal != Refusal::Forbidden
         {
             self.drain_pending().await;
             return refuse(&refusal);
         }
-        let receipt = self.app.hub.submit(&authenticated.caller, draft.into_post(room)).await;
+        let receipt = self.app.hub.submit(authenticated.session.caller(), draft.into_post(room)).await;
         self.pending.push_back(PendingPost { receipt, client_message_id: id });
     }
 
@@ -455,32 +390,32 @@ impl ClientSession {
             AgentAction::Stop { room, agent } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-                self.app.hub.stop(&authenticated.caller, &room, &agent).await
+                self.app.hub.stop(authenticated.session.caller(), &room, &agent).await
             }
             AgentAction::Decide { request, allow, always, reason, digest } => {
                 let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
                 let command = DecideApproval { approval, allow, always, reason, digest };
-                self.app.hub.decide_approval(&authenticated.caller, command).await.map(drop)
+                self.app.hub.decide_approval(authenticated.session.caller(), command).await.map(drop)
             }
             AgentAction::Inquire { agent, room, inquiry } => {
                 let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 self.app
                     .hub
-                    .inquire(&authenticated.caller, authenticated.subscriber.id, agent, room, inquiry)
+                    .inquire(authenticated.session.caller(), authenticated.session.id(), agent, room, inquiry)
                     .await
             }
             AgentAction::Rewind { room, message } => {
                 let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
-                self.app.hub.rewind(&authenticated.caller, room, message).await
+                self.app.hub.rewind(authenticated.session.caller(), room, message).await
             }
             AgentAction::Credential { gateway, errand, body } => {
                 let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
                 let gateway_request = GatewayRequest::Credential { what: errand, body };
                 self.app
                     .hub
-                    .send_gateway_request(&authenticated.caller, gateway, &gateway_request)
+                    .send_gateway_request(authenticated.session.caller(), gateway, &gateway_request)
                     .await
                     .map(drop)
             }
@@ -490,20 +425,11 @@ impl ClientSession {
     fn typing(&mut self, room: Option<RoomId>) {
         let (Some(room), Some(authenticated)) = (room, &self.authenticated) else { return };
         let recently = self.last_typing.get(&room).is_some_and(|at| at.elapsed() < TYPING_INTERVAL);
-        if recently || !self.app.hub.is_attached(authenticated.subscriber.id, &room) {
+        if recently || !authenticated.session.is_open(&room) {
             return;
         }
-        self.app.hub.typing(&authenticated.subscriber, &authenticated.username, &room);
+        authenticated.session.typing(&room, &authenticated.username);
         self.last_typing.insert(room, Instant::now());
-    }
-
-    /// Disconnects the subscribers.
-    fn leave(&mut self) {
-        let Some(authenticated) = self.authenticated.take() else { return };
-        if let Some(chat_events) = authenticated.chat_events {
-            self.app.hub.disconnect(chat_events);
-        }
-        self.app.hub.disconnect(authenticated.subscriber.id);
     }
 }
 

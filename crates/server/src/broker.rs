@@ -14,7 +14,7 @@ use crate::auth;
 use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::connection::{Socket, SocketInput, frame};
 use crate::encoders::{BROKER, ConnectionEncoder, Encoder};
 use crate::http::bearer;
 use crate::http::problem::Problem;
@@ -22,7 +22,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::feed::{DisconnectReason, Kinds, Order, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Interest, NewSession, Open, Session};
 use parlor_model::{Caller, Delivery, Mailbox, Message, Refusal};
 use parlor_wire::broker::egress::{BrokerAnswer, BrokerReceipt};
 use parlor_wire::broker::ingress::{
@@ -109,15 +109,11 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Crede
             () = outbox.closed() => break,
             outcome = broker_session.next_outcome(), if !broker_session.pending.is_empty() => broker_session.answer(outcome).await,
             () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
-            () = &mut deadline => {
+            () = &mut deadline, if broker_session.authenticated.is_none() => {
                 // Release the permit before the client learns that it timed out.
-                if broker_session.unauthenticated_permit.take().is_some() {
-                    socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
-                    socket.close(4001, "Authentication timeout");
-                } else if broker_session.is_expired().await {
-                    outbox.disconnect(DisconnectReason::Revoked);
-                }
-                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
+                broker_session.unauthenticated_permit.take();
+                socket.send_text(&egress::error("auth.error", None, "Authentication timeout"));
+                socket.close(4001, "Authentication timeout");
             }
             incoming = socket.next(), if broker_session.has_capacity() => {
                 if !broker_session.handle_incoming(&mut socket, incoming).await {
@@ -126,12 +122,7 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded, credential: Option<Crede
             }
         }
     }
-    if let Some(authenticated) = broker_session.authenticated.take() {
-        broker_session.app.hub.disconnect(authenticated.subscriber.id);
-        if let Some(rooms) = authenticated.room_subscriber {
-            broker_session.app.hub.disconnect(rooms.id);
-        }
-    }
+    drop(broker_session.authenticated.take());
     socket.finish(close_timeout).await;
 }
 
@@ -148,11 +139,7 @@ struct BrokerSession {
 }
 
 struct AuthenticatedBroker {
-    caller: Caller,
-    subscriber: Subscriber,
-    /// Receives the events of rooms; present from the first `msg.room.listen` on. Other connections receive no
-    /// frame that the original protocol does not have.
-    room_subscriber: Option<Subscriber>,
+    session: Session,
     _permit: ConcurrencyPermit,
 }
 
@@ -169,13 +156,6 @@ struct PendingCommand {
 type CompletedCommand = (Result<BrokerReceipt, Refusal>, PendingCommand);
 
 impl BrokerSession {
-    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
-    /// once.
-    async fn is_expired(&self) -> bool {
-        let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.caller).await, Err(Refusal::NotSignedIn))
-    }
-
     /// Waits for the oldest pending command. Cancel-safe.
     async fn next_outcome(&mut self) -> CompletedCommand {
         let Some(front) = self.pending.front_mut() else { return std::future::pending().await };
@@ -296,12 +276,12 @@ impl BrokerSession {
 
     async fn submit(&self, command: BrokerCommand) -> Option<PendingBrokerReceipt> {
         let authenticated = self.authenticated.as_ref()?;
-        Some(PendingBrokerReceipt::submit(&self.app.hub, &authenticated.caller, command).await)
+        Some(PendingBrokerReceipt::submit(&self.app.hub, authenticated.session.caller(), command).await)
     }
 
     async fn read(&self, query: BrokerQuery, kind: &str, req_id: Option<&str>, about: &EchoedFields) {
         let Some(authenticated) = &self.authenticated else { return };
-        let (hub, caller) = (&self.app.hub, &authenticated.caller);
+        let (hub, caller) = (&self.app.hub, authenticated.session.caller());
         let answer = match query {
             BrokerQuery::ListSubscriptions(query) => {
                 hub.read(caller, query).await.map(BrokerAnswer::Subscriptions)
@@ -329,12 +309,9 @@ impl BrokerSession {
         about: &EchoedFields,
     ) {
         let Some(authenticated) = &self.authenticated else { return };
-        socket.send_text(&match self
-            .app
-            .hub
-            .listen(&authenticated.caller, &authenticated.subscriber, mailbox)
-            .await
-        {
+        let interest = Interest::Mailbox(mailbox);
+        let open = Open { interest, since: None, encoding: BROKER, live: None };
+        socket.send_text(&match authenticated.session.open(open).await {
             Ok(()) => egress::listening(kind, req_id, about),
             Err(refusal) => egress::refusal(kind, req_id, about, &refusal),
         });
@@ -365,22 +342,10 @@ impl BrokerSession {
     }
 
     async fn sign_in(&mut self, caller: Caller, req_id: Option<&str>) -> Result<(), Refusal> {
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
-            principal: caller.principal.clone(),
-            outbox: self.outbox.clone(),
-            codec: BROKER,
-            kinds: Kinds::NONE,
-            order: Order::PerRoom,
-            present: false,
-            only_follows: false,
-        };
         let greeting = frame::text(&egress::plain("auth.ok", req_id));
-        let (_, permit) =
-            admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
-        self.authenticated =
-            Some(AuthenticatedBroker { caller, subscriber, room_subscriber: None, _permit: permit });
+        let new = NewSession { outbox: self.outbox.clone(), encoding: BROKER, present: false, greeting };
+        let (session, _, permit) = admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await?;
+        self.authenticated = Some(AuthenticatedBroker { session, _permit: permit });
         Ok(())
     }
 }

@@ -8,20 +8,27 @@ use crate::broker::{BrokerEncoder, RoomEncoder};
 use crate::events::EventsEncoder;
 use crate::gateway::GatewayEncoder;
 use bytes::{Bytes, BytesMut};
-use parlor_engine::feed::{Codec, DisconnectReason, Encoded, Entry, Item};
+use parlor_engine::feed::{Codec, DisconnectReason, Encoded, Encoding, Entry, Item, Kinds, Order};
 use parlor_model::{Delivery, Epoch, LoggedEvent, Message, RoomId, Signal, SignalStamp};
 use parlor_wire::events::frames::StreamFormat;
 use std::sync::Arc;
 
-pub const CLIENT: Codec = Codec::new(0);
+/// Frames of `/ws/client`: all items but those of runs.
+pub const CLIENT: Encoding = Encoding {
+    codec: Codec::new(0),
+    kinds: Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::REPLY_TEXT),
+    order: Order::PerRoom,
+};
 /// Chat events as frames on `/ws/client`.
-pub const EVENT_FRAMES: Codec = Codec::new(1);
+pub const EVENT_FRAMES: Encoding = Encoding { codec: Codec::new(1), ..EVENT_STREAM };
 /// Chat events as server-sent events, without a filter.
-pub const EVENT_STREAM: Codec = Codec::new(2);
-pub const BROKER: Codec = Codec::new(3);
+pub const EVENT_STREAM: Encoding = Encoding { codec: Codec::new(2), kinds: Kinds::ALL, order: Order::Log };
+/// Mail on `/ws/broker`.
+pub const BROKER: Encoding = Encoding { codec: Codec::new(3), kinds: Kinds::NONE, order: Order::PerRoom };
 /// Events of rooms on `/ws/broker`.
-pub const BROKER_ROOMS: Codec = Codec::new(4);
-pub const GATEWAY: Codec = Codec::new(5);
+pub const BROKER_ROOMS: Encoding =
+    Encoding { codec: Codec::new(4), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
+pub const GATEWAY: Encoding = Encoding { codec: Codec::new(5), kinds: Kinds::NONE, order: Order::PerRoom };
 
 /// Encoder of one protocol. A method returns `None` if the protocol has no frame for the item. `root` is the project
 /// root that the item's room had when it was published.
@@ -72,9 +79,9 @@ pub struct ConnectionEncoder {
 }
 
 impl ConnectionEncoder {
-    /// A connection whose protocol has this codec.
-    pub fn of(encoders: &Arc<Encoders>, codec: Codec) -> Self {
-        let slot = codec.slot().expect("a protocol has a numbered codec");
+    /// A connection whose protocol has this encoding.
+    pub fn of(encoders: &Arc<Encoders>, encoding: Encoding) -> Self {
+        let slot = encoding.codec.slot().expect("a protocol has a numbered codec");
         Self { shared: encoders.clone(), own: encoders.0[slot].clone() }
     }
 
@@ -110,7 +117,7 @@ impl ConnectionEncoder {
             Item::RoomLost(lost) => lost.encoded(*codec, |lost| {
                 encoder.room_lost(&lost.value.room, &lost.value.by, lost.root.as_deref())
             }),
-            Item::Live { at, welcome } => Some(Encoded::Own(welcome(*at))),
+            Item::Live { live, frame } => Some(Encoded::Own(frame(live))),
         }
     }
 

@@ -6,8 +6,8 @@ use crate::App;
 use crate::auth;
 use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
+use crate::connection::frame;
 use crate::connection::open_sockets::SocketGuard;
-use crate::connection::{AUTH_RECHECK_INTERVAL, frame};
 use crate::encoders::{ConnectionEncoder, EVENT_STREAM, Encoder};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
@@ -20,7 +20,8 @@ use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use parlor_engine::feed::{
-    Codec, DisconnectReason, Drained, Kinds, Order, Outbox, RoomFilter, Subscriber, SubscriberId, Welcome,
+    Codec, DisconnectReason, Drained, Encoding, Interest, LiveFrame, NewSession, Open, Outbox, Resync,
+    RoomFilter, Session,
 };
 use parlor_model::query::MayReadRooms;
 use parlor_model::{
@@ -137,39 +138,30 @@ pub async fn stream(
             Some(position.ok_or_else(|| Problem::invalid("since", "is not a position"))?)
         }
     };
-    let (codec, encoder) = match filter == Filter::default() {
+    let (encoding, encoder) = match filter == Filter::default() {
         true => (EVENT_STREAM, ConnectionEncoder::of(&app.encoders, EVENT_STREAM)),
         false => {
             let own = Arc::new(EventsEncoder { filter, epoch: app.hub.epoch() });
-            (Codec::PRIVATE, ConnectionEncoder::private(&app.encoders, own))
+            let private = Encoding { codec: Codec::PRIVATE, ..EVENT_STREAM };
+            (private, ConnectionEncoder::private(&app.encoders, own))
         }
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox));
-    let subscriber = Subscriber {
-        id: app.hub.next_subscriber_id(),
-        user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
-        principal: caller.principal.clone(),
-        outbox: outbox.clone(),
-        codec,
-        kinds: Kinds::ALL,
-        order: Order::Log,
-        // A stream is often read by a program, so it does not make its user present.
-        present: false,
-        only_follows: true,
-    };
-    let (_, permit) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
+    // A stream is often read by a program, so it does not make its user present.
+    let new = NewSession { outbox: outbox.clone(), encoding, present: false, greeting: GREETING.into() };
+    let (session, _, permit) = admit(&app, &mut None, &caller, new).await?;
+    let session = Arc::new(session);
+    let live = live_frame(StreamFormat::Block, Bytes::from);
+    let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
     let event_stream = EventStream {
         encoder,
-        id: subscriber.id,
-        following: tokio::spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
+        opening: tokio::spawn(open_feed(session.clone(), outbox.clone(), open)),
+        session,
         outbox,
-        caller,
         _permit: permit,
         _guard: app.open_sockets.begin("/api/events"),
-        app,
         buffered: Vec::new().into_iter(),
         ended: false,
-        auth_checked_at: Instant::now(),
     };
     let body = stream::unfold(event_stream, |mut event_stream| async move {
         let next = event_stream.next().await?;
@@ -196,68 +188,36 @@ async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<
     }
 }
 
-/// Sends the missed events at the pace of the client, then subscribes to live events. On failure it ends the
-/// stream.
-async fn follow(
-    app: Arc<App>,
-    caller: Caller,
-    subscriber: Subscriber,
-    following: RoomFilter,
-    since: Option<Position>,
-) {
-    let encode = |text: String| Bytes::from(text);
-    if let Err(refusal) =
-        begin(&app, &caller, &subscriber, &following, since, StreamFormat::Block, encode).await
-    {
+/// Sends the missed events at the pace of the client, then live events. On failure it ends the stream.
+async fn open_feed(session: Arc<Session>, outbox: Arc<Outbox>, open: Open) {
+    if let Err(refusal) = session.open(open).await {
         tracing::debug!(?refusal, "failed to start an event stream");
-        subscriber.outbox.close(Bytes::new());
+        outbox.close(Bytes::new());
     }
 }
 
-/// Resumes from a position and goes live. If the position is unknown or too old, sends a resync and goes live
-/// from the current position. `encode` turns the text of a frame into bytes.
-pub async fn begin(
-    app: &App,
-    caller: &Caller,
-    subscriber: &Subscriber,
-    following: &RoomFilter,
-    since: Option<Position>,
-    form: StreamFormat,
-    encode: fn(String) -> Bytes,
-) -> Result<(), Refusal> {
-    let hub = &app.hub;
-    let welcome: Welcome = Arc::new(move |position| encode(egress::position(position, form)));
-    match hub.follow(caller, subscriber, following, since, Some(welcome)).await {
-        Err(Refusal::Resync { now }) => {
-            // The number of missed events is unknown if the position is from another epoch.
-            let since = since.filter(|since| since.epoch == now.epoch);
-            let lost = since.map(|since| now.seq.0.abs_diff(since.seq.0));
-            let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
-            let stamp = hub.next_stamp();
-            let resync: Welcome = Arc::new(move |position| {
-                let resync = encode(egress::resync(reason, lost, Some(position), stamp, form));
-                let current = encode(egress::position(position, form));
-                [resync, current].concat().into()
-            });
-            hub.follow(caller, subscriber, following, None, Some(resync)).await.map(drop)
-        }
-        followed => followed.map(drop),
-    }
+/// Frame with the position from which on events are live, after a resync if events are missing. `encode` turns the
+/// text of a frame into bytes.
+pub fn live_frame(form: StreamFormat, encode: fn(String) -> Bytes) -> LiveFrame {
+    Arc::new(move |live| {
+        let current = encode(egress::position(live.at, form));
+        let Some(Resync { lost, stamp }) = live.resync else { return current };
+        let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
+        let resync = encode(egress::resync(reason, lost, Some(live.at), stamp, form));
+        [resync, current].concat().into()
+    })
 }
 
-/// Body of one open event stream; disconnects its subscriber when the client closes the stream.
+/// Body of one open event stream; ends its session when the client closes the stream.
 struct EventStream {
-    app: Arc<App>,
-    id: SubscriberId,
-    caller: Caller,
+    session: Arc<Session>,
     outbox: Arc<Outbox>,
     encoder: ConnectionEncoder,
-    following: JoinHandle<()>,
+    opening: JoinHandle<()>,
     _permit: ConcurrencyPermit,
     _guard: SocketGuard,
     buffered: std::vec::IntoIter<Bytes>,
     ended: bool,
-    auth_checked_at: Instant,
 }
 
 impl EventStream {
@@ -283,34 +243,21 @@ impl EventStream {
                     self.ended = true;
                     let lost = self.outbox.lost();
                     if lost > 0 {
-                        let stamp = self.app.hub.next_stamp();
+                        let stamp = self.session.next_stamp();
                         let form = StreamFormat::Block;
                         blocks.push(egress::resync("broadcast_lag", Some(lost), None, stamp, form).into());
                     }
                 }
-                Err(_) => {
-                    self.recheck_auth().await;
-                    blocks.push(Bytes::from_static(b":\n\n"));
-                }
+                Err(_) => blocks.push(Bytes::from_static(b":\n\n")),
             }
             self.buffered = blocks.into_iter();
-        }
-    }
-
-    /// Ends the stream if its sign-in has expired. The hub itself disconnects a revoked sign-in at once.
-    async fn recheck_auth(&mut self) {
-        if self.auth_checked_at.elapsed() >= AUTH_RECHECK_INTERVAL {
-            self.auth_checked_at = Instant::now();
-            if matches!(self.app.hub.auth_context(&self.caller).await, Err(Refusal::NotSignedIn)) {
-                self.outbox.close(Bytes::new());
-            }
         }
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.following.abort();
-        self.app.hub.disconnect(self.id);
+        self.opening.abort();
+        self.session.end();
     }
 }

@@ -8,14 +8,14 @@ use crate::auth;
 use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
 use crate::connection::upgrade::{Upgraded, upgrade};
-use crate::connection::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, frame};
+use crate::connection::{Socket, SocketInput, frame};
 use crate::encoders::{ConnectionEncoder, Encoder, GATEWAY};
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use parlor_engine::HUB;
-use parlor_engine::feed::{DisconnectReason, Kinds, Order, Outbox, Subscriber};
+use parlor_engine::feed::{DisconnectReason, NewSession, Outbox, Session};
 use parlor_engine::runs::{
     ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, HostCommand, ReplyRef, RunCompletion,
 };
@@ -79,14 +79,10 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
             biased;
             () = outbox.closed() => break,
             () = socket_guard.stopped() => outbox.disconnect(DisconnectReason::ShuttingDown),
-            () = &mut deadline => {
+            () = &mut deadline, if gateway_session.authenticated.is_none() => {
                 // Release the permit before the client learns that it timed out.
-                if gateway_session.unauthenticated_permit.take().is_some() {
-                    socket.close(4001, "Authentication timeout");
-                } else if gateway_session.is_expired().await {
-                    outbox.disconnect(DisconnectReason::Revoked);
-                }
-                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
+                gateway_session.unauthenticated_permit.take();
+                socket.close(4001, "Authentication timeout");
             }
             incoming = socket.next() => match incoming {
                 // Frames are handled in order: a frame about an agent must follow its registration.
@@ -103,7 +99,7 @@ async fn run_session(app: Arc<App>, upgraded: Upgraded) {
         }
     }
     if let Some(authenticated) = gateway_session.authenticated.take() {
-        gateway_session.app.hub.disconnect(authenticated.subscriber.id);
+        authenticated.session.end();
         authenticated.agents.end(&gateway_session.app).await;
     }
     drop(gateway_session);
@@ -213,19 +209,12 @@ struct GatewaySession {
 }
 
 struct AuthenticatedGateway {
-    subscriber: Subscriber,
+    session: Session,
     agents: GatewayAgents,
     _permit: ConcurrencyPermit,
 }
 
 impl GatewaySession {
-    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
-    /// once.
-    async fn is_expired(&self) -> bool {
-        let Some(authenticated) = &self.authenticated else { return false };
-        matches!(self.app.hub.auth_context(&authenticated.agents.caller).await, Err(Refusal::NotSignedIn))
-    }
-
     fn send_text(&self, text: &str) {
         self.outbox.push(frame::text(text));
     }
@@ -285,32 +274,20 @@ impl GatewaySession {
         if let Some(authenticated) = &self.authenticated {
             // Repeated authentication: the same user may present a newer token, which changes nothing.
             let auth_context = self.app.hub.auth_context(&caller).await?;
-            if authenticated.subscriber.user != auth_context.user.id {
+            if *authenticated.session.user() != auth_context.user.id {
                 return Err(Refusal::NotSignedIn);
             }
             self.send_text(&egress::authenticated());
             return Ok(());
         }
-        let user = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            user,
-            principal: caller.principal.clone(),
-            outbox: self.outbox.clone(),
-            codec: GATEWAY,
-            kinds: Kinds::NONE,
-            order: Order::PerRoom,
-            present: false,
-            only_follows: false,
-        };
         let host = Arc::new(SocketHost { outbox: self.outbox.clone() });
         let agents = GatewayAgents::begin(&self.app, caller.clone(), auth, host).await?;
         let greeting = frame::text(&egress::authenticated());
-        match admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await
-        {
-            Ok((_, permit)) => {
+        let new = NewSession { outbox: self.outbox.clone(), encoding: GATEWAY, present: false, greeting };
+        match admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await {
+            Ok((session, _, permit)) => {
                 self.attempts = 0;
-                self.authenticated = Some(AuthenticatedGateway { subscriber, agents, _permit: permit });
+                self.authenticated = Some(AuthenticatedGateway { session, agents, _permit: permit });
                 Ok(())
             }
             Err(refusal) => {

@@ -118,8 +118,25 @@ impl Shared<LostRoom> {
     }
 }
 
-/// Encodes the position from which on a subscription is live. Called by the connection's writer.
-pub type Welcome = Arc<dyn Fn(Position) -> Bytes + Send + Sync>;
+/// Begin of the live events of a feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Live {
+    /// All events up to this position have been sent before.
+    pub at: Position,
+    /// Set if the position to resume from was unknown: earlier events are missing.
+    pub resync: Option<Resync>,
+}
+
+/// Loss of events that cannot be replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resync {
+    /// Number of events between the unknown position and the head of the log, if they are of the same epoch.
+    pub lost: Option<u64>,
+    pub stamp: SignalStamp,
+}
+
+/// Encodes the frame of [`Item::Live`]. Called by the connection's writer.
+pub type LiveFrame = Arc<dyn Fn(&Live) -> Bytes + Send + Sync>;
 
 /// One item of a queue.
 #[derive(Clone)]
@@ -139,8 +156,8 @@ pub enum Item {
     RoomLost(Arc<Shared<LostRoom>>),
     /// The missed events are complete; the following items are live.
     Live {
-        at: Position,
-        welcome: Welcome,
+        live: Live,
+        frame: LiveFrame,
     },
 }
 

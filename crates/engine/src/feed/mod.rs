@@ -23,17 +23,21 @@ mod reservations;
 mod revocation;
 mod room_roots;
 mod room_state;
+mod session;
 mod subscribe;
 mod topic_subscribers;
 
 pub use fanout::Fanout;
 pub use interest::{Codec, Kinds, Order, RoomFilter};
-pub use item::{Encoded, Entry, Events, Item, LostRoom, Mail, MailGroup, NumberedSignal, Shared, Welcome};
+pub use item::{
+    Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,
+};
 pub use log_tailer::{LogTailer, Projection};
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};
 pub use room_roots::RoomRoots;
+pub use session::{Encoding, Interest, NewSession, Open, Session};
 
 use parlor_model::{Principal, UserId};
 use std::sync::Arc;
@@ -49,7 +53,7 @@ pub enum DisconnectReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriberId(pub(crate) u64);
 
-/// One authenticated connection. A socket may own several.
+/// One encoding of a session.
 #[derive(Clone)]
 pub struct Subscriber {
     pub id: SubscriberId,
@@ -61,7 +65,7 @@ pub struct Subscriber {
     pub order: Order,
     /// Whether this connection makes its user count as online.
     pub present: bool,
-    /// Whether this connection receives events only while it follows rooms ([`crate::Hub::follow`]). An event
+    /// Whether this connection receives events only while it follows rooms ([`Interest::MyRooms`]). An event
     /// that is published before that is part of the replay; delivering it at once would repeat it.
     pub only_follows: bool,
 }

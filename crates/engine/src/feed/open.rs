@@ -6,7 +6,7 @@
 
 use super::reservations::Reservation;
 use super::subscribe::{Subscribed, Subscription};
-use super::{Events, Item, Kinds, RoomFilter, Subscriber, SubscriberId, Welcome};
+use super::{Events, Item, Kinds, LiveFrame, Resync, RoomFilter, Subscriber};
 use crate::permission::{AuthContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parlor_model::query::{ListRooms, MayFollowRoom, MayListenToMailbox};
 use parlor_model::{
     AgentId, Caller, Event, LoggedEvent, Mailbox, MemberId, Position, Refusal, RoomId, Scope, Seq, Signal,
-    SignalStamp, UserId,
+    UserId,
 };
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Hub {
     /// Registers an authenticated connection and queues its protocol's greeting. From then on the connection
     /// is closed as soon as its sign-in ends. `admit` may still reject the caller, for example at a connection
     /// limit; it is called once, without a lock.
-    pub async fn connect<T>(
+    pub(super) async fn connect<T>(
         &self,
         caller: &Caller,
         subscriber: Subscriber,
@@ -59,23 +59,17 @@ impl Hub {
         }
     }
 
-    /// Removes a connection. If it was the last one of its user, the user is published as offline after a grace
-    /// period.
-    pub fn disconnect(&self, viewer: SubscriberId) {
-        self.fanout().disconnect(viewer);
-    }
-
     /// Subscribes a connection to a room. With `since`, the events after that position are sent first,
-    /// without gap or duplicate. `welcome` encodes the reached position into a frame that is sent between the
-    /// replayed and the live events.
-    pub async fn attach(
+    /// without gap or duplicate. `live` is the frame between the replayed and the live events.
+    pub(super) async fn attach(
         &self,
         caller: &Caller,
         subscriber: &Subscriber,
         room: &RoomId,
         since: Option<Position>,
-        welcome: Option<Welcome>,
-    ) -> Result<Position, Refusal> {
+        resync: Option<Resync>,
+        live: Option<&LiveFrame>,
+    ) -> Result<(), Refusal> {
         let only = RoomFilter::Only(room.clone());
         let mut from = None;
         loop {
@@ -93,8 +87,8 @@ impl Hub {
             }
             let rooms = std::slice::from_ref(room);
             let subscription = Subscription { id: subscriber.id, rooms, following: None, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, welcome.as_ref()) {
-                Subscribed::Live { from } => return Ok(from),
+            match self.fanout().subscribe(&reservation, &subscription, resync, live) {
+                Subscribed::Live => return Ok(()),
                 Subscribed::Invalid => {}
                 Subscribed::Disconnected => return Err(Refusal::NotAMember { room: room.clone() }),
                 Subscribed::NeedsReplay => {
@@ -104,17 +98,17 @@ impl Hub {
         }
     }
 
-    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. `since` and
-    /// `welcome` work as in [`Hub::attach`].
-    pub async fn follow(
+    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. The arguments
+    /// are those of `attach`.
+    pub(super) async fn follow(
         &self,
         caller: &Caller,
         subscriber: &Subscriber,
         following: &RoomFilter,
         since: Option<Position>,
-        welcome: Option<Welcome>,
-    ) -> Result<Position, Refusal> {
-        self.may_follow(caller, following).await?;
+        resync: Option<Resync>,
+        live: Option<&LiveFrame>,
+    ) -> Result<(), Refusal> {
         let (mut from, mut replayed_from_log) = (None, false);
         loop {
             let (who, filter) = (caller.clone(), following.clone());
@@ -127,14 +121,14 @@ impl Hub {
             }
             let (id, following_rooms) = (subscriber.id, Some(following));
             let subscription = Subscription { id, rooms: &rooms, following: following_rooms, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, welcome.as_ref()) {
-                Subscribed::Live { from } => {
+            match self.fanout().subscribe(&reservation, &subscription, resync, live) {
+                Subscribed::Live => {
                     if replayed_from_log {
                         // Events without a room are not replayed from the log, so the client is asked to
                         // reload its state.
                         self.fanout().signal_subscriber(id, &Signal::Refresh);
                     }
-                    return Ok(from);
+                    return Ok(());
                 }
                 Subscribed::Invalid => {}
                 Subscribed::Disconnected => return Err(Refusal::NotSignedIn),
@@ -149,7 +143,7 @@ impl Hub {
     }
 
     /// Pushes new mail of an agent's mailbox to a connection.
-    pub async fn listen(
+    pub(super) async fn listen(
         &self,
         caller: &Caller,
         subscriber: &Subscriber,
@@ -191,47 +185,12 @@ impl Hub {
         Ok((reservation, found, head))
     }
 
-    pub fn detach(&self, viewer: SubscriberId, room: &RoomId) {
-        self.fanout().leave(viewer, room);
-    }
-
-    pub fn is_attached(&self, viewer: SubscriberId, room: &RoomId) -> bool {
-        self.fanout().is_in(viewer, room)
-    }
-
-    /// Publishes a typing signal to the other users in a room. Ignored unless the connection is subscribed to
-    /// the room.
-    pub fn typing(&self, subscriber: &Subscriber, username: &str, room: &RoomId) {
-        if self.fanout().is_in(subscriber.id, room) {
-            let signal = Signal::Typing {
-                room: room.clone(),
-                user: subscriber.user.clone(),
-                username: username.into(),
-            };
-            self.fanout().signal_room(room, &signal, Some(&subscriber.user));
-        }
-    }
-
-    pub fn next_subscriber_id(&self) -> SubscriberId {
-        self.fanout().next_subscriber_id()
-    }
-
-    /// Closes every connection with a shutdown frame; commands that are already queued are still decided.
-    pub fn disconnect_all(&self) {
-        self.fanout().shut_down();
-    }
-
     /// Whether the caller may currently follow these rooms.
-    pub async fn may_follow(&self, caller: &Caller, following: &RoomFilter) -> Result<(), Refusal> {
+    pub(super) async fn may_follow(&self, caller: &Caller, following: &RoomFilter) -> Result<(), Refusal> {
         match following {
             RoomFilter::All => self.may(caller, ListRooms).await,
             RoomFilter::Only(room) => self.may(caller, MayFollowRoom { room: room.clone() }).await,
         }
-    }
-
-    /// A unique stamp for a signal that is sent to a single connection.
-    pub fn next_stamp(&self) -> SignalStamp {
-        self.fanout().next_stamp()
     }
 
     /// The rooms that the caller may see, of those that it follows.

@@ -70,7 +70,7 @@ pub async fn run_loop(weak: WeakHub) {
             _ = sweep.tick() => {
                 let Some(hub) = weak.upgrade() else { return };
                 // If the store is unavailable, the next sweep ends the connections.
-                let _ = hub.end_expired().await;
+                let _ = hub.end_expired_sessions().await;
             }
         }
     }

@@ -2,7 +2,7 @@
 //! each room.
 
 use super::fanout::{Fanout, FanoutState};
-use super::item::{Item, Welcome};
+use super::item::{Item, Live, LiveFrame, Resync};
 use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
 use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
@@ -11,9 +11,7 @@ use std::collections::HashSet;
 
 /// Result of an attempt to subscribe.
 pub enum Subscribed {
-    Live {
-        from: Position,
-    },
+    Live,
     /// The missed events are no longer in the replay buffer, or exceed the outbox: replay them from the store
     /// first.
     NeedsReplay,
@@ -37,12 +35,13 @@ pub struct Subscription<'a> {
 impl Fanout {
     /// Subscribes a connection: sends the missed events from the replay buffer, then the state of each room. The
     /// fan-out must have reached the snapshot that the rights were read from. The position of
-    /// `welcome` is taken under the lock, so it is exact.
+    /// `frame` is taken under the lock, so it is exact.
     pub fn subscribe(
         &self,
         reservation: &Reservation,
         subscription: &Subscription<'_>,
-        welcome: Option<&Welcome>,
+        resync: Option<Resync>,
+        frame: Option<&LiveFrame>,
     ) -> Subscribed {
         let Subscription { id, rooms, following, since } = *subscription;
         let state = &mut *self.state.lock();
@@ -88,7 +87,8 @@ impl Fanout {
         }
         let anything_missed = !items.is_empty();
         let from = Position { epoch: self.epoch, seq: state.published_through };
-        items.extend(welcome.cloned().map(|welcome| Item::Live { at: from, welcome }));
+        let live = Live { at: from, resync };
+        items.extend(frame.cloned().map(|frame| Item::Live { live, frame }));
         if anything_missed && !subscriber.outbox.fits(&items) {
             return Subscribed::NeedsReplay;
         }
@@ -102,7 +102,7 @@ impl Fanout {
         if needs_refresh {
             self.send_signal(state, &subscriber, &Signal::Refresh);
         }
-        Subscribed::Live { from }
+        Subscribed::Live
     }
 
     /// Subscribes a connection to a room that its user has joined, if the connection follows it.

@@ -3,8 +3,7 @@
 
 use super::scheduler::QueueEntry;
 use crate::Hub;
-use crate::feed::RoomFilter;
-use parlor_model::query::{GetRun, ListRooms, MayStopRuns};
+use parlor_model::query::{GetRun, ListRooms, MayFollowRoom, MayStopRuns};
 use parlor_model::{AgentId, Caller, EntityKind, Refusal, RoomId, Run, RunId, RunOutcome, RunState};
 use std::collections::HashSet;
 use std::time::Instant;
@@ -20,7 +19,7 @@ impl Hub {
     pub async fn queue(&self, caller: &Caller, room: Option<RoomId>) -> Result<Vec<QueueEntry>, Refusal> {
         let rooms = match room {
             Some(room) => {
-                self.may_follow(caller, &RoomFilter::Only(room.clone())).await?;
+                self.may(caller, MayFollowRoom { room: room.clone() }).await?;
                 vec![room]
             }
             None => self.read(caller, ListRooms).await?.into_iter().map(|(room, _)| room.id).collect(),

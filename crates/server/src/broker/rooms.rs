@@ -4,7 +4,7 @@ use super::BrokerSession;
 use crate::connection::frame;
 use crate::encoders::{BROKER_ROOMS, Encoder};
 use bytes::Bytes;
-use parlor_engine::feed::{DisconnectReason, Kinds, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{Caller, Epoch, Field, LoggedEvent, Member, Position, Refusal, RoomId, Seq};
 use parlor_wire::broker::ingress::RoomRequest;
@@ -62,35 +62,21 @@ impl BrokerSession {
     /// Subscribes the connection to a room. The answer carries the position from which on messages are pushed.
     async fn listen_to_room(&mut self, room: &RoomId, req_id: Option<&str>) -> Result<(), Refusal> {
         let members = self.members(room).await?;
-        let subscriber = self.room_subscriber().await?;
-        let caller = self.caller()?.clone();
-        let welcome = {
+        let authenticated = self.authenticated.as_ref().ok_or(Refusal::NotSignedIn)?;
+        let live: LiveFrame = {
             let (room, members, req_id) = (room.clone(), members.clone(), req_id.map(str::to_owned));
-            move |from| frame::text(&rooms::listening(&room, from, &members, req_id.as_deref()))
+            Arc::new(move |live| frame::text(&rooms::listening(&room, live.at, &members, req_id.as_deref())))
         };
-        self.app.hub.attach(&caller, &subscriber, room, None, Some(Arc::new(welcome))).await?;
+        // Only a connection that listens to a room has this encoding: others receive no frame that the original
+        // protocol does not have.
+        let interest = Interest::Room(room.clone());
+        let open = Open { interest, since: None, encoding: BROKER_ROOMS, live: Some(live) };
+        authenticated.session.open(open).await?;
         // The members may have changed between their query and the subscription.
         if self.members(room).await? != members {
             self.outbox.push(frame::text(&rooms::changed(room)));
         }
         Ok(())
-    }
-
-    /// Returns the subscriber for events of rooms and connects it first if necessary.
-    async fn room_subscriber(&mut self) -> Result<Subscriber, Refusal> {
-        let authenticated = self.authenticated.as_mut().ok_or(Refusal::NotSignedIn)?;
-        if let Some(subscriber) = &authenticated.room_subscriber {
-            return Ok(subscriber.clone());
-        }
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            codec: BROKER_ROOMS,
-            kinds: Kinds::MESSAGES.with(Kinds::CHANGES),
-            ..authenticated.subscriber.clone()
-        };
-        self.app.hub.connect(&authenticated.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
-        authenticated.room_subscriber = Some(subscriber.clone());
-        Ok(subscriber)
     }
 
     async fn members(&self, room: &RoomId) -> Result<Vec<Member>, Refusal> {
@@ -124,6 +110,9 @@ impl BrokerSession {
     }
 
     fn caller(&self) -> Result<&Caller, Refusal> {
-        self.authenticated.as_ref().map(|authenticated| &authenticated.caller).ok_or(Refusal::NotSignedIn)
+        self.authenticated
+            .as_ref()
+            .map(|authenticated| authenticated.session.caller())
+            .ok_or(Refusal::NotSignedIn)
     }
 }

@@ -29,8 +29,6 @@ use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// Interval at which an open connection checks whether its sign-in is still valid.
-pub const AUTH_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum buffers written with one system call.
 const MAX_WRITE_BUFFERS: usize = 64;
 

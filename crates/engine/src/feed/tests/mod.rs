@@ -105,14 +105,14 @@ fn join(
     id: SubscriberId,
     room: &RoomId,
     since: Option<Seq>,
-    welcome: Option<&Welcome>,
+    frame: Option<&LiveFrame>,
 ) -> Subscribed {
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
     let rooms = std::slice::from_ref(room);
-    fanout.subscribe(&reservation, &Subscription { id, rooms, following: None, since }, welcome)
+    fanout.subscribe(&reservation, &Subscription { id, rooms, following: None, since }, None, frame)
 }
 
-fn welcome() -> Welcome {
+fn live_frame() -> LiveFrame {
     Arc::new(|_| Bytes::new())
 }
 
@@ -179,13 +179,13 @@ async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once(
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
     let following = Some(&RoomFilter::All);
     let subscription = Subscription { id, rooms: &rooms, following, since: Some(Seq(0)) };
-    let joined = fanout.subscribe(&reservation, &subscription, Some(&welcome()));
-    assert!(matches!(joined, Subscribed::Live { .. }));
+    let joined = fanout.subscribe(&reservation, &subscription, None, Some(&live_frame()));
+    assert!(matches!(joined, Subscribed::Live));
     assert_eq!(take(&outbox).await, ["event", "live"]);
 }
 
 #[test]
-fn a_replay_that_leaves_no_space_for_the_welcome_frame_is_read_from_the_store() {
+fn a_replay_that_leaves_no_space_for_the_live_frame_is_read_from_the_store() {
     let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
     fanout.publish(&[posted(1, 1), posted(2, 1)]);
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1000, buffers: 3 }));
@@ -193,9 +193,9 @@ fn a_replay_that_leaves_no_space_for_the_welcome_frame_is_read_from_the_store() 
     let id = subscriber.id;
     connect(&fanout, subscriber, "greeting");
     let room = RoomId::stored("lobby");
-    assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), Some(&welcome())), Subscribed::NeedsReplay));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), Some(&live_frame())), Subscribed::NeedsReplay));
     assert!(!outbox.is_closed() && !fanout.is_in(id, &room));
-    assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), Some(&welcome())), Subscribed::Live { .. }));
+    assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), Some(&live_frame())), Subscribed::Live));
     assert!(!outbox.is_closed() && fanout.is_in(id, &room));
 }
 
@@ -258,7 +258,7 @@ fn an_event_that_may_change_the_rights_of_a_subscriber_invalidates_its_reservati
         fanout.publish(&[logged(1, event.clone())]);
         let rooms = std::slice::from_ref(&lobby);
         let subscription = Subscription { id, rooms, following: None, since: None };
-        let subscribed = fanout.subscribe(&reservation, &subscription, Some(&welcome()));
+        let subscribed = fanout.subscribe(&reservation, &subscription, None, Some(&live_frame()));
         assert_eq!(matches!(subscribed, Subscribed::Invalid), invalidates, "{event:?}");
         assert_eq!(fanout.listen(&reservation, id, Mailbox::of(coder.clone())), !invalidates, "{event:?}");
     }
@@ -280,7 +280,7 @@ async fn a_late_joiner_receives_the_backlogs_of_a_room_until_their_agent_is_remo
         let subscriber = subscriber(&fanout, &outbox);
         let id = subscriber.id;
         connect(&fanout, subscriber, "");
-        join(&fanout, id, &lobby, None, Some(&welcome()));
+        join(&fanout, id, &lobby, None, Some(&live_frame()));
         take(&outbox).await
     };
     assert_eq!(joined().await, ["live"]);
