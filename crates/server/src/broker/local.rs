@@ -1,7 +1,8 @@
 //! A broker connection inside the hub's process, for connectors of the settings file.
 
-use super::{Credential, run_session};
+use super::{Broker, BrokerInput};
 use crate::App;
+use crate::connection::session_loop;
 use crate::connection::stream::Stream;
 use crate::connection::upgrade::Upgraded;
 use bytes::Bytes;
@@ -27,6 +28,7 @@ pub fn connect_broker_locally(app: &Arc<App>, user: UserId) -> Result<DuplexStre
         permit,
         socket_guard: app.open_sockets.begin(ENDPOINT),
     };
-    tokio::spawn(run_session(app.clone(), upgraded, Some(Credential::Local(Caller::connector(user)))));
+    let first = BrokerInput::Local(Caller::connector(user));
+    tokio::spawn(session_loop::run(app.clone(), upgraded, Broker, Some(first)));
     Ok(client)
 }

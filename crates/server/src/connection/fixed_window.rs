@@ -14,6 +14,10 @@ impl FixedWindow {
         Self { length, max, began: Instant::now(), count: 0 }
     }
 
+    pub fn unlimited() -> Self {
+        Self::new(Duration::MAX, None)
+    }
+
     pub fn try_acquire(&mut self) -> bool {
         let Some(max) = self.max else { return true };
         if self.began.elapsed() >= self.length {

@@ -1,5 +1,5 @@
-//! One WebSocket connection: a reader that returns complete messages, and a writer task that drains the
-//! outbox.
+//! One WebSocket connection: a reader that returns complete messages, a writer task that drains the outbox, and
+//! the loop between them, which each protocol completes by implementing `Protocol`.
 //!
 //! Guarantees: the frames of a socket are written in order, and a closing connection ends even if its peer no
 //! longer reads.
@@ -10,6 +10,10 @@ pub mod fixed_window;
 pub mod frame;
 pub mod open_sockets;
 mod outbox_io;
+pub mod peer;
+mod pending_replies;
+pub mod protocol;
+pub mod session_loop;
 pub mod stream;
 pub mod upgrade;
 
@@ -40,13 +44,29 @@ pub struct Socket {
 
 /// Next input of a WebSocket.
 pub enum SocketInput {
-    Text(Utf8Bytes),
-    Binary,
+    Message(SocketMessage),
     /// A message above the hard limit: the rest of the connection cannot be read.
     TooLarge,
     NotUtf8,
     Malformed,
     Gone,
+}
+
+/// A complete message.
+pub enum SocketMessage {
+    Text(Utf8Bytes),
+    /// No protocol has binary messages, so their content is not kept.
+    Binary,
+}
+
+impl SocketMessage {
+    /// Number of bytes kept.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary => 0,
+        }
+    }
 }
 
 impl Socket {
@@ -91,8 +111,8 @@ impl Socket {
     pub async fn next(&mut self) -> SocketInput {
         loop {
             return match self.stream.next().await {
-                Some(Ok(Message::Text(text))) => SocketInput::Text(text),
-                Some(Ok(Message::Binary(_))) => SocketInput::Binary,
+                Some(Ok(Message::Text(text))) => SocketInput::Message(SocketMessage::Text(text)),
+                Some(Ok(Message::Binary(_))) => SocketInput::Message(SocketMessage::Binary),
                 // The stream answers these itself; reading until its end completes the closing handshake.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_))) => {
                     continue;
@@ -104,14 +124,6 @@ impl Socket {
                 Some(Err(_)) | None => SocketInput::Gone,
             };
         }
-    }
-
-    pub fn send_text(&self, text: &str) {
-        self.outbox.push(frame::text(text));
-    }
-
-    pub fn close(&self, code: u16, reason: &str) {
-        self.outbox.close(frame::close(code, reason));
     }
 
     /// Writes the rest of the outbox and reads until the peer has closed too, for at most `timeout`.

@@ -1,0 +1,93 @@
+//! The interface between the connection loop and a WebSocket protocol.
+
+use super::SocketMessage;
+use super::fixed_window::FixedWindow;
+use super::peer::Peer;
+use crate::App;
+use futures_util::future::BoxFuture;
+use parlor_engine::feed::Encoding;
+use parlor_model::Seq;
+
+/// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
+/// connection.
+pub trait Protocol: Send + Sized + 'static {
+    /// A decoded frame.
+    type Request: Send;
+    type ParseError: Send;
+    /// Whether a user is online while such a connection is open.
+    const COUNTS_AS_PRESENCE: bool = false;
+
+    /// Encoding of the items that the hub sends to connections of this protocol.
+    const ENCODING: Encoding;
+
+    /// Maximum bytes of a message. A longer one ends the connection.
+    fn max_message_bytes(app: &App) -> usize;
+
+    /// Rate limit of a connection, which applies once it has authenticated.
+    fn rate_limit(_app: &App) -> FixedWindow {
+        FixedWindow::unlimited()
+    }
+
+    fn parse(app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;
+
+    /// Whether the request may be handled while replies to earlier requests are pending. It must not write to
+    /// the outbox itself; the loop keeps its reply in order.
+    fn is_pipelined(_request: &Self::Request) -> bool {
+        false
+    }
+
+    /// Whether the request counts towards the rate limit.
+    fn is_rate_limited(_request: &Self::Request) -> bool {
+        true
+    }
+
+    /// Handles a request. The loop calls it for one request at a time, in the order of their frames.
+    fn handle(&mut self, peer: &mut Peer, request: Self::Request) -> impl Future<Output = Reply> + Send;
+
+    /// Reply to a message that `parse` rejected.
+    fn unreadable(error: Self::ParseError) -> String;
+
+    /// Last reply to a client whose message exceeds `max_message_bytes`, before the close frame.
+    fn too_large() -> Option<String> {
+        None
+    }
+
+    /// Reply to a message over the rate limit. `request` is `None` if the message could not be parsed.
+    fn rate_limited(_request: Option<&Self::Request>) -> Option<String> {
+        None
+    }
+
+    /// Last reply to a client that has not authenticated in time, before the close frame.
+    fn sign_in_timeout() -> Option<String> {
+        None
+    }
+
+    /// Releases what the protocol has registered. The hub has removed the peer's subscriber before.
+    fn end(self, _peer: &Peer) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+}
+
+/// Reply to a request. Replies are sent in the order of the requests.
+pub enum Reply {
+    None,
+    Text(String),
+    /// The reply to a command, after its commit.
+    Pending(PendingReply),
+}
+
+pub type PendingReply = BoxFuture<'static, DecidedReply>;
+
+/// Reply to a decided command.
+pub struct DecidedReply {
+    /// `None` if the protocol has no frame for this result.
+    pub text: Option<String>,
+    /// The reply is sent after this event has been published to all its subscribers.
+    pub after: Option<Seq>,
+}
+
+impl From<String> for DecidedReply {
+    fn from(text: String) -> Self {
+        Self { text: Some(text), after: None }
+    }
+}

@@ -1,0 +1,179 @@
+//! The loop of a WebSocket connection, for all protocols: authentication deadline, limits, order of replies,
+//! back-pressure, close and shutdown.
+
+use super::fixed_window::FixedWindow;
+use super::peer::Peer;
+use super::pending_replies::PendingReplies;
+use super::protocol::{DecidedReply, PendingReply, Protocol, Reply};
+use super::upgrade::Upgraded;
+use super::{Socket, SocketInput, SocketMessage};
+use crate::App;
+use crate::encoders::ConnectionEncoder;
+use futures_util::FutureExt;
+use parlor_engine::feed::DisconnectReason;
+use std::sync::Arc;
+
+/// Maximum messages handled in a row before the loop handles other events.
+const MAX_MESSAGES_PER_BURST: usize = 64;
+
+/// Runs a connection until it ends. `first` is handled like the request of a first frame; it carries a
+/// credential of the handshake.
+pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, first: Option<P::Request>) {
+    let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
+    let encoder = ConnectionEncoder::of(&app.encoders, P::ENCODING);
+    let max_bytes = P::max_message_bytes(&app);
+    let mut socket = Socket::open(stream, already_read, max_bytes, app.config.outbox, encoder).await;
+    let deadline = tokio::time::sleep(app.config.auth_timeout);
+    tokio::pin!(deadline);
+    let outbox = socket.outbox.clone();
+    let mut connection = Connection {
+        rate_limit: P::rate_limit(&app),
+        peer: Peer::new::<P>(app.clone(), outbox.clone(), permit),
+        protocol,
+        replies: PendingReplies::default(),
+        deferred: None,
+    };
+    if let Some(request) = first {
+        connection.handle(request, 0).await;
+    }
+    loop {
+        connection.handle_deferred().await;
+        tokio::select! {
+            biased;
+            () = outbox.closed() => break,
+            () = connection.send_replies(), if !connection.replies.is_empty() => {}
+            () = socket_guard.stopped() => connection.peer.disconnect(DisconnectReason::ShuttingDown),
+            () = &mut deadline, if connection.peer.identity.is_none() => connection.time_out(),
+            input = socket.next(), if connection.can_receive() => {
+                if !connection.receive_burst(&mut socket, input).await {
+                    break;
+                }
+            }
+        }
+    }
+    connection.end().await;
+    socket.finish(app.config.close_timeout).await;
+}
+
+struct Connection<P: Protocol> {
+    protocol: P,
+    peer: Peer,
+    replies: PendingReplies,
+    /// A request that is not pipelined and waits until all earlier replies are sent, with the bytes of its
+    /// message. Until then the connection reads no further messages.
+    deferred: Option<(P::Request, usize)>,
+    rate_limit: FixedWindow,
+}
+
+impl<P: Protocol> Connection<P> {
+    fn can_receive(&self) -> bool {
+        self.deferred.is_none() && self.replies.has_capacity()
+    }
+
+    /// Handles one input and those that are ready behind it, because frames arrive in bursts. Returns `false`
+    /// when the connection has ended.
+    async fn receive_burst(&mut self, socket: &mut Socket, first: SocketInput) -> bool {
+        let mut input = Some(first);
+        for count in 1..=MAX_MESSAGES_PER_BURST {
+            match input.take() {
+                Some(SocketInput::Message(message)) => self.receive(&message).await,
+                Some(SocketInput::TooLarge) => {
+                    self.reject_too_large();
+                    self.peer.close(1009, "Message exceeds maximum size");
+                }
+                Some(SocketInput::NotUtf8) => self.peer.close(1007, "Not UTF-8"),
+                Some(SocketInput::Malformed) => self.peer.close(1002, "Malformed frame"),
+                Some(SocketInput::Gone) => return false,
+                None => break,
+            }
+            // Read no further input in the last iteration: input that was read must be handled.
+            if count == MAX_MESSAGES_PER_BURST || !self.can_receive() || self.peer.outbox.is_closed() {
+                break;
+            }
+            input = socket.next().now_or_never();
+        }
+        true
+    }
+
+    fn reject_too_large(&mut self) {
+        let text = match self.within_rate_limit(None) {
+            Ok(()) => P::too_large(),
+            Err(text) => text,
+        };
+        if let Some(text) = text {
+            self.peer.send_text(&text);
+        }
+    }
+
+    async fn receive(&mut self, message: &SocketMessage) {
+        let parsed = P::parse(&self.peer.app, message);
+        let counts = parsed.as_ref().map_or(true, P::is_rate_limited);
+        if counts && let Err(text) = self.within_rate_limit(parsed.as_ref().ok()) {
+            return self.reply(text);
+        }
+        match parsed {
+            Err(error) => self.reply(Some(P::unreadable(error))),
+            Ok(request) if P::is_pipelined(&request) || self.replies.is_empty() => {
+                self.handle(request, message.len()).await
+            }
+            Ok(request) => self.deferred = Some((request, message.len())),
+        }
+    }
+
+    /// Counts a message. The error is the reply to a message over the limit.
+    fn within_rate_limit(&mut self, request: Option<&P::Request>) -> Result<(), Option<String>> {
+        if self.peer.identity.is_some() && !self.rate_limit.try_acquire() {
+            return Err(P::rate_limited(request));
+        }
+        Ok(())
+    }
+
+    async fn handle_deferred(&mut self) {
+        if self.replies.is_empty()
+            && let Some((request, bytes)) = self.deferred.take()
+        {
+            self.handle(request, bytes).await;
+        }
+    }
+
+    async fn handle(&mut self, request: P::Request, bytes: usize) {
+        match self.protocol.handle(&mut self.peer, request).await {
+            Reply::None => {}
+            Reply::Text(text) => self.reply(Some(text)),
+            Reply::Pending(reply) => self.replies.push(reply, bytes),
+        }
+    }
+
+    /// Sends a reply at once if no other reply waits and the outbox has space; otherwise queues it.
+    fn reply(&mut self, text: Option<String>) {
+        let Some(text) = text else { return };
+        let bytes = text.len();
+        let reply: PendingReply = std::future::ready(DecidedReply::from(text)).boxed();
+        self.replies.push(reply, bytes);
+        let _ = self.send_replies().now_or_never();
+    }
+
+    /// Cancel-safe.
+    async fn send_replies(&mut self) {
+        let hub = &self.peer.app.hub;
+        self.replies.send(&self.peer.outbox, |seq| hub.reached(seq).map(drop)).await;
+    }
+
+    /// Closes a connection that has not authenticated in time.
+    fn time_out(&mut self) {
+        // The permit is released before the client learns that it timed out.
+        self.peer.release_unauthenticated_permit();
+        if let Some(text) = P::sign_in_timeout() {
+            self.peer.send_text(&text);
+        }
+        self.peer.close(4001, "Authentication timeout");
+    }
+
+    /// Removes the connection from the hub and releases its permits.
+    async fn end(self) {
+        if let Some(identity) = &self.peer.identity {
+            identity.session.end();
+        }
+        self.protocol.end(&self.peer).await;
+    }
+}

@@ -1,0 +1,41 @@
+//! Encodes the commands of the scheduler for agents as frames of a gateway.
+
+use parlor_engine::runs::HostCommand;
+use parlor_model::ApprovalKind;
+use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
+
+pub fn encode(command: &HostCommand<'_>) -> String {
+    match command {
+        HostCommand::Context { agent, room, members } => {
+            let peers = members.iter().map(|peer| ContextPeer {
+                member: &peer.member.member,
+                name: &peer.member.name,
+                role: peer.member.role.as_str(),
+                role_description: peer.member.role_description.as_deref(),
+                agent: peer.agent.as_ref().map(|(agent, status)| (agent, status.as_str())),
+            });
+            egress::room_context(agent, room, &peers.collect::<Vec<_>>())
+        }
+        HostCommand::StartRun { started, earlier } => egress::send_to_agent(started, earlier),
+        HostCommand::Inject { agent, room, run, added, message } => {
+            egress::add_to_run(agent, room, run, added, message)
+        }
+        HostCommand::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
+        HostCommand::Inquiry { agent, room, by, request, inquiry } => {
+            egress::inquiry(agent, *room, by, request, inquiry)
+        }
+        HostCommand::GatewayRequest { request, gateway_request } => {
+            egress::gateway_request(request, gateway_request)
+        }
+        HostCommand::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
+        HostCommand::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
+        HostCommand::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
+        HostCommand::Remove { agent } => egress::remove_agent(agent),
+        HostCommand::Decided { agent, request, kind: ApprovalKind::Tool, decision } => {
+            egress::permission_response(agent, request, decision)
+        }
+        HostCommand::Decided { agent, request, kind: ApprovalKind::Questions, decision } => {
+            egress::question_response(agent, request, decision)
+        }
+    }
+}
