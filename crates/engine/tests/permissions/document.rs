@@ -19,7 +19,7 @@ pub fn document() -> String {
 
 const INTRODUCTION: &str = "# Permissions
 
-What the engine decides for each kind of caller, command by command. `cargo xtask permissions` generates this file from the table in
+The engine's decision for each command and query and each kind of caller. `cargo xtask permissions` generates this file from the table in
 `crates/engine/tests/permissions`, which the tests compare with the code. Everything that no row allows is refused.
 
 A cell is the engine's answer:
@@ -33,7 +33,7 @@ A cell is the engine's answer:
 - **kept:** a room must keep its owner.
 - **invalid:** the request contradicts itself or the account's rights, and the answer says how.
 
-The column *Situation* says what the store contains besides the room and the caller; it is empty if there is nothing else. *Key*
+The column *Situation* names the rows that the store contains besides the room and the caller. *Key*
 is the scope that an API key needs; a dash means that no key may do it, or only one with several scopes.
 
 The callers:

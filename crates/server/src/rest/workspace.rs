@@ -4,7 +4,7 @@ use super::roots::room_selection;
 use crate::App;
 use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
-use crate::http::problem::Problem;
+use crate::http::problem::ChatEventsProblem;
 use crate::http::response::{BareJson, bare_json};
 use crate::workspace::{self, Missing};
 use axum::extract::State;
@@ -34,7 +34,7 @@ pub async fn tree(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<TreeQuery>,
-) -> Result<BareJson<Tree>, Problem> {
+) -> Result<BareJson<Tree>, ChatEventsProblem> {
     let rooms = room_selection(params.session_id.as_deref(), params.project_root.as_deref())?;
     let WorkspaceRoot { room, root } = app.hub.read(&caller, GetWorkspaceRoot { rooms }).await?;
     let below = params.path.unwrap_or_default();
