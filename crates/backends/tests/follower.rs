@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::feed::{
-    Codec, DisconnectReason, Drained, Encoding, Entry, Interest, Item, Kinds, LiveFrame, NewSession, Open,
-    Order, Outbox, OutboxLimits, Session,
+    Codec, DisconnectReason, Drained, Encoding, Entry, Feed, Interest, Item, Kinds, LiveFrame, NewSession,
+    Open, Order, Outbox, OutboxLimits, Session,
 };
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
@@ -16,7 +16,7 @@ use parlor_model::command::{
     AddMember, CreateRoom, CreateSignIn, CreateUser, NewUser, RoomChanges, SignedIn,
 };
 use parlor_model::{
-    Caller, LoggedEvent, MemberId, Post, Refusal, RoomId, RoomRole, SecretHash, SiteRole, Time,
+    Caller, Event, LoggedEvent, MemberId, Post, Refusal, RoomId, RoomRole, SecretHash, SiteRole, Time,
 };
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -121,6 +121,38 @@ async fn a_wait_for_the_fan_out_is_refused_when_the_log_tailer_has_ended() {
     assert_eq!(hub.reached(posted.position.seq).await, Err(Refusal::Unavailable));
     assert_eq!(session(&hub, &ada).await.err(), Some(Refusal::Unavailable));
     hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_inside_the_process_that_falls_behind_continues_from_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let hub = open(directory.path());
+    let (caller, room) = user_in_a_room(&hub).await;
+    let mut feed = hub.feed(&caller, Interest::Room(room.clone()), None).await.unwrap();
+    let from = feed.position();
+    let mut posted = Vec::new();
+    // More than the queue of a feed holds.
+    for n in 0..1500 {
+        posted.push(hub.execute(&caller, post(&room, n)).await.unwrap().position.seq.0);
+    }
+    assert_eq!(posted_seqs(&mut feed, *posted.last().unwrap()).await, posted);
+    assert_eq!(feed.position().map(|position| position.seq.0), posted.last().copied());
+    let mut again = hub.feed(&caller, Interest::Room(room), from).await.unwrap();
+    assert_eq!(posted_seqs(&mut again, *posted.last().unwrap()).await, posted);
+    hub.close().await;
+}
+
+/// The sequence numbers of the messages that a feed delivers, up to this one.
+async fn posted_seqs(feed: &mut Feed, last: u64) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    while seqs.last() != Some(&last) {
+        if let Item::Events(events) = feed.next().await.unwrap() {
+            let posted =
+                events.value.iter().filter(|event| matches!(event.event, Event::MessagePosted { .. }));
+            seqs.extend(posted.map(|event| event.seq.0));
+        }
+    }
+    seqs
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@
 mod activities;
 mod batching;
 mod fanout;
+mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
@@ -28,6 +29,7 @@ mod subscribe;
 mod topic_subscribers;
 
 pub use fanout::Fanout;
+pub use in_process::Feed;
 pub use interest::{Codec, Kinds, Order, RoomFilter};
 pub use item::{
     Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,

@@ -11,6 +11,7 @@ use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalSta
 use std::sync::Arc;
 
 /// Subject of a feed. What the caller may see is decided for each event, not when the feed is opened.
+#[derive(Debug, Clone)]
 pub enum Interest {
     Room(RoomId),
     /// Rooms of the caller, including rooms joined later, and account events that concern the caller.
