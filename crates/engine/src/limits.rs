@@ -24,8 +24,7 @@ pub struct Limits {
     /// Maximum bytes of text in the replay buffer; the oldest events are dropped first.
     pub recent_bytes: usize,
     /// Maximum number of concurrent reads for callers; further reads wait. Must be lower than the number of
-    /// readers of the store: one is reserved for subscribers that join while the fan-out waits for them, one
-    /// for the fan-out itself, and one for the garbage collector of blobs.
+    /// readers of the store: one is reserved for the log tailer, and one for the garbage collector of blobs.
     pub reads: usize,
     /// Maximum number of concurrent searches; further searches wait, so that other queries are not starved. A
     /// search returns the results found within `search_timeout`.
@@ -71,6 +70,8 @@ pub struct Limits {
     /// Maximum number of batches of events queued for the fan-out; beyond that, it reads the events from the
     /// store.
     pub max_queued_batches: usize,
+    /// Maximum time that a caller waits until an event is published, before the hub refuses as unavailable.
+    pub reach_timeout: Duration,
     /// Maximum number of entries of each kind in the writer's cache; with 0, nothing is cached.
     pub cache_entries: usize,
     /// Whether the writer compares its cache with the store before each commit. On in debug builds.
@@ -119,6 +120,7 @@ impl Default for Limits {
             gateway_grace: Duration::from_secs(60),
             project_roots: Vec::new(),
             max_queued_batches: 64,
+            reach_timeout: Duration::from_secs(5),
             cache_entries: 20_000,
             verify_cache: cfg!(debug_assertions),
         }

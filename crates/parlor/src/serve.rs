@@ -15,7 +15,7 @@ use crate::secret::Secret;
 use crate::settings::Settings;
 use crate::style::TerminalStyle;
 use anyhow::Context;
-use parlor_engine::fanout::OutboxLimits;
+use parlor_engine::feed::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;

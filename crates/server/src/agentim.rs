@@ -12,6 +12,7 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::{DecidedReply, Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
+use crate::encoders::{CLIENT, EVENT_FRAMES, Encoder};
 use crate::events;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
@@ -19,11 +20,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
-use parlor_engine::fanout::{DisconnectReason, Egress, RoomFilter, Subscriber, SubscriberId};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, LiveFrame, Open, RoomFilter};
 use parlor_model::command::Posted;
-use parlor_model::{
-    Delivery, EntityKind, Epoch, Field, LoggedEvent, Message, Position, Refusal, RoomId, Signal, SignalStamp,
-};
+use parlor_model::{EntityKind, Epoch, Field, LoggedEvent, Position, Refusal, RoomId, Signal, SignalStamp};
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError};
 use parlor_wire::events::frames::StreamFormat;
@@ -37,26 +36,24 @@ const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// Minimum interval between typing signals of a connection in one room.
 const TYPING_INTERVAL: Duration = Duration::from_secs(1);
 
-pub struct ClientEgress;
+pub struct ClientEncoder {
+    pub epoch: Epoch,
+}
 
-impl Egress for ClientEgress {
-    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        egress::event(logged_event, epoch).map(|text| frame::text(&text))
+impl Encoder for ClientEncoder {
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        egress::event(logged_event, self.epoch).map(|text| frame::text(&text))
     }
 
-    fn room_lost(&self, room: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
         Some(frame::text(&egress::room_removed(room)))
     }
 
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
+    fn signal(&self, signal: &Signal, _: SignalStamp, _: Option<&str>) -> Option<Bytes> {
         egress::signal(signal).map(|text| frame::text(&text))
     }
 
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         closing::disconnect_frame(reason, "The client reads too slowly; reconnect and resume")
     }
 }
@@ -70,8 +67,6 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 #[derive(Default)]
 struct Client {
     username: Box<str>,
-    /// Second subscriber, which receives the chat events of all rooms, if the client requested them.
-    chat_events: Option<SubscriberId>,
     last_typing: HashMap<RoomId, Instant>,
 }
 
@@ -79,10 +74,7 @@ impl Protocol for Client {
     type Request = ClientRequest;
     type ParseError = FrameError;
     const COUNTS_AS_PRESENCE: bool = true;
-
-    fn egress(app: &App) -> Arc<dyn Egress> {
-        app.client_egress.clone()
-    }
+    const ENCODING: Encoding = CLIENT;
 
     fn max_message_bytes(app: &App) -> usize {
         MAX_MESSAGE_BYTES.max(app.config.frames.bytes)
@@ -117,10 +109,10 @@ impl Protocol for Client {
             ClientRequest::Send { room, post } => return send(peer, room, post).await,
             _ if peer.identity.is_none() => Err(Refusal::NotSignedIn),
             ClientRequest::Join { room, since } => join(peer, room, since.as_deref()).await,
-            ClientRequest::Follow { since } => self.follow(peer, since.as_deref()).await,
+            ClientRequest::Follow { since } => follow(peer, since.as_deref()).await,
             ClientRequest::Leave { room } => {
                 if let (Some(room), Some(identity)) = (room, &peer.identity) {
-                    peer.app.hub.detach(identity.subscriber.id, &room);
+                    identity.session.close(&room);
                 }
                 Ok(())
             }
@@ -152,12 +144,6 @@ impl Protocol for Client {
         };
         Some(egress::refusal(&Refusal::RateLimited { retry_after: Duration::ZERO }, id))
     }
-
-    async fn end(self, peer: &Peer) {
-        if let Some(chat_events) = self.chat_events {
-            peer.app.hub.disconnect(chat_events);
-        }
-    }
 }
 
 impl Client {
@@ -186,59 +172,38 @@ impl Client {
         Ok(())
     }
 
-    /// Adds a second subscriber that receives the chat events of all the user's rooms, beside the joined
-    /// rooms.
-    async fn follow(&mut self, peer: &Peer, since: Option<&str>) -> Result<(), Refusal> {
-        let (app, identity) = (&peer.app, peer.signed_in()?);
-        let since = parse_since(app, since)?;
-        if let Some(previous) = self.chat_events.take() {
-            app.hub.disconnect(previous);
-        }
-        app.hub.may_follow(&identity.caller, &RoomFilter::All).await?;
-        let subscriber = Subscriber {
-            id: app.hub.next_subscriber_id(),
-            egress: app.socket_events.clone(),
-            present: false,
-            only_follows: true,
-            ..identity.subscriber.clone()
-        };
-        app.hub.connect(&identity.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
-        self.chat_events = Some(subscriber.id);
-        let (all, encode) = (RoomFilter::All, |text: String| frame::text(&text));
-        events::begin(app, &identity.caller, &subscriber, &all, since, StreamFormat::Frame, encode).await
-    }
-
     fn typing(&mut self, peer: &Peer, room: Option<RoomId>) {
         let (Some(room), Some(identity)) = (room, &peer.identity) else { return };
         let recently = self.last_typing.get(&room).is_some_and(|at| at.elapsed() < TYPING_INTERVAL);
-        if recently || !peer.app.hub.is_attached(identity.subscriber.id, &room) {
+        if recently || !identity.session.is_open(&room) {
             return;
         }
-        peer.app.hub.typing(&identity.subscriber, &self.username, &room);
+        identity.session.typing(&room, &self.username);
         self.last_typing.insert(room, Instant::now());
     }
 }
 
 async fn join(peer: &Peer, room: Option<RoomId>, since: Option<&str>) -> Result<(), Refusal> {
-    let (hub, identity) = (&peer.app.hub, peer.signed_in()?);
+    let session = &peer.signed_in()?.session;
     let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
-    let position = parse_since(&peer.app, since)?;
-    let (joined, lost) = (room.clone(), room.clone());
-    let with_position = since.is_some();
-    let welcome = move |reached| with_position.then(|| frame::text(&egress::joined(&joined, reached)));
-    match hub.attach(&identity.caller, &identity.subscriber, &room, position, welcome).await {
-        Ok(_) => Ok(()),
-        Err(Refusal::Resync { now }) => {
-            // Live from here on; the client loads the earlier history again.
-            let resync = move |reached| Some(frame::text(&egress::resync(&lost, reached)));
-            let live = hub.attach(&identity.caller, &identity.subscriber, &room, None, resync).await;
-            if live.is_err() {
-                peer.send_text(&egress::resync(&room, now));
-            }
-            Ok(())
-        }
-        Err(refusal) => Err(refusal),
-    }
+    let (position, joined) = (parse_since(&peer.app, since)?, room.clone());
+    let live: LiveFrame = Arc::new(move |live| match live.resync {
+        // The client loads the earlier history again.
+        Some(_) => frame::text(&egress::resync(&joined, live.at)),
+        None => frame::text(&egress::joined(&joined, live.at)),
+    });
+    let live = since.is_some().then_some(live);
+    let open = Open { interest: Interest::Room(room), since: position, encoding: CLIENT, live };
+    session.open(open).await
+}
+
+/// Opens a feed with the chat events of all the user's rooms, beside the joined rooms.
+async fn follow(peer: &Peer, since: Option<&str>) -> Result<(), Refusal> {
+    let since = parse_since(&peer.app, since)?;
+    let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text));
+    let interest = Interest::MyRooms(RoomFilter::All);
+    let open = Open { interest, since, encoding: EVENT_FRAMES, live: Some(live) };
+    peer.signed_in()?.session.open(open).await
 }
 
 async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
@@ -259,16 +224,17 @@ async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
 }
 
 async fn submit(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Result<PendingReceipt<Posted>, Refusal> {
-    let (hub, identity) = (&peer.app.hub, peer.signed_in()?);
+    let (hub, session) = (&peer.app.hub, &peer.signed_in()?.session);
     let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
     // Sending joins the room implicitly. An API key with write scope only may send without receiving.
-    if !hub.is_attached(identity.subscriber.id, &room)
-        && let Err(refusal) = hub.attach(&identity.caller, &identity.subscriber, &room, None, |_| None).await
+    let interest = Interest::Room(room.clone());
+    if !session.is_open(&room)
+        && let Err(refusal) = session.open(Open { interest, since: None, encoding: CLIENT, live: None }).await
         && refusal != Refusal::Forbidden
     {
         return Err(refusal);
     }
-    Ok(hub.submit(&identity.caller, draft.into_post(room)).await)
+    Ok(hub.submit(session.caller(), draft.into_post(room)).await)
 }
 
 fn parse_since(app: &App, since: Option<&str>) -> Result<Option<Position>, Refusal> {

@@ -1,17 +1,14 @@
 //! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
-use crate::agentim::ClientEgress;
 use crate::auth::passwords::Passwords;
 use crate::auth::rate_limiter::KeyedRateLimiter;
 use crate::auth::seal::Seal;
 use crate::auth::second_factor::SecondFactors;
 use crate::auth::tickets::Tickets;
 use crate::auth::tokens::Tokens;
-use crate::broker::{BrokerEgress, RoomEgress};
 use crate::connection::concurrency::ConcurrencyLimiter;
 use crate::connection::open_sockets::OpenSockets;
-use crate::events::{EventsEgress, SocketEvents};
-use crate::gateway::GatewayEgress;
+use crate::encoders::Encoders;
 use crate::http::rate_limits::RateLimits;
 use crate::metrics::HttpMetrics;
 use crate::models::MODEL_KEYS;
@@ -36,14 +33,7 @@ pub struct App {
     pub(crate) blobs: Arc<dyn BlobStore>,
     /// Limits concurrent uploads.
     pub(crate) upload_limiter: ConcurrencyLimiter,
-    /// Egress of `/ws/client`. Each protocol has one egress, shared by all its connections, so that the hub
-    /// encodes each frame once.
-    pub(crate) client_egress: Arc<ClientEgress>,
-    pub(crate) broker_egress: Arc<BrokerEgress>,
-    pub(crate) broker_room_egress: Arc<RoomEgress>,
-    pub(crate) gateway_egress: Arc<GatewayEgress>,
-    pub(crate) events_egress: Arc<EventsEgress>,
-    pub(crate) socket_events: Arc<SocketEvents>,
+    pub(crate) encoders: Arc<Encoders>,
     pub(crate) tickets: Tickets,
     /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
@@ -78,12 +68,7 @@ impl App {
             connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
             upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
-            client_egress: Arc::new(ClientEgress),
-            broker_egress: Arc::new(BrokerEgress),
-            broker_room_egress: Arc::new(RoomEgress),
-            gateway_egress: Arc::new(GatewayEgress),
-            events_egress: Arc::new(EventsEgress::new(hub.roots())),
-            socket_events: Arc::new(SocketEvents::new(hub.roots())),
+            encoders: Arc::new(Encoders::new(hub.epoch())),
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),

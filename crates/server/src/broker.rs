@@ -7,7 +7,7 @@ mod local;
 mod rooms;
 
 pub use local::connect_broker_locally;
-pub use rooms::RoomEgress;
+pub use rooms::RoomEncoder;
 
 use crate::App;
 use crate::auth;
@@ -15,6 +15,7 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::{Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
+use crate::encoders::{BROKER, Encoder};
 use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
@@ -22,8 +23,8 @@ use axum::response::Response;
 use bytes::Bytes;
 use commands::Echo;
 use parlor_engine::Hub;
-use parlor_engine::fanout::{DisconnectReason, Egress, Subscriber};
-use parlor_model::{Caller, Delivery, Epoch, LoggedEvent, Message, Refusal, RoomId, Signal, SignalStamp};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open};
+use parlor_model::{Caller, Delivery, Message, Refusal};
 use parlor_wire::broker::egress::BrokerAnswer;
 use parlor_wire::broker::ingress::{self, BrokerQuery, BrokerRequest, EchoedFields, NotJson, RequestFrame};
 use parlor_wire::broker::{codes, egress};
@@ -34,26 +35,14 @@ const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// Maximum bytes of a frame; a larger one ends the connection.
 const MAX_FRAME_BYTES: usize = parlor_wire::broker::client::MAX_REQUEST_BYTES;
 
-pub struct BrokerEgress;
+pub struct BrokerEncoder;
 
-impl Egress for BrokerEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        None
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
+impl Encoder for BrokerEncoder {
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes> {
         Some(frame::text(&egress::push(message, delivery)))
     }
 
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         disconnect_frame(reason)
     }
 }
@@ -70,7 +59,7 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
     let first = bearer(request.headers()).map(BrokerInput::token);
-    upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker::default(), first))
+    upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker, first))
 }
 
 /// Request of a broker connection.
@@ -92,21 +81,14 @@ impl BrokerInput {
     }
 }
 
-/// State of one broker connection.
-#[derive(Default)]
-struct Broker {
-    /// Receives the events of rooms; present from the first `msg.room.listen` on. Other connections receive no
-    /// frame that the original protocol does not have.
-    room_subscriber: Option<Subscriber>,
-}
+/// A broker connection, which has no state beside its peer.
+struct Broker;
 
 impl Protocol for Broker {
     type Request = BrokerInput;
     type ParseError = NotJson;
 
-    fn egress(app: &App) -> Arc<dyn Egress> {
-        app.broker_egress.clone()
-    }
+    const ENCODING: Encoding = BROKER;
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_FRAME_BYTES
@@ -139,22 +121,24 @@ impl Protocol for Broker {
             (Ok(BrokerRequest::Ping), Some(_)) => egress::plain("pong", id),
             (Ok(BrokerRequest::Command(command)), Some(identity)) => {
                 let echo = Echo { kind, req_id, about };
-                return commands::submit(&peer.app.hub, &identity.caller, command, echo).await;
+                return commands::submit(&peer.app.hub, identity.session.caller(), command, echo).await;
             }
             (Ok(BrokerRequest::Query(query)), Some(identity)) => {
-                match answer(&peer.app.hub, &identity.caller, query).await {
+                match answer(&peer.app.hub, identity.session.caller(), query).await {
                     Ok(answer) => egress::answer(&kind, id, &about, &answer),
                     Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
                 }
             }
             (Ok(BrokerRequest::Listen { mailbox }), Some(identity)) => {
-                match peer.app.hub.listen(&identity.caller, identity.subscriber.id, mailbox).await {
+                let interest = Interest::Mailbox(mailbox);
+                let open = Open { interest, since: None, encoding: BROKER, live: None };
+                match identity.session.open(open).await {
                     Ok(()) => egress::listening(&kind, id, &about),
                     Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
                 }
             }
             (Ok(BrokerRequest::Room(room, request)), Some(_)) => {
-                return self.handle_room_request(peer, &room, request, id).await;
+                return rooms::handle(peer, &room, request, id).await;
             }
             (Ok(BrokerRequest::Unknown), Some(_)) => {
                 let kind: String = kind.chars().take(100).collect();
@@ -170,12 +154,6 @@ impl Protocol for Broker {
 
     fn sign_in_timeout() -> Option<String> {
         Some(egress::error("auth.error", None, "Authentication timeout"))
-    }
-
-    async fn end(self, peer: &Peer) {
-        if let Some(subscriber) = self.room_subscriber {
-            peer.app.hub.disconnect(subscriber.id);
-        }
     }
 }
 

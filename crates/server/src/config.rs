@@ -2,7 +2,7 @@
 
 use crate::http::forwarded::Network;
 use crate::models::Models;
-use parlor_engine::fanout::OutboxLimits;
+use parlor_engine::feed::OutboxLimits;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;

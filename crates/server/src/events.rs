@@ -1,14 +1,14 @@
 //! Chat events protocol: `GET /api/events`, a server-sent event stream of everything that the caller may see.
 //!
-//! The same events are also sent as frames on `/ws/client` ([`SocketEvents`]).
+//! The same events are also sent as frames on `/ws/client`.
 
 use crate::App;
-use crate::agentim::ClientEgress;
 use crate::auth;
 use crate::connection::admission::admit;
 use crate::connection::concurrency::ConcurrencyPermit;
+use crate::connection::frame;
 use crate::connection::open_sockets::SocketGuard;
-use crate::connection::{AUTH_RECHECK_INTERVAL, frame};
+use crate::encoders::{ConnectionEncoder, EVENT_STREAM, Encoder};
 use crate::http::parameters::Parameters;
 use crate::http::problem::Problem;
 use crate::http::{Peer, bearer};
@@ -19,13 +19,14 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
-use parlor_engine::fanout::{
-    DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
+use parlor_engine::feed::{
+    Codec, DisconnectReason, Drained, Encoding, Interest, LiveFrame, NewSession, Open, Outbox, Resync,
+    RoomFilter, Session,
 };
-use parlor_model::query::{GetAuthContext, MayReadRooms};
+use parlor_model::query::MayReadRooms;
 use parlor_model::{
-    AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Refusal, RoomId,
-    RoomSelection, Signal, SignalStamp,
+    AgentId, Caller, EntityKind, Epoch, LoggedEvent, Position, Refusal, RoomId, RoomSelection, Signal,
+    SignalStamp,
 };
 use parlor_wire::events::egress::{self, Filter};
 use parlor_wire::events::frames::StreamFormat;
@@ -44,112 +45,51 @@ const GREETING: &str = "retry: 1000\n\n";
 /// Disables response buffering in nginx.
 static ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-pub struct EventsEgress {
+/// Encoder of chat events, as server-sent events or as frames on `/ws/client` beside the frames of AgentIM.
+pub struct EventsEncoder {
     filter: Filter,
-    roots: Arc<RoomRoots>,
+    epoch: Epoch,
 }
 
-impl EventsEgress {
-    /// Egress without a filter.
-    pub fn new(roots: Arc<RoomRoots>) -> Self {
-        Self { filter: Filter::default(), roots }
+impl EventsEncoder {
+    /// Encoder without a filter.
+    pub fn new(form: StreamFormat, epoch: Epoch) -> Self {
+        Self { filter: Filter { form, ..Filter::default() }, epoch }
     }
-}
 
-/// Project root of the room of an event or signal, if it has one.
-fn root(roots: &RoomRoots, room: Option<&RoomId>) -> Option<Arc<str>> {
-    room.and_then(|room| roots.of(room))
-}
-
-impl Egress for EventsEgress {
-    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        let root = root(&self.roots, logged_event.event.room());
-        let mut blocks = egress::event(logged_event, epoch, &self.filter, root.as_deref());
-        if blocks.len() > 1 {
-            return Some(blocks.concat().into());
+    fn frame(&self, text: String) -> Bytes {
+        match self.filter.form {
+            StreamFormat::Block => text.into(),
+            StreamFormat::Frame => frame::text(&text),
         }
-        blocks.pop().map(Bytes::from)
+    }
+}
+
+impl Encoder for EventsEncoder {
+    fn event(&self, logged_event: &LoggedEvent, root: Option<&str>) -> Option<Bytes> {
+        let mut texts = egress::event(logged_event, self.epoch, &self.filter, root);
+        if texts.len() > 1 {
+            let frames: Vec<Bytes> = texts.into_iter().map(|text| self.frame(text)).collect();
+            return Some(frame::concat(&frames));
+        }
+        texts.pop().map(|text| self.frame(text))
     }
 
-    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, stamp: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, logged_event.event.room());
-        egress::replay(logged_event, stamp, &self.filter, root.as_deref()).map(Bytes::from)
+    fn open_approval(&self, asked: &LoggedEvent, stamp: SignalStamp, root: Option<&str>) -> Option<Bytes> {
+        egress::replay(asked, stamp, &self.filter, root).map(|text| self.frame(text))
     }
 
-    fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
-        let root = root(&self.roots, Some(room));
-        egress::room_lost(room, by, &self.filter, root.as_deref()).map(Bytes::from)
+    fn room_lost(&self, room: &RoomId, by: &LoggedEvent, root: Option<&str>) -> Option<Bytes> {
+        egress::room_lost(room, by, &self.filter, root).map(|text| self.frame(text))
     }
 
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, signal: &Signal, stamp: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, signal.room());
-        egress::signal(signal, stamp, &self.filter, root.as_deref()).map(Bytes::from)
+    fn signal(&self, signal: &Signal, stamp: SignalStamp, root: Option<&str>) -> Option<Bytes> {
+        egress::signal(signal, stamp, &self.filter, root).map(|text| self.frame(text))
     }
 
     /// Empty: the stream simply ends, and a client with valid credentials reconnects and resumes by itself.
-    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
+    fn disconnect(&self, _: DisconnectReason) -> Bytes {
         Bytes::new()
-    }
-
-    fn is_shared(&self) -> bool {
-        self.filter == Filter::default()
-    }
-
-    fn is_totally_ordered(&self) -> bool {
-        true
-    }
-}
-
-/// Egress that sends chat events as frames on `/ws/client`, beside the frames of AgentIM.
-pub struct SocketEvents {
-    filter: Filter,
-    roots: Arc<RoomRoots>,
-}
-
-impl SocketEvents {
-    pub fn new(roots: Arc<RoomRoots>) -> Self {
-        Self { filter: Filter { form: StreamFormat::Frame, ..Filter::default() }, roots }
-    }
-}
-
-impl Egress for SocketEvents {
-    fn event(&self, logged_event: &LoggedEvent, epoch: Epoch) -> Option<Bytes> {
-        let root = root(&self.roots, logged_event.event.room());
-        let texts = egress::event(logged_event, epoch, &self.filter, root.as_deref());
-        let frames: Vec<Bytes> = texts.iter().map(|text| frame::text(text)).collect();
-        (!frames.is_empty()).then(|| frame::concat(&frames))
-    }
-
-    fn replay_event(&self, logged_event: &LoggedEvent, _: Epoch, stamp: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, logged_event.event.room());
-        egress::replay(logged_event, stamp, &self.filter, root.as_deref()).map(|text| frame::text(&text))
-    }
-
-    fn room_lost(&self, room: &RoomId, by: &LoggedEvent) -> Option<Bytes> {
-        let root = root(&self.roots, Some(room));
-        egress::room_lost(room, by, &self.filter, root.as_deref()).map(|text| frame::text(&text))
-    }
-
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, signal: &Signal, stamp: SignalStamp) -> Option<Bytes> {
-        let root = root(&self.roots, signal.room());
-        egress::signal(signal, stamp, &self.filter, root.as_deref()).map(|text| frame::text(&text))
-    }
-
-    /// Uses the AgentIM frame: a socket has two subscribers, and the first one to end sends the close frame.
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
-        ClientEgress.disconnect_frame(reason)
-    }
-
-    fn is_totally_ordered(&self) -> bool {
-        true
     }
 }
 
@@ -198,33 +138,30 @@ pub async fn stream(
             Some(position.ok_or_else(|| Problem::invalid("since", "is not a position"))?)
         }
     };
-    let egress: Arc<EventsEgress> = match filter == Filter::default() {
-        true => app.events_egress.clone(),
-        false => Arc::new(EventsEgress { filter, roots: app.hub.roots() }),
+    let (encoding, encoder) = match filter == Filter::default() {
+        true => (EVENT_STREAM, ConnectionEncoder::of(&app.encoders, EVENT_STREAM)),
+        false => {
+            let own = Arc::new(EventsEncoder { filter, epoch: app.hub.epoch() });
+            let private = Encoding { codec: Codec::PRIVATE, ..EVENT_STREAM };
+            (private, ConnectionEncoder::private(&app.encoders, own))
+        }
     };
-    let outbox = Arc::new(Outbox::new(app.config.outbox, Bytes::new()));
-    let subscriber = Subscriber {
-        id: app.hub.next_subscriber_id(),
-        user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
-        principal: caller.principal.clone(),
-        egress,
-        outbox: outbox.clone(),
-        // A stream is often read by a program, so it does not make its user present.
-        present: false,
-        only_follows: true,
-    };
-    let (_, permit) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
+    let outbox = Arc::new(Outbox::new(app.config.outbox));
+    // A stream is often read by a program, so it does not make its user present.
+    let new = NewSession { outbox: outbox.clone(), encoding, present: false, greeting: GREETING.into() };
+    let (session, _, permit) = admit(&app, &mut None, &caller, new).await?;
+    let session = Arc::new(session);
+    let live = live_frame(StreamFormat::Block, Bytes::from);
+    let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
     let event_stream = EventStream {
-        id: subscriber.id,
-        following: tokio::spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
+        encoder,
+        opening: tokio::spawn(open_feed(session.clone(), outbox.clone(), open)),
+        session,
         outbox,
-        caller,
         _permit: permit,
         _guard: app.open_sockets.begin("/api/events"),
-        app,
         buffered: Vec::new().into_iter(),
         ended: false,
-        auth_checked_at: Instant::now(),
     };
     let body = stream::unfold(event_stream, |mut event_stream| async move {
         let next = event_stream.next().await?;
@@ -251,68 +188,36 @@ async fn caller(app: &App, headers: &HeaderMap, ticket: Option<&str>) -> Result<
     }
 }
 
-/// Sends the missed events at the pace of the client, then subscribes to live events. On failure it ends the
-/// stream.
-async fn follow(
-    app: Arc<App>,
-    caller: Caller,
-    subscriber: Subscriber,
-    following: RoomFilter,
-    since: Option<Position>,
-) {
-    let encode = |text: String| Bytes::from(text);
-    if let Err(refusal) =
-        begin(&app, &caller, &subscriber, &following, since, StreamFormat::Block, encode).await
-    {
+/// Sends the missed events at the pace of the client, then live events. On failure it ends the stream.
+async fn open_feed(session: Arc<Session>, outbox: Arc<Outbox>, open: Open) {
+    if let Err(refusal) = session.open(open).await {
         tracing::debug!(?refusal, "failed to start an event stream");
-        subscriber.outbox.close(Bytes::new());
+        outbox.close(Bytes::new());
     }
 }
 
-/// Resumes from a position and goes live. If the position is unknown or too old, sends a resync and goes live
-/// from the current position. `encode` turns the text of a frame into bytes.
-pub async fn begin(
-    app: &App,
-    caller: &Caller,
-    subscriber: &Subscriber,
-    following: &RoomFilter,
-    since: Option<Position>,
-    form: StreamFormat,
-    encode: fn(String) -> Bytes,
-) -> Result<(), Refusal> {
-    let hub = &app.hub;
-    let welcome = move |position| Some(encode(egress::position(position, form)));
-    match hub.follow(caller, subscriber, following, since, welcome).await {
-        Err(Refusal::Resync { now }) => {
-            // The number of missed events is unknown if the position is from another epoch.
-            let since = since.filter(|since| since.epoch == now.epoch);
-            let lost = since.map(|since| now.seq.0.abs_diff(since.seq.0));
-            let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
-            // Taken here, because the closure below runs under the lock that assigns stamps.
-            let stamp = hub.next_stamp();
-            let resync = move |position| {
-                let resync = encode(egress::resync(reason, lost, Some(position), stamp, form));
-                let current = encode(egress::position(position, form));
-                Some([resync, current].concat().into())
-            };
-            hub.follow(caller, subscriber, following, None, resync).await.map(drop)
-        }
-        followed => followed.map(drop),
-    }
+/// Frame with the position from which on events are live, after a resync if events are missing. `encode` turns the
+/// text of a frame into bytes.
+pub fn live_frame(form: StreamFormat, encode: fn(String) -> Bytes) -> LiveFrame {
+    Arc::new(move |live| {
+        let current = encode(egress::position(live.at, form));
+        let Some(Resync { lost, stamp }) = live.resync else { return current };
+        let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
+        let resync = encode(egress::resync(reason, lost, Some(live.at), stamp, form));
+        [resync, current].concat().into()
+    })
 }
 
-/// Body of one open event stream; disconnects its subscriber when the client closes the stream.
+/// Body of one open event stream; ends its session when the client closes the stream.
 struct EventStream {
-    app: Arc<App>,
-    id: SubscriberId,
-    caller: Caller,
+    session: Arc<Session>,
     outbox: Arc<Outbox>,
-    following: JoinHandle<()>,
+    encoder: ConnectionEncoder,
+    opening: JoinHandle<()>,
     _permit: ConcurrencyPermit,
     _guard: SocketGuard,
     buffered: std::vec::IntoIter<Bytes>,
     ended: bool,
-    auth_checked_at: Instant,
 }
 
 impl EventStream {
@@ -327,48 +232,32 @@ impl EventStream {
             if self.ended {
                 return None;
             }
-            let mut taken = Vec::new();
-            match tokio::time::timeout(
-                KEEP_ALIVE_INTERVAL,
-                self.outbox.take(&mut taken, MAX_BUFFERS_PER_DRAIN),
-            )
-            .await
-            {
+            let mut entries = Vec::new();
+            let taken = self.outbox.take(&mut entries, MAX_BUFFERS_PER_DRAIN);
+            let taken = tokio::time::timeout(KEEP_ALIVE_INTERVAL, taken).await;
+            let mut blocks: Vec<Bytes> =
+                entries.iter().filter_map(|entry| Some(self.encoder.encode(entry)?.clone())).collect();
+            match taken {
                 Ok(Drained::More) => {}
-                Ok(Drained::Last) => {
+                Ok(Drained::Last(_)) => {
                     self.ended = true;
                     let lost = self.outbox.lost();
                     if lost > 0 {
-                        let stamp = self.app.hub.next_stamp();
-                        taken.push(
-                            egress::resync("broadcast_lag", Some(lost), None, stamp, StreamFormat::Block)
-                                .into(),
-                        );
+                        let stamp = self.session.next_stamp();
+                        let form = StreamFormat::Block;
+                        blocks.push(egress::resync("broadcast_lag", Some(lost), None, stamp, form).into());
                     }
                 }
-                Err(_) => {
-                    self.recheck_auth().await;
-                    taken.push(Bytes::from_static(b":\n\n"));
-                }
+                Err(_) => blocks.push(Bytes::from_static(b":\n\n")),
             }
-            self.buffered = taken.into_iter();
-        }
-    }
-
-    /// Ends the stream if its sign-in has expired. The hub itself disconnects a revoked sign-in at once.
-    async fn recheck_auth(&mut self) {
-        if self.auth_checked_at.elapsed() >= AUTH_RECHECK_INTERVAL {
-            self.auth_checked_at = Instant::now();
-            if matches!(self.app.hub.read(&self.caller, GetAuthContext).await, Err(Refusal::NotSignedIn)) {
-                self.outbox.close(Bytes::new());
-            }
+            self.buffered = blocks.into_iter();
         }
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.following.abort();
-        self.app.hub.disconnect(self.id);
+        self.opening.abort();
+        self.session.end();
     }
 }

@@ -14,14 +14,15 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::{Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
+use crate::encoders::{Encoder, GATEWAY};
 use crate::http::problem::Problem;
 use agents::GatewayAgents;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use parlor_engine::fanout::{DisconnectReason, Egress, Outbox};
+use parlor_engine::feed::{DisconnectReason, Encoding, Outbox};
 use parlor_engine::runs::{Host, HostCommand};
-use parlor_model::{Delivery, EntityKind, Epoch, LoggedEvent, Message, Refusal, RoomId, Signal, SignalStamp};
+use parlor_model::{EntityKind, Refusal};
 use parlor_wire::agentim::egress as common;
 use parlor_wire::agentim::gateway::egress;
 use parlor_wire::agentim::gateway::ingress::{self, Auth, GatewayMessage};
@@ -31,27 +32,11 @@ use std::sync::Arc;
 /// Maximum bytes of a message. A larger one ends the connection; one above `gateway_frames` only is rejected.
 const MAX_MESSAGE_BYTES: usize = 12 * 1024 * 1024;
 
-/// Egress of gateways: they receive commands for their agents, and no events or signals.
-pub struct GatewayEgress;
+/// Encoder of gateways: they receive commands for their agents, and no items.
+pub struct GatewayEncoder;
 
-impl Egress for GatewayEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        None
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        None
-    }
-
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, _: &Signal, _: SignalStamp) -> Option<Bytes> {
-        None
-    }
-
-    fn disconnect_frame(&self, reason: DisconnectReason) -> Bytes {
+impl Encoder for GatewayEncoder {
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
         closing::disconnect_frame(reason, "The client reads too slowly")
     }
 }
@@ -72,9 +57,7 @@ impl Protocol for Gateway {
     type Request = GatewayMessage;
     type ParseError = FrameError;
 
-    fn egress(app: &App) -> Arc<dyn Egress> {
-        app.gateway_egress.clone()
-    }
+    const ENCODING: Encoding = GATEWAY;
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_MESSAGE_BYTES

@@ -10,6 +10,7 @@ mod broker;
 mod config;
 mod connection;
 mod downloads;
+mod encoders;
 mod events;
 mod gateway;
 mod http;

@@ -112,7 +112,7 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
         }
     }
     drop(listener);
-    app.hub.disconnect_all();
+    app.hub.end_sessions();
     let drained = async {
         while connections.join_next().await.is_some() {}
         app.open_sockets.end().await;

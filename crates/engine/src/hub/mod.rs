@@ -6,13 +6,10 @@
 
 mod reads;
 mod start;
-mod subscribe;
-
-pub(crate) use reads::blocking;
 
 use crate::Limits;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
-use crate::fanout::{Fanout, RoomRoots};
+use crate::feed::{Fanout, RoomRoots};
 use crate::health::{Health, HealthCell};
 use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
@@ -200,6 +197,7 @@ impl Hub {
         self.inner.stop.store(true, Ordering::Release);
         self.inner.scheduler.wake();
         self.inner.scheduler.idle.notify_one();
+        self.inner.fanout.wake_presence();
         // Wakes the log tailer, which checks `stop` after each batch.
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());

@@ -62,15 +62,6 @@ impl Hub {
         read(&caller, &mut view)
     }
 
-    pub(super) fn admitted<Q: queries::Query>(&self, caller: &Caller, query: &Q) -> Result<bool, Fault> {
-        let mut admitted = false;
-        self.inner.reader.with(&mut |snapshot| {
-            admitted = self.permitted(caller, query, snapshot)?.is_ok();
-            Ok(())
-        })?;
-        Ok(admitted)
-    }
-
     /// Waits until the first admin account exists.
     pub async fn wait_for_first_admin(&self) -> Result<(), Refusal> {
         let mut published = self.inner.fanout.watch();
@@ -90,14 +81,6 @@ impl Hub {
             Ok(())
         })?;
         Ok(refers)
-    }
-
-    /// Blocks, and bypasses the limit on concurrent reads: for callers that hold the fan-out's lock.
-    pub(crate) fn with_snapshot(
-        &self,
-        read: &mut dyn FnMut(&mut dyn Snapshot) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        self.inner.reader.with(read)
     }
 
     pub(crate) async fn read_snapshot<T: Send + 'static>(
@@ -122,7 +105,7 @@ impl Hub {
     }
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Refusal> {
     let found = blocking_any(Box::new(|| work().map(|found| Box::new(found) as AnyResult))).await?;

@@ -3,9 +3,8 @@
 use super::{Hub, HubDependencies, Inner, WeakHub};
 use crate::Fault;
 use crate::commands::{self, Job, QueuedJob};
-use crate::fanout::Fanout;
+use crate::feed::{Fanout, LogTailer, presence};
 use crate::health::HealthCell;
-use crate::log_tailer::LogTailer;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
@@ -52,7 +51,7 @@ impl Hub {
             bus: bus.clone(),
             reader: reader.clone(),
             fanout: fanout.clone(),
-            scheduler: scheduler_handle.clone(),
+            projections: vec![scheduler_handle.clone()],
             stop: stop.clone(),
         };
         let timer_runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -86,6 +85,7 @@ impl Hub {
         let hub = Self { inner: Arc::new(inner) };
         tokio::spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         tokio::spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        tokio::spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 }

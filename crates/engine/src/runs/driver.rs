@@ -50,8 +50,16 @@ pub async fn run_loop(weak: WeakHub) {
 
 impl Hosting {
     async fn drive_runs(&self) {
-        let (scheduler, grace_period) = (self.hub.scheduler(), self.hub.limits().gateway_grace);
-        let actions = scheduler.lock().take_actions(grace_period, Instant::now());
+        let actions = {
+            let (mut scheduler, now) = (self.hub.scheduler().lock(), Instant::now());
+            // Published under the scheduler's lock: a backlog that is published after the removal of its agent
+            // would stay in the state of the room. Only this loop publishes backlogs, so that their revisions are
+            // published in order.
+            for (room, backlog) in scheduler.take_queues(now) {
+                self.hub.fanout().publish_backlog(&room, &backlog);
+            }
+            scheduler.take_actions(self.hub.limits().gateway_grace, now)
+        };
         for action in actions {
             self.perform(action).await;
         }
@@ -60,8 +68,6 @@ impl Hosting {
     async fn perform(&self, action: Action) {
         let hosting = self.clone();
         match action {
-            // Only this loop publishes backlogs, so that their revisions are published in order.
-            Action::PublishQueue(room, signal) => self.hub.fanout().signal_room(&room, &signal, None),
             Action::OfferInjection(offer) => self.offer_injection(offer).await,
             Action::ExpireApproval(approval) => {
                 // If this fails, the scheduler returns the approval again while it is open.
@@ -137,7 +143,7 @@ impl Hosting {
     pub(super) async fn dispatch_run(&self, started: StartedRun) {
         let agent = &started.run.agent;
         // The scheduler has to know the run before its first chunk arrives.
-        self.wait_until_caught_up().await;
+        let _ = self.wait_until_caught_up().await;
         let _ = self.send_room_context(&started.room.id, Some(agent)).await;
         let on_parlor_gateway = self.hub.scheduler().lock().is_on_parlor_gateway(agent);
         // If the earlier messages cannot be read, the run starts without them.

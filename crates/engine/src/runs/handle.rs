@@ -1,6 +1,7 @@
 //! The shared scheduler and the notifications that wake its loops.
 
 use super::scheduler::Scheduler;
+use crate::feed::Projection;
 use parking_lot::{Mutex, MutexGuard};
 use parlor_model::{Approval, Event, LoggedEvent, Message, Run};
 use std::sync::Arc;
@@ -26,21 +27,6 @@ impl SchedulerHandle {
         self.wake_driver.notify_one();
     }
 
-    /// Applies committed events in log order and wakes the driver.
-    pub fn apply_events(&self, batch: &[LoggedEvent]) {
-        let mut scheduler = self.lock();
-        let now = Instant::now();
-        for logged_event in batch {
-            scheduler.apply_event(&logged_event.event, now);
-        }
-        send_commands(&mut scheduler);
-        drop(scheduler);
-        self.wake_driver.notify_one();
-        if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
-            self.idle.notify_one();
-        }
-    }
-
     /// Restores a run that was open when the hub stopped. `trigger` is the message that started it, for its
     /// preview.
     pub fn restore(&self, run: Run, trigger: Option<Arc<Message>>) {
@@ -59,6 +45,23 @@ impl SchedulerHandle {
         match question.decision {
             Some(_) => scheduler.apply_event(&Event::ApprovalDecided(question), now),
             None => scheduler.close_question(&question, now),
+        }
+    }
+}
+
+/// The scheduler knows an event before any subscriber receives it: the first chunk of a reply must find its run.
+impl Projection for SchedulerHandle {
+    fn apply(&self, batch: &[LoggedEvent]) {
+        let mut scheduler = self.lock();
+        let now = Instant::now();
+        for logged_event in batch {
+            scheduler.apply_event(&logged_event.event, now);
+        }
+        send_commands(&mut scheduler);
+        drop(scheduler);
+        self.wake_driver.notify_one();
+        if batch.iter().any(|logged_event| matches!(logged_event.event, Event::RoomChanged(_))) {
+            self.idle.notify_one();
         }
     }
 }

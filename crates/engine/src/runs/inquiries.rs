@@ -2,7 +2,7 @@
 //! was sent to, and only to the subscriber that sent it.
 
 use super::scheduler::GatewayConnectionId;
-use crate::fanout::SubscriberId;
+use crate::feed::SubscriberId;
 use parlor_model::{AgentId, AnswerKind, Caller, Inquiry, Refusal, RoomId};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

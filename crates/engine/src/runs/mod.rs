@@ -11,7 +11,6 @@ mod hosting;
 pub(crate) mod idle_prompts;
 mod inquiries;
 mod pending_approvals;
-pub mod reply_buffer;
 pub mod scheduler;
 mod terminal;
 mod triage;

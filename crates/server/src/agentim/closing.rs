@@ -3,7 +3,7 @@
 use crate::connection::frame;
 use crate::connection::peer::Peer;
 use bytes::Bytes;
-use parlor_engine::fanout::DisconnectReason;
+use parlor_engine::feed::DisconnectReason;
 use parlor_wire::agentim::egress;
 
 /// Encodes the last frames of a connection. `too_slow` is the message for a slow consumer.

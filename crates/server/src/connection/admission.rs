@@ -1,24 +1,22 @@
-//! Admission of an authenticated connection: registers its subscriber and moves it from the limit of its
+//! Admission of an authenticated connection: begins its session and moves it from the limit of its
 //! address to the limit of its user.
 
 use super::concurrency::ConcurrencyPermit;
 use crate::App;
-use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_engine::fanout::Subscriber;
+use parlor_engine::feed::{NewSession, Session};
 use parlor_engine::permission::AuthContext;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
 
-/// Connects `subscriber` to the hub and sends `greeting`. Releases `unauthenticated`, the permit of the
-/// address; if the hub rejects the connection, the permit is put back.
+/// Begins a session of the connection. Releases `unauthenticated`, the permit of the address; if the hub rejects the
+/// connection, the permit is put back.
 pub async fn admit(
     app: &Arc<App>,
     unauthenticated: &mut Option<ConcurrencyPermit>,
     caller: &Caller,
-    subscriber: Subscriber,
-    greeting: Bytes,
-) -> Result<(AuthContext, ConcurrencyPermit), Refusal> {
+    new: NewSession,
+) -> Result<(Session, AuthContext, ConcurrencyPermit), Refusal> {
     let permit = Arc::new(Mutex::new(unauthenticated.take()));
     let (shared_app, shared_permit) = (app.clone(), permit.clone());
     // The permit of the address is released before the client can receive the greeting.
@@ -28,7 +26,7 @@ pub async fn admit(
         shared_permit.lock().take();
         Ok(user_permit)
     };
-    let connected = app.hub.connect(caller, subscriber, greeting, count).await;
+    let begun = app.hub.session(caller, new, count).await;
     *unauthenticated = permit.lock().take();
-    connected
+    begun
 }

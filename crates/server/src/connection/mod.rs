@@ -17,10 +17,11 @@ pub mod session_loop;
 pub mod stream;
 pub mod upgrade;
 
+use crate::encoders::ConnectionEncoder;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use outbox_io::OutboxIo;
-use parlor_engine::fanout::{Drained, Outbox, OutboxLimits};
+use parlor_engine::feed::{Codec, Drained, Encoded, Entry, Item, Outbox, OutboxLimits};
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +33,6 @@ use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// Interval at which an open connection checks whether its sign-in is still valid.
-pub const AUTH_RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum buffers written with one system call.
 const MAX_WRITE_BUFFERS: usize = 64;
 
@@ -72,28 +71,28 @@ impl SocketMessage {
 
 impl Socket {
     /// Starts reading and writing on an upgraded connection. `already_read` holds bytes received together
-    /// with the handshake. A message above `hard_limit` bytes ends the connection; `too_slow` is the frame
-    /// sent to a slow consumer.
+    /// with the handshake. A message above `hard_limit` bytes ends the connection; `encoder` encodes
+    /// the items of its outbox.
     pub async fn open(
         stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
         limits: OutboxLimits,
-        too_slow: Bytes,
+        encoder: ConnectionEncoder,
     ) -> Self {
-        let outbox = Arc::new(Outbox::new(limits, too_slow));
+        let outbox = Arc::new(Outbox::new(limits));
         let (read, writer): (Box<dyn AsyncRead + Send + Sync + Unpin>, _) = match stream {
             Stream::Plain(tcp) => {
                 let (read, write) = tcp.into_split();
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
             }
             Stream::Tls(tls) => {
                 let (read, write) = tokio::io::split(*tls);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
             }
             Stream::Local(pipe) => {
                 let (read, write) = tokio::io::split(pipe);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
             }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
@@ -142,13 +141,17 @@ impl Socket {
     }
 }
 
-async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
-    let mut buffers = Vec::new();
+async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>, encoder: ConnectionEncoder) {
     loop {
-        let taken = outbox.take(&mut buffers, MAX_WRITE_BUFFERS).await;
-        let written = write_all(&mut half, &buffers).await;
-        buffers = Vec::new();
-        if written.is_err() || taken == Drained::Last {
+        let mut entries = Vec::new();
+        let taken = outbox.take(&mut entries, MAX_WRITE_BUFFERS).await;
+        if let Drained::Last(Some(reason)) = taken {
+            let last = Item::Frames(encoder.disconnect(reason));
+            entries.push(Entry { codec: Codec::PRIVATE, item: last });
+        }
+        entries.iter_mut().for_each(|entry| encoder.settle(entry));
+        let written = write_all(&mut half, &entries, &encoder).await;
+        if written.is_err() || matches!(taken, Drained::Last(_)) {
             break;
         }
     }
@@ -157,8 +160,17 @@ async fn write_out(mut half: impl AsyncWrite + Unpin, outbox: Arc<Outbox>) {
     let _ = half.shutdown().await;
 }
 
-async fn write_all(half: &mut (impl AsyncWrite + Unpin), buffers: &[Bytes]) -> std::io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = buffers.iter().map(|buffer| IoSlice::new(buffer)).collect();
+/// Writes the encoded items without copying them.
+async fn write_all(
+    half: &mut (impl AsyncWrite + Unpin),
+    entries: &[Entry],
+    encoder: &ConnectionEncoder,
+) -> std::io::Result<()> {
+    let encoded = entries.iter().filter_map(|entry| match encoder.encode(entry) {
+        Some(Encoded::Shared(bytes)) => Some(IoSlice::new(bytes)),
+        Some(Encoded::Own(_)) | None => None,
+    });
+    let mut slices: Vec<IoSlice<'_>> = encoded.collect();
     let mut left = &mut slices[..];
     IoSlice::advance_slices(&mut left, 0);
     while !left.is_empty() {

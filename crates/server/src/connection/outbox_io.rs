@@ -4,7 +4,7 @@
 //! other frames.
 
 use bytes::Bytes;
-use parlor_engine::fanout::Outbox;
+use parlor_engine::feed::Outbox;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;

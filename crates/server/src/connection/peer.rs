@@ -6,7 +6,7 @@ use super::frame;
 use super::protocol::Protocol;
 use crate::App;
 use bytes::Bytes;
-use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, Subscriber};
+use parlor_engine::feed::{DisconnectReason, Encoding, NewSession, Outbox, Session};
 use parlor_engine::permission::AuthContext;
 use parlor_model::query::GetAuthContext;
 use parlor_model::{Caller, Refusal};
@@ -20,7 +20,7 @@ pub struct Peer {
     pub outbox: Arc<Outbox>,
     /// `None` until the client has authenticated.
     pub identity: Option<Identity>,
-    egress: Arc<dyn Egress>,
+    encoding: Encoding,
     counts_as_presence: bool,
     /// Counts the connection towards its address until the client authenticates.
     unauthenticated_permit: Option<ConcurrencyPermit>,
@@ -28,8 +28,7 @@ pub struct Peer {
 }
 
 pub struct Identity {
-    pub caller: Caller,
-    pub subscriber: Subscriber,
+    pub session: Session,
     /// Counts the connection towards its user.
     _permit: ConcurrencyPermit,
 }
@@ -37,7 +36,7 @@ pub struct Identity {
 impl Peer {
     pub fn new<P: Protocol>(app: Arc<App>, outbox: Arc<Outbox>, permit: ConcurrencyPermit) -> Self {
         Self {
-            egress: P::egress(&app),
+            encoding: P::ENCODING,
             counts_as_presence: P::COUNTS_AS_PRESENCE,
             app,
             outbox,
@@ -57,7 +56,7 @@ impl Peer {
     }
 
     pub fn disconnect(&self, reason: DisconnectReason) {
-        self.outbox.close(self.egress.disconnect_frame(reason));
+        self.outbox.disconnect(reason);
     }
 
     /// Checks a repeated sign-in: the same user may present a newer token, which changes nothing. Returns
@@ -65,28 +64,21 @@ impl Peer {
     pub async fn has_signed_in_as(&self, caller: &Caller) -> Result<bool, Refusal> {
         let Some(identity) = &self.identity else { return Ok(false) };
         let auth_context = self.app.hub.read(caller, GetAuthContext).await?;
-        if identity.subscriber.user != auth_context.user.id {
+        if *identity.session.user() != auth_context.user.id {
             return Err(Refusal::NotSignedIn);
         }
         Ok(true)
     }
 
-    /// Authenticates the connection: registers its subscriber, sends `greeting`, and moves the connection from
-    /// the limit of its address to the limit of its user.
+    /// Authenticates the connection: begins its session, sends `greeting`, and moves the connection from the limit of
+    /// its address to the limit of its user.
     pub async fn admit(&mut self, caller: Caller, greeting: Bytes) -> Result<AuthContext, Refusal> {
-        let subscriber = Subscriber {
-            id: self.app.hub.next_subscriber_id(),
-            user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
-            principal: caller.principal.clone(),
-            egress: self.egress.clone(),
-            outbox: self.outbox.clone(),
-            present: self.counts_as_presence,
-            only_follows: false,
-        };
-        let (auth_context, permit) =
-            admit(&self.app, &mut self.unauthenticated_permit, &caller, subscriber.clone(), greeting).await?;
+        let (outbox, present) = (self.outbox.clone(), self.counts_as_presence);
+        let new = NewSession { outbox, encoding: self.encoding, present, greeting };
+        let (session, auth_context, permit) =
+            admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await?;
         self.failed_sign_ins = 0;
-        self.identity = Some(Identity { caller, subscriber, _permit: permit });
+        self.identity = Some(Identity { session, _permit: permit });
         Ok(auth_context)
     }
 
@@ -103,13 +95,6 @@ impl Peer {
     /// Releases the permit of a connection that has not authenticated. Returns whether it had one.
     pub fn release_unauthenticated_permit(&mut self) -> bool {
         self.unauthenticated_permit.take().is_some()
-    }
-
-    /// Whether the sign-in of this connection has expired. The hub itself disconnects a revoked sign-in at
-    /// once.
-    pub async fn is_expired(&self) -> bool {
-        let Some(identity) = &self.identity else { return false };
-        matches!(self.app.hub.read(&identity.caller, GetAuthContext).await, Err(Refusal::NotSignedIn))
     }
 
     /// Returns the identity, or the refusal for requests that need one.

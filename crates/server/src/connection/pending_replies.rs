@@ -7,7 +7,7 @@ use super::frame;
 use super::protocol::PendingReply;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use parlor_engine::fanout::Outbox;
+use parlor_engine::feed::Outbox;
 use parlor_model::Seq;
 use std::collections::VecDeque;
 
@@ -89,12 +89,12 @@ impl PendingReplies {
 mod tests {
     use super::super::protocol::DecidedReply;
     use super::*;
-    use parlor_engine::fanout::OutboxLimits;
+    use parlor_engine::feed::{Item, OutboxLimits};
     use std::future::{pending, ready};
     use tokio::sync::oneshot;
 
     fn outbox() -> Outbox {
-        Outbox::new(OutboxLimits { bytes: 100, buffers: 8 }, Bytes::from_static(b"slow"))
+        Outbox::new(OutboxLimits { bytes: 100, buffers: 8 })
     }
 
     fn text(text: &str) -> PendingReply {
@@ -103,9 +103,13 @@ mod tests {
 
     /// Takes all queued frames of short texts and returns the texts.
     async fn sent(outbox: &Outbox) -> Vec<String> {
-        let mut buffers = Vec::new();
-        outbox.take(&mut buffers, usize::MAX).await;
-        let mut rest = &buffers.concat()[..];
+        let mut entries = Vec::new();
+        outbox.take(&mut entries, usize::MAX).await;
+        let frames = entries.into_iter().filter_map(|entry| match entry.item {
+            Item::Frames(frames) => Some(frames),
+            _ => None,
+        });
+        let mut rest = &frames.collect::<Vec<_>>().concat()[..];
         let mut texts = Vec::new();
         while let [_, length, payload @ ..] = rest {
             let (text, behind) = payload.split_at(usize::from(*length));

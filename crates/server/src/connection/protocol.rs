@@ -5,9 +5,8 @@ use super::fixed_window::FixedWindow;
 use super::peer::Peer;
 use crate::App;
 use futures_util::future::BoxFuture;
-use parlor_engine::fanout::Egress;
+use parlor_engine::feed::Encoding;
 use parlor_model::Seq;
-use std::sync::Arc;
 
 /// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
 /// connection.
@@ -18,8 +17,8 @@ pub trait Protocol: Send + Sized + 'static {
     /// Whether a user is online while such a connection is open.
     const COUNTS_AS_PRESENCE: bool = false;
 
-    /// Encodes what the hub sends to connections of this protocol on its own account.
-    fn egress(app: &App) -> Arc<dyn Egress>;
+    /// Encoding of the items that the hub sends to connections of this protocol.
+    const ENCODING: Encoding;
 
     /// Maximum bytes of a message. A longer one ends the connection.
     fn max_message_bytes(app: &App) -> usize;

@@ -1,31 +1,28 @@
 //! The loop of a WebSocket connection, for all protocols: authentication deadline, limits, order of replies,
-//! back-pressure, expiry of the sign-in, close and shutdown.
+//! back-pressure, close and shutdown.
 
 use super::fixed_window::FixedWindow;
 use super::peer::Peer;
 use super::pending_replies::PendingReplies;
 use super::protocol::{DecidedReply, PendingReply, Protocol, Reply};
 use super::upgrade::Upgraded;
-use super::{AUTH_RECHECK_INTERVAL, Socket, SocketInput, SocketMessage};
+use super::{Socket, SocketInput, SocketMessage};
 use crate::App;
+use crate::encoders::ConnectionEncoder;
 use futures_util::FutureExt;
-use parlor_engine::fanout::DisconnectReason;
-use parlor_model::UserId;
+use parlor_engine::feed::DisconnectReason;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Maximum messages handled in a row before the loop handles other events.
 const MAX_MESSAGES_PER_BURST: usize = 64;
-/// Grace period before a disconnected user is published as absent, so that a page reload is not an absence.
-const ABSENT_AFTER: Duration = Duration::from_secs(2);
 
 /// Runs a connection until it ends. `first` is handled like the request of a first frame; it carries a
 /// credential of the handshake.
 pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, first: Option<P::Request>) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let too_slow = P::egress(&app).disconnect_frame(DisconnectReason::TooSlow);
+    let encoder = ConnectionEncoder::of(&app.encoders, P::ENCODING);
     let max_bytes = P::max_message_bytes(&app);
-    let mut socket = Socket::open(stream, already_read, max_bytes, app.config.outbox, too_slow).await;
+    let mut socket = Socket::open(stream, already_read, max_bytes, app.config.outbox, encoder).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();
@@ -46,10 +43,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             () = outbox.closed() => break,
             () = connection.send_replies(), if !connection.replies.is_empty() => {}
             () = socket_guard.stopped() => connection.peer.disconnect(DisconnectReason::ShuttingDown),
-            () = &mut deadline => {
-                connection.check_sign_in().await;
-                deadline.as_mut().reset(tokio::time::Instant::now() + AUTH_RECHECK_INTERVAL);
-            }
+            () = &mut deadline, if connection.peer.identity.is_none() => connection.time_out(),
             input = socket.next(), if connection.can_receive() => {
                 if !connection.receive_burst(&mut socket, input).await {
                     break;
@@ -57,17 +51,8 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             }
         }
     }
-    let absent_user = connection.end().await;
-    let publish_absence_at = tokio::time::Instant::now() + ABSENT_AFTER;
+    connection.end().await;
     socket.finish(app.config.close_timeout).await;
-    if let Some(user) = absent_user {
-        tokio::select! {
-            () = socket_guard.stopped() => {}
-            () = tokio::time::sleep_until(publish_absence_at) => {
-                let _ = app.hub.publish_absence(&user).await;
-            }
-        }
-    }
 }
 
 struct Connection<P: Protocol> {
@@ -171,29 +156,24 @@ impl<P: Protocol> Connection<P> {
     /// Cancel-safe.
     async fn send_replies(&mut self) {
         let hub = &self.peer.app.hub;
-        self.replies.send(&self.peer.outbox, |seq| hub.wait_until_published(seq)).await;
+        self.replies.send(&self.peer.outbox, |seq| hub.reached(seq).map(drop)).await;
     }
 
-    /// Closes the connection if it has not authenticated in time, or if its sign-in has expired.
-    async fn check_sign_in(&mut self) {
+    /// Closes a connection that has not authenticated in time.
+    fn time_out(&mut self) {
         // The permit is released before the client learns that it timed out.
-        if self.peer.release_unauthenticated_permit() {
-            if let Some(text) = P::sign_in_timeout() {
-                self.peer.send_text(&text);
-            }
-            self.peer.close(4001, "Authentication timeout");
-        } else if self.peer.is_expired().await {
-            self.peer.disconnect(DisconnectReason::Revoked);
+        self.peer.release_unauthenticated_permit();
+        if let Some(text) = P::sign_in_timeout() {
+            self.peer.send_text(&text);
         }
+        self.peer.close(4001, "Authentication timeout");
     }
 
-    /// Removes the connection from the hub and releases its permits. Returns the user if this was the last
-    /// connection that counted as presence.
-    async fn end(self) -> Option<UserId> {
-        let subscriber = self.peer.identity.as_ref().map(|identity| &identity.subscriber);
-        let absent = subscriber.filter(|subscriber| self.peer.app.hub.disconnect(subscriber.id));
-        let absent_user = absent.map(|subscriber| subscriber.user.clone());
+    /// Removes the connection from the hub and releases its permits.
+    async fn end(self) {
+        if let Some(identity) = &self.peer.identity {
+            identity.session.end();
+        }
         self.protocol.end(&self.peer).await;
-        absent_user
     }
 }

@@ -14,10 +14,10 @@ use axum::extract::State;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
-use parlor_engine::fanout::RoomFilter;
 use parlor_model::command::{AnswerQuestions, CancelRun, PromptAgent, PromptMode, Prompted, WithdrawRuns};
 use parlor_model::query::{
-    GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListQueue, ListRuns, MayPromptAgent, NamedRun,
+    GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListQueue, ListRooms, ListRuns, MayPromptAgent,
+    NamedRun,
 };
 use parlor_model::{AgentId, ApprovalId, Caller, EntityKind, Refusal, RoomSelection, RunId, RunState};
 use parlor_wire::events::ingress;
@@ -39,7 +39,7 @@ pub async fn ticket(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
 ) -> Result<BareJson<Ticket>, ChatEventsProblem> {
-    app.hub.may_follow(&caller, &RoomFilter::All).await?;
+    app.hub.may(&caller, ListRooms).await?;
     let ticket = app.tickets.issue(&caller, Instant::now())?;
     Ok(bare_json(Ticket { ticket, expires_in: tickets::TICKET_TTL.as_secs() }))
 }

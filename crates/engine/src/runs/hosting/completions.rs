@@ -1,8 +1,8 @@
 //! Completed replies: ends the run of a reply, and posts replies whose run has already ended.
 
-use super::super::reply_buffer::{ReplyBuffer, ReplyLimits};
 use super::super::scheduler::PendingEnd;
 use super::{Hosting, ReplyRef};
+use crate::feed::{ReplyBuffer, ReplyLimits};
 use parlor_model::command::PostLateReply;
 use parlor_model::{
     AgentReply, Caller, Chunk, ConversationId, EntityKind, Refusal, Run, RunId, RunOutcome, RunState,

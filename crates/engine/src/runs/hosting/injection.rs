@@ -61,7 +61,7 @@ impl Hosting {
             // recovery.
             tokio::time::sleep(RETRY_DELAY).await;
         }
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         self.hub.scheduler().lock().mark_alive(agent, Some(room));
         Ok(())
     }

@@ -45,7 +45,8 @@ impl Hosting {
 
     /// Whether a run has to wait because its agent is offline or busy.
     pub async fn must_wait(&self, run: &Run) -> bool {
-        self.wait_until_caught_up().await;
+        // If the scheduler cannot catch up, its answer is as of the events that it has applied.
+        let _ = self.wait_until_caught_up().await;
         self.hub.scheduler().lock().must_wait(&run.id, &run.agent, Instant::now())
     }
 
@@ -53,13 +54,13 @@ impl Hosting {
     pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
         let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
         let run = self.hub.execute(&Caller::OPERATOR, open).await?;
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         Ok(run.id.clone())
     }
 
     /// Waits until the scheduler has applied all events committed so far. Applying the run from the receipt
     /// would be faster, but wrong if its end has already been applied.
-    pub(super) async fn wait_until_caught_up(&self) {
-        self.hub.wait_until_published(self.hub.committed()).await;
+    pub(super) async fn wait_until_caught_up(&self) -> Result<(), Refusal> {
+        self.hub.reached(self.hub.committed()).await
     }
 }

@@ -5,7 +5,7 @@ use super::super::host::HostCommand;
 use super::super::inquiries::PendingInquiry;
 use super::super::scheduler::GatewayConnectionId;
 use super::Hosting;
-use crate::fanout::SubscriberId;
+use crate::feed::SubscriberId;
 use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};
@@ -136,7 +136,7 @@ impl Hosting {
         removed.extend(unfinished.map(|(_, reply)| reply));
         // Subscribers receive the deletion events before the rewind signal, and gateways the stops of the ended
         // runs before the rewind.
-        self.hub.wait_until_published(through).await;
+        self.hub.reached(through).await?;
         {
             let mut scheduler = self.hub.scheduler().lock();
             for agent in agents {

@@ -1,9 +1,8 @@
 //! Streamed replies: binds the chunks of an agent to a run and publishes them.
 
-use super::super::reply_buffer::ReplyLimits;
 use super::super::scheduler::{GatewayConnectionId, ReplyBinding};
 use super::Hosting;
-use crate::fanout::ChunkRejected;
+use crate::feed::{ChunkRejected, ReplyLimits};
 use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RoomId, RunId};
 
 /// Identifies a reply: gateway connection, agent, room, and the reply id that the gateway chose.

@@ -19,7 +19,7 @@ impl Hosting {
         run: &RunId,
     ) -> Result<(), Refusal> {
         // Wait until the scheduler has applied the event that started the run.
-        self.wait_until_caught_up().await;
+        self.wait_until_caught_up().await?;
         let (host, resumed) = {
             let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
@@ -47,7 +47,7 @@ impl Hosting {
     /// it.
     pub(super) async fn redispatch_runs(&self, agent: &AgentId) {
         // Wait until the scheduler has applied the start of every committed run.
-        self.wait_until_caught_up().await;
+        let _ = self.wait_until_caught_up().await;
         let lost = self.hub.scheduler().lock().lost_runs(agent);
         for run in lost {
             if let Ok(Some(started)) = self.load_started_run(&run).await {

@@ -2,15 +2,14 @@
 
 use super::super::host::{Host, HostCommand};
 use super::{InjectionOffer, RunToFinish, Scheduler};
-use parlor_model::{AgentId, ApprovalId, RoomId, RunId, Signal};
+use parlor_model::{AgentId, ApprovalId, RoomId, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Work for the driver of the scheduler. Commands for gateways are not among it: agents wait for them, so
-/// they are sent as soon as the event that causes them is applied.
+/// they are sent as soon as the event that causes them is applied. Backlogs are not either: the driver
+/// publishes them under the scheduler's lock.
 pub enum Action {
-    /// Publish a changed backlog in its room.
-    PublishQueue(RoomId, Signal),
     OfferInjection(InjectionOffer),
     ExpireApproval(ApprovalId),
     FinishRun(RunToFinish),
@@ -27,10 +26,8 @@ impl Scheduler {
     /// Takes the work that is due, in the order in which it has to be performed. `grace_period` is the time
     /// after which a run is interrupted whose gateway connection was lost.
     pub fn take_actions(&mut self, grace_period: Duration, now: Instant) -> Vec<Action> {
-        let queues = self.take_queues(now).into_iter();
         let mut actions: Vec<Action> =
-            queues.map(|(room, signal)| Action::PublishQueue(room, signal)).collect();
-        actions.extend(self.take_injection_offers().into_iter().map(Action::OfferInjection));
+            self.take_injection_offers().into_iter().map(Action::OfferInjection).collect();
         actions.extend(self.overdue(now).into_iter().map(Action::ExpireApproval));
         actions.extend(self.take_runs_to_finish(grace_period, now).into_iter().map(Action::FinishRun));
         actions.extend(self.cancelled_before_start.drain(..).map(Action::CancelQueuedRun));

@@ -59,7 +59,7 @@ impl Scheduler {
     }
 
     /// Returns a signal with the complete list for every backlog that changed since the last call.
-    pub(super) fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
+    pub fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
         let mut signals = Vec::new();
         for agent in std::mem::take(&mut self.queues.touched) {
             let mut lists = self.backlog_of(&agent, now);
@@ -81,17 +81,6 @@ impl Scheduler {
             }
         }
         signals
-    }
-
-    /// Returns the non-empty backlogs of these rooms as published last.
-    pub fn queues_in(&self, rooms: &[RoomId]) -> Vec<Signal> {
-        let waiting = self.queues.published.iter().filter(|(_, published)| !published.items.is_empty());
-        let here = waiting.filter(|((_, room), _)| rooms.contains(room));
-        here.map(|((agent, room), published)| {
-            let (room, agent, items) = (room.clone(), agent.clone(), published.items.clone());
-            Signal::Queue { room, agent, items, rev: published.rev }
-        })
-        .collect()
     }
 
     /// Whether a queued run has to wait because its agent is offline or busy.
@@ -123,7 +112,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{agent, over, room, run, scheduler_with};
+    use super::super::tests::{agent, over, run, scheduler_with};
     use super::*;
     use parlor_model::RunState;
 
@@ -148,10 +137,8 @@ mod tests {
         assert!(scheduler.must_wait(&RunId::stored("2"), &agent(), Instant::now()));
         assert_eq!(published(&mut scheduler), [(vec!["2".into()], 1)]);
         assert_eq!(published(&mut scheduler), [], "published once");
-        assert_eq!(scheduler.queues_in(&[room("a")]).len(), 1);
         scheduler.apply_event(&over("1"), Instant::now());
         assert_eq!(published(&mut scheduler), [(vec![], 2)], "the run can start");
-        assert_eq!(scheduler.queues_in(&[room("a")]), []);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 //! the chunks published while it was subscribed.
 
 use super::super::*;
+use crate::Limits;
+use bytes::Bytes;
 use parlor_model::{
-    AddressedBy, AgentId, ChunkKind, ConversationId, Lineage, Payload, RunOutcome, Time, Usage,
+    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Epoch, Event, Lineage, LoggedEvent, MessageId,
+    Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
 };
 use proptest::prelude::*;
 use std::task::{Context, Waker};
@@ -11,36 +14,22 @@ use std::task::{Context, Waker};
 const LIMITS: ReplyLimits = ReplyLimits { chunks: 5000, bytes: 10 * 1024 * 1024 };
 const OUTBOX: OutboxLimits = OutboxLimits { bytes: 1 << 20, buffers: 4096 };
 
-/// An encoder that writes a chunk as `kind:content;`, with a `!` before the start of a reply.
-struct ChunkEgress;
+const CODEC: Codec = Codec::new(0);
 
-impl Egress for ChunkEgress {
-    fn event(&self, _: &LoggedEvent, _: Epoch) -> Option<Bytes> {
-        None
-    }
-
-    fn room_lost(&self, _: &RoomId, _: &LoggedEvent) -> Option<Bytes> {
-        Some(Bytes::from_static(b"lost;"))
-    }
-
-    fn delivery(&self, _: &Message, _: &Delivery) -> Option<Bytes> {
-        None
-    }
-
-    fn signal(&self, signal: &Signal, _: SignalStamp) -> Option<Bytes> {
-        let Signal::Chunk { chunk, first, .. } = signal else { return None };
-        let begin = if *first { "!" } else { "" };
-        Some(format!("{begin}{}:{};", chunk.kind.as_str(), chunk.content).into())
-    }
-
-    fn disconnect_frame(&self, _: DisconnectReason) -> Bytes {
-        Bytes::from_static(b"bye;")
+/// Writes a chunk as `kind:content;`, with a `!` before the start of a reply.
+fn encode(entry: &Entry) -> Option<Bytes> {
+    match &entry.item {
+        Item::ReplyText(piece) => piece.encoded(entry.codec, |signal, _, _| {
+            let Signal::Chunk { chunk, first, .. } = signal else { return None };
+            let begin = if *first { "!" } else { "" };
+            Some(format!("{begin}{}:{};", chunk.kind.as_str(), chunk.content).into())
+        }),
+        _ => None,
     }
 }
 
 struct TestFanout {
     fanout: Fanout,
-    egress: Arc<dyn Egress>,
 }
 
 struct Reader {
@@ -51,32 +40,31 @@ struct Reader {
 impl TestFanout {
     fn new() -> Self {
         let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), super::clock());
-        Self { fanout, egress: Arc::new(ChunkEgress) }
+        Self { fanout }
     }
 
     fn reader(&self, limits: OutboxLimits) -> Reader {
-        let outbox = Arc::new(Outbox::new(limits, Bytes::new()));
+        let outbox = Arc::new(Outbox::new(limits));
         let subscriber = Subscriber {
             id: self.fanout.next_subscriber_id(),
             user: UserId::stored("ann"),
             principal: Principal::Operator,
-            egress: self.egress.clone(),
             outbox: outbox.clone(),
+            codec: CODEC,
+            kinds: Kinds::REPLY_TEXT,
+            order: Order::PerRoom,
             present: false,
             only_follows: false,
         };
         let id = subscriber.id;
-        self.fanout
-            .connect(subscriber, Bytes::new(), || Ok(Ok(((), ReceivesEvents(true)))))
-            .unwrap()
-            .unwrap();
+        super::connect(&self.fanout, subscriber, "");
         let reader = Reader { id, outbox };
         assert_eq!(reader.read(), "");
         reader
     }
 
     fn join(&self, reader: &Reader) {
-        self.fanout.join(reader.id, &room(), None, || Ok(true), |_| None).unwrap();
+        super::join(&self.fanout, reader.id, &room(), None, None);
     }
 
     fn joined(&self) -> Reader {
@@ -100,14 +88,14 @@ impl TestFanout {
 }
 
 impl Reader {
-    /// The next queued buffers, if any.
+    /// The next queued frames, if any.
     fn take(&self, limit: usize) -> Vec<Bytes> {
         let mut out = Vec::new();
         let taking = Box::pin(self.outbox.take(&mut out, limit))
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));
         assert_eq!(taking.is_ready(), !out.is_empty());
-        out
+        out.iter().filter_map(encode).collect()
     }
 
     /// Waits for queued bytes.
@@ -115,7 +103,7 @@ impl Reader {
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(self.outbox.take(&mut out, 64));
-        String::from_utf8(out.concat()).unwrap()
+        out.iter().filter_map(encode).map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect()
     }
 
     /// All queued bytes.

@@ -1,10 +1,9 @@
 //! The log tailer: takes batches of events from the bus, fills gaps from the store, and passes every event
-//! once and in order to the scheduler and the fan-out.
+//! once and in order to the projections, then to the fan-out.
 
+use super::Fanout;
 use crate::Fault;
-use crate::fanout::Fanout;
 use crate::ports::{Bus, BusPoll, Reader};
-use crate::runs::SchedulerHandle;
 use parlor_model::{LoggedEvent, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of events per read when filling a gap.
 const GAP_FILL_PAGE: usize = 500;
 
+/// In-memory state that must be up to date before any subscriber receives an event, such as the scheduler's.
+pub trait Projection: Send + Sync {
+    /// Applies committed events. The log tailer calls it in log order, without gaps and before the fan-out
+    /// publishes them. Must not block.
+    fn apply(&self, batch: &[LoggedEvent]);
+}
+
 pub struct LogTailer {
     pub bus: Arc<dyn Bus>,
     pub reader: Arc<dyn Reader>,
     pub fanout: Arc<Fanout>,
-    pub scheduler: Arc<SchedulerHandle>,
+    pub projections: Vec<Arc<dyn Projection>>,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -49,9 +55,9 @@ impl LogTailer {
     }
 
     fn publish(&self, batch: &[LoggedEvent]) {
-        // The scheduler applies a batch first: callers that wait for an event's publication may rely on the
-        // scheduler's state.
-        self.scheduler.apply_events(batch);
+        // Projections apply a batch first: callers that wait for an event's publication may rely on their
+        // state.
+        self.projections.iter().for_each(|projection| projection.apply(batch));
         self.fanout.publish(batch);
     }
 

@@ -110,26 +110,36 @@ impl ReplyBuffer {
 
     /// Returns the next chunk between two positions, and the position after it. A mergeable part is split
     /// into chunks of at most `max_bytes` bytes.
-    pub fn next(
+    pub fn next(&self, from: ReplyOffset, to: ReplyOffset, max_bytes: usize) -> Option<(Chunk, ReplyOffset)> {
+        let (part, from, until, reached) = self.next_range(from, to, max_bytes)?;
+        Some((part.chunk(from, until), reached))
+    }
+
+    /// Returns the position after the next chunk between two positions.
+    pub fn next_offset(&self, from: ReplyOffset, to: ReplyOffset, max_bytes: usize) -> Option<ReplyOffset> {
+        self.next_range(from, to, max_bytes).map(|(.., reached)| reached)
+    }
+
+    /// The part of the next chunk, its first byte and its end in that part, and the position after it.
+    fn next_range(
         &self,
         mut from: ReplyOffset,
         to: ReplyOffset,
         max_bytes: usize,
-    ) -> Option<(Chunk, ReplyOffset)> {
+    ) -> Option<(&ReplyPart, usize, usize, ReplyOffset)> {
         while from < to {
             let part = self.parts.get(from.part)?;
             let end = if from.part == to.part { to.byte } else { part.content.len() };
             let next_part = ReplyOffset { part: from.part + 1, byte: 0 };
             if !part.is_mergeable() {
-                return Some((part.chunk(0, end), next_part));
+                return Some((part, 0, end, next_part));
             }
             if from.byte < end {
                 let limit = part.content.floor_char_boundary((from.byte + max_bytes).min(end));
                 // A character longer than `max_bytes` is not split.
                 let until =
                     if limit > from.byte { limit } else { part.content.ceil_char_boundary(from.byte + 1) };
-                let reached = ReplyOffset { byte: until, ..from };
-                return Some((part.chunk(from.byte, until), reached));
+                return Some((part, from.byte, until, ReplyOffset { byte: until, ..from }));
             }
             from = next_part;
         }

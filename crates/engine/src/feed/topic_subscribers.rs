@@ -1,18 +1,19 @@
 //! Index from topics (rooms or mailboxes) to the subscribed connections, and back for disconnects.
 
-use super::{Egress, Outbox, Subscriber, SubscriberId};
+use super::{Codec, Kinds, Order, Outbox, Subscriber, SubscriberId};
 use parlor_model::UserId;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A connection's entry in the list of a topic: everything that is needed to send it a frame.
+/// A connection's entry in the list of a topic: everything that is needed to queue an item.
 pub struct TopicSubscriber {
     pub id: SubscriberId,
     pub user: UserId,
-    pub egress: Arc<dyn Egress>,
     pub outbox: Arc<Outbox>,
-    pub is_totally_ordered: bool,
+    pub codec: Codec,
+    pub kinds: Kinds,
+    pub order: Order,
 }
 
 impl TopicSubscriber {
@@ -20,9 +21,10 @@ impl TopicSubscriber {
         Self {
             id: subscriber.id,
             user: subscriber.user.clone(),
-            egress: subscriber.egress.clone(),
             outbox: subscriber.outbox.clone(),
-            is_totally_ordered: subscriber.egress.is_totally_ordered(),
+            codec: subscriber.codec,
+            kinds: subscriber.kinds,
+            order: subscriber.order,
         }
     }
 }
@@ -48,6 +50,10 @@ impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
 
     pub fn contains(&self, topic: &Topic, id: SubscriberId) -> bool {
         self.topics.get(&id).is_some_and(|topics| topics.contains(topic))
+    }
+
+    pub fn has_subscribers(&self, topic: &Topic) -> bool {
+        self.by_topic.contains_key(topic)
     }
 
     pub fn each(&self, topic: &Topic, mut publish: impl FnMut(&TopicSubscriber)) {

@@ -1,0 +1,106 @@
+//! Groups of a batch: the messages of a room, and the mail of a mailbox, are one item for all their subscribers.
+
+use super::Order;
+use super::fanout::FanoutState;
+use super::interest::Kinds;
+use super::item::{Events, Item, Mail, MailGroup};
+use parlor_model::{Delivery, LoggedEvent, Mailbox, Message, RoomId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Consecutive messages of a batch: those of one room go to each subscriber as one item.
+#[derive(Default)]
+pub struct RoomBatches {
+    by_room: HashMap<RoomId, Vec<LoggedEvent>>,
+    /// The same messages for subscribers with a total order across rooms: only adjacent messages of one room
+    /// are joined.
+    in_order: Vec<(RoomId, Vec<LoggedEvent>)>,
+}
+
+impl RoomBatches {
+    pub fn add(&mut self, logged_event: LoggedEvent, also_in_order: bool) {
+        let Some(room) = logged_event.event.room() else { return };
+        if also_in_order {
+            match self.in_order.last_mut().filter(|(last, _)| last == room) {
+                Some((_, events)) => events.push(logged_event.clone()),
+                None => self.in_order.push((room.clone(), vec![logged_event.clone()])),
+            }
+        }
+        self.by_room.entry(room.clone()).or_default().push(logged_event);
+    }
+
+    pub fn flush(&mut self, state: &FanoutState) {
+        for (room, events) in self.by_room.drain() {
+            publish(state, &room, events, Order::PerRoom);
+        }
+        for (room, events) in self.in_order.drain(..) {
+            publish(state, &room, events, Order::Log);
+        }
+    }
+}
+
+fn publish(state: &FanoutState, room: &RoomId, events: Vec<LoggedEvent>, order: Order) {
+    let (mut events, mut group) = (Some(events), None);
+    state.rooms.each(room, |subscriber| {
+        if subscriber.order != order || !subscriber.kinds.includes(Kinds::MESSAGES) {
+            return;
+        }
+        let group: &Arc<Events> = group.get_or_insert_with(|| {
+            Events::of(events.take().unwrap_or_default().into(), state.roots.of(room))
+        });
+        subscriber.outbox.push_item(subscriber.codec, Item::Events(group.clone()));
+    });
+}
+
+/// New mail of a batch: each mailbox with subscribers gets it as one item, or as several if it is long.
+#[derive(Default)]
+pub struct MailBatch {
+    groups: Vec<(Mailbox, Vec<Mail>, usize)>,
+    index: HashMap<Mailbox, usize>,
+}
+
+/// Weight from which a group of mail is published before the batch ends.
+const MAIL_BATCH_BYTES: usize = 64 * 1024;
+
+impl MailBatch {
+    pub fn add(&mut self, state: &FanoutState, message: &Arc<Message>, deliveries: &Arc<[Delivery]>) {
+        for (number, delivery) in deliveries.iter().enumerate() {
+            if !state.mailboxes.has_subscribers(&delivery.mailbox) {
+                continue;
+            }
+            let place = match self.index.get(&delivery.mailbox) {
+                Some(place) => *place,
+                None => {
+                    self.index.insert(delivery.mailbox.clone(), self.groups.len());
+                    self.groups.push((delivery.mailbox.clone(), Vec::new(), 0));
+                    self.groups.len() - 1
+                }
+            };
+            let (mailbox, mail, weight) = &mut self.groups[place];
+            let copy = Mail::new(message, deliveries, number);
+            *weight += copy.weight();
+            mail.push(copy);
+            if *weight >= MAIL_BATCH_BYTES {
+                *weight = 0;
+                publish_mail(state, mailbox, std::mem::take(mail));
+            }
+        }
+    }
+
+    pub fn flush(&mut self, state: &FanoutState) {
+        self.index.clear();
+        for (mailbox, mail, _) in self.groups.drain(..) {
+            publish_mail(state, &mailbox, mail);
+        }
+    }
+}
+
+fn publish_mail(state: &FanoutState, mailbox: &Mailbox, mail: Vec<Mail>) {
+    if mail.is_empty() {
+        return;
+    }
+    let group = MailGroup::of(mail.into());
+    state.mailboxes.each(mailbox, |subscriber| {
+        subscriber.outbox.push_item(subscriber.codec, Item::Mail(group.clone()));
+    });
+}

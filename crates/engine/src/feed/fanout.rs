@@ -1,0 +1,404 @@
+//! The fan-out: state of all subscriptions, and the publication of committed events to them.
+
+use super::activities::Activities;
+use super::batching::{MailBatch, RoomBatches};
+use super::interest::Kinds;
+use super::item::{Events, Item, LostRoom, Shared};
+use super::presence::Departures;
+use super::replay_buffer::ReplayBuffer;
+use super::reply_text::Replies;
+use super::reservations::{Reservation, Reservations};
+use super::room_state::RoomState;
+use super::topic_subscribers::{TopicSubscriber, TopicSubscribers};
+use super::{RoomFilter, RoomRoots, Subscriber, SubscriberId};
+use crate::Limits;
+use crate::ports::Clock;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use parlor_model::{
+    AgentId, Epoch, Event, EventAudience, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal, RoomId,
+    Seq, Signal, UserId,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{Notify, watch};
+
+pub struct Fanout {
+    next_subscriber: AtomicU64,
+    pub(super) epoch: Epoch,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) roots: Arc<RoomRoots>,
+    /// Notified when the signals since the newest event have used half of the ordinals reserved for them. The
+    /// driver then appends an empty event, which provides new ones.
+    pub(super) ordinals_low: Notify,
+    /// `Seq` of the newest published event, for tasks that wait for it.
+    pub(super) published: watch::Sender<Seq>,
+    /// Wakes the presence loop when a user has gone offline or the hub closes.
+    pub(super) departed: Notify,
+    /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
+    pub(super) state: Mutex<FanoutState>,
+}
+
+pub(super) struct FanoutState {
+    pub(super) published_through: Seq,
+    /// Highest ordinal assigned so far.
+    pub(super) last_ordinal: Ordinal,
+    pub(super) replay_buffer: ReplayBuffer,
+    pub(super) reservations: Reservations,
+    pub(super) subscribers: HashMap<SubscriberId, Subscriber>,
+    pub(super) by_user: HashMap<UserId, Vec<SubscriberId>>,
+    /// Connections whose API key may act but may not receive events for its user.
+    pub(super) write_only: HashSet<SubscriberId>,
+    pub(super) rooms: TopicSubscribers<RoomId>,
+    /// Connections that are subscribed to all rooms of their user, including rooms joined later.
+    pub(super) following: HashMap<SubscriberId, RoomFilter>,
+    pub(super) mailboxes: TopicSubscribers<Mailbox>,
+    /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
+    /// published live.
+    pub(super) replies: Replies,
+    pub(super) activities: Activities,
+    /// Also read by queries, without this lock.
+    pub(super) roots: Arc<RoomRoots>,
+    pub(super) room_state: RoomState,
+    pub(super) departures: Departures,
+}
+
+impl Fanout {
+    pub fn new(epoch: Epoch, published_through: Seq, limits: &Limits, clock: Arc<dyn Clock>) -> Self {
+        let roots = Arc::<RoomRoots>::default();
+        let state = FanoutState {
+            published_through,
+            last_ordinal: Ordinal::after(published_through),
+            replay_buffer: ReplayBuffer::new(published_through, limits),
+            reservations: Reservations::default(),
+            subscribers: HashMap::new(),
+            by_user: HashMap::new(),
+            write_only: HashSet::new(),
+            rooms: TopicSubscribers::default(),
+            following: HashMap::new(),
+            mailboxes: TopicSubscribers::default(),
+            replies: Replies::default(),
+            activities: Activities::default(),
+            roots: roots.clone(),
+            room_state: RoomState::default(),
+            departures: Departures::default(),
+        };
+        Self {
+            next_subscriber: AtomicU64::new(1),
+            epoch,
+            clock,
+            roots,
+            ordinals_low: Notify::new(),
+            departed: Notify::new(),
+            published: watch::Sender::new(published_through),
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(crate) fn roots(&self) -> &Arc<RoomRoots> {
+        &self.roots
+    }
+
+    pub fn seen(&self) -> Seq {
+        self.state.lock().published_through
+    }
+
+    pub fn next_subscriber_id(&self) -> SubscriberId {
+        SubscriberId(self.next_subscriber.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Starts a subscription: the reservation becomes invalid when an event is published that may change the
+    /// rights of this user, or the owner of this agent.
+    pub fn reserve(&self, user: &UserId, agent: Option<&AgentId>) -> Arc<Reservation> {
+        self.state.lock().reservations.add(user, agent)
+    }
+
+    /// Registers a connection and queues the greeting as its first frame. Returns whether its user has just come
+    /// online, or `None` if the reservation is no longer valid.
+    pub fn connect(
+        &self,
+        reservation: &Reservation,
+        mut subscriber: Subscriber,
+        receives_events: bool,
+        greeting: Bytes,
+    ) -> Option<bool> {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return None;
+        }
+        if !receives_events {
+            subscriber.present = false;
+            state.write_only.insert(subscriber.id);
+        }
+        let first = subscriber.present && !state.is_present(&subscriber.user);
+        if subscriber.present {
+            state.departures.cancel(&subscriber.user);
+        }
+        if !greeting.is_empty() {
+            subscriber.outbox.push(greeting);
+        }
+        state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
+        state.subscribers.insert(subscriber.id, subscriber);
+        Some(first)
+    }
+
+    /// Removes a connection. If it was the last one of its user, the user goes offline after the grace period.
+    pub fn disconnect(&self, id: SubscriberId) {
+        let mut state = self.state.lock();
+        state.remove(id);
+        let has_departed = !state.departures.is_empty();
+        drop(state);
+        if has_departed {
+            self.departed.notify_one();
+        }
+    }
+
+    pub fn connections(&self) -> usize {
+        self.state.lock().subscribers.len()
+    }
+
+    pub fn leave(&self, id: SubscriberId, room: &RoomId) {
+        self.state.lock().rooms.remove(room, id);
+    }
+
+    pub fn is_in(&self, id: SubscriberId, room: &RoomId) -> bool {
+        self.state.lock().rooms.contains(room, id)
+    }
+
+    /// Pushes new mail of a mailbox to a connection. Returns `false` if the reservation is no longer valid.
+    pub fn listen(&self, reservation: &Reservation, id: SubscriberId, mailbox: Mailbox) -> bool {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        if let Some(subscriber) = state.subscribers.get(&id).map(TopicSubscriber::of) {
+            state.mailboxes.add(mailbox, subscriber);
+        }
+        true
+    }
+
+    /// Publishes a batch of committed events, in order. The batch must continue directly after the last
+    /// published event.
+    pub fn publish(&self, batch: &[LoggedEvent]) {
+        let mut state = self.state.lock();
+        let (mut room_batches, mut mail) = (RoomBatches::default(), MailBatch::default());
+        for logged_event in batch {
+            debug_assert_eq!(
+                logged_event.seq,
+                state.published_through.next(),
+                "the log tailer passes on events without gaps"
+            );
+            if !matches!(logged_event.event, Event::MessagePosted { .. }) {
+                room_batches.flush(&state);
+                mail.flush(&state);
+            }
+            let left = self.roots.apply_before_publish(&logged_event.event);
+            if let Event::RoomChanged(room) | Event::MembersChanged { room, .. } = &logged_event.event {
+                state.replies.set_root(&room.id, self.roots.of(&room.id).as_ref());
+            }
+            if let Event::RunChanged(run) = &logged_event.event {
+                self.end_activity(&mut state, run);
+            }
+            state.published_through = logged_event.seq;
+            state.last_ordinal = Ordinal::after(logged_event.seq);
+            state.reservations.apply_event(&logged_event.event);
+            state.room_state.apply_event(logged_event);
+            self.publish_event(&mut state, logged_event, &mut room_batches, &mut mail);
+            self.roots.apply_after_publish(&logged_event.event);
+            if let Some(room) = left {
+                self.publish_signal(&mut state, &room, &Signal::Refresh, None);
+            }
+            state.replay_buffer.apply_event(logged_event);
+        }
+        room_batches.flush(&state);
+        mail.flush(&state);
+        state.replay_buffer.truncate();
+        let has_departed = !state.departures.is_empty();
+        self.published.send_replace(state.published_through);
+        drop(state);
+        if has_departed {
+            self.departed.notify_one();
+        }
+    }
+
+    /// A receiver for the `Seq` of the newest published event.
+    pub fn watch(&self) -> watch::Receiver<Seq> {
+        self.published.subscribe()
+    }
+
+    /// Waits until all events up to `seq` have been published.
+    pub async fn wait_until_published(&self, seq: Seq) {
+        // The sender lives as long as this value, so waiting cannot fail.
+        let _ = self.published.subscribe().wait_for(|published| *published >= seq).await;
+    }
+
+    fn publish_event(
+        &self,
+        state: &mut FanoutState,
+        logged_event: &LoggedEvent,
+        room_batches: &mut RoomBatches,
+        mail: &mut MailBatch,
+    ) {
+        match &logged_event.event {
+            Event::MessagePosted { message, deliveries } => {
+                if message.destination.room().is_some() {
+                    room_batches.add(logged_event.clone(), !state.following.is_empty());
+                }
+                mail.add(state, message, deliveries);
+            }
+            Event::MembersChanged { room, change, .. } => {
+                self.publish_to_room(state, &room.id, logged_event);
+                match change {
+                    MemberChange::Added(member) => {
+                        // Connections of the added user receive the event although they are not subscribed to
+                        // the room yet.
+                        let connections =
+                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default();
+                        for subscriber in connections {
+                            if !state.rooms.contains(&room.id, subscriber.id) {
+                                state.push_event(&subscriber, logged_event);
+                                self.follow_new_room(state, &subscriber, &room.id);
+                            }
+                        }
+                    }
+                    MemberChange::Removed(member) => {
+                        for subscriber in
+                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default()
+                        {
+                            state.push_lost(&subscriber, &room.id, logged_event);
+                            state.rooms.remove(&room.id, subscriber.id);
+                        }
+                    }
+                    MemberChange::Changed(_) => {}
+                }
+            }
+            Event::RoomRemoved { room, people } => {
+                self.publish_to_room(state, room, logged_event);
+                state.replies.close_where(|reply| reply.room == *room);
+                state.activities.close_where(|of, _| of == room);
+                let in_room = state.rooms.clear(room);
+                for subscriber in people.iter().flat_map(|user| state.subscribers_of(user)) {
+                    if !in_room.contains(&subscriber.id) {
+                        state.push_lost(&subscriber, room, logged_event);
+                    }
+                }
+            }
+            Event::UserRemoved(user) => state.end(user, |_| true),
+            Event::SignInsEnded(user) => {
+                state.end(user, |principal| matches!(principal, Principal::Person { .. }));
+            }
+            Event::SignInEnded { user, sign_in } => state.end(
+                user,
+                |principal| matches!(principal, Principal::Person { sign_in: own, .. } if own == sign_in),
+            ),
+            // The id may belong to another user later, so all subscriptions to its mailboxes end.
+            Event::AgentRemoved { agent, audience } => {
+                state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
+                state.replies.close_where(|reply| reply.agent == *agent);
+                state.activities.close_where(|_, of| of == agent);
+                self.publish_to_audience(state, audience, logged_event);
+            }
+            Event::KeyRevoked { user, key } => {
+                state.end(
+                    user,
+                    |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
+                );
+            }
+            Event::RoomPreferencesChanged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
+                // Also sent to connections that are not subscribed to the room: its entry in the user's list
+                // of rooms changes.
+                for subscriber in
+                    logged_event.event.only_user().map(|user| state.subscribers_of(user)).unwrap_or_default()
+                {
+                    state.push_event(&subscriber, logged_event);
+                }
+            }
+            Event::RunChanged(run) => {
+                state.apply_run(run);
+                self.publish_to_room(state, &run.room, logged_event);
+                let begun = state.activities.begin(run, state.last_ordinal.plus(1));
+                self.publish_signals(state, &run.room, &begun);
+            }
+            Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
+                if let Some(audience) = logged_event.event.audience() {
+                    self.publish_to_audience(state, audience, logged_event);
+                }
+            }
+            Event::MessageEdited(_)
+            | Event::MessageDeleted { .. }
+            | Event::ReactionsChanged { .. }
+            | Event::ApprovalAsked(_)
+            | Event::ApprovalDecided(_)
+            | Event::PlanChanged(_)
+            | Event::MessagePinned(_)
+            | Event::MessageUnpinned { .. }
+            | Event::RoomChanged(_)
+            | Event::RoomRead { .. }
+            | Event::TaskChanged(_)
+            | Event::TaskRemoved { .. }
+            | Event::Tombstone => {
+                if let Some(room) = logged_event.event.room() {
+                    self.publish_to_room(state, room, logged_event);
+                }
+            }
+        }
+    }
+
+    fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
+        let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
+        state.rooms.each(room, |subscriber| {
+            if subscriber.kinds.includes(kind) {
+                let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
+                subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));
+            }
+        });
+    }
+
+    /// Publishes an event without a room, once to every connection that follows all rooms and belongs to the
+    /// audience.
+    fn publish_to_audience(&self, state: &FanoutState, audience: &EventAudience, logged_event: &LoggedEvent) {
+        let mut recipients = HashSet::new();
+        if audience.everyone {
+            recipients.extend(state.following.keys().copied());
+        }
+        for user in &audience.people {
+            recipients.extend(state.by_user.get(user).into_iter().flatten().copied());
+        }
+        for room in &audience.rooms {
+            state.rooms.each(room, |subscriber| {
+                recipients.insert(subscriber.id);
+            });
+        }
+        let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
+        for recipient in recipients.iter().filter(|id| state.following.contains_key(*id)) {
+            if let Some(subscriber) = state.subscribers.get(recipient)
+                && subscriber.kinds.includes(kind)
+            {
+                let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
+                subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));
+            }
+        }
+    }
+}
+
+impl FanoutState {
+    /// The event as an item, with the current project root of its room.
+    pub(super) fn shared(&self, logged_event: &LoggedEvent) -> Arc<Events> {
+        let root = logged_event.event.room().and_then(|room| self.roots.of(room));
+        Events::of([logged_event.clone()].into(), root)
+    }
+
+    fn push_event(&self, subscriber: &Subscriber, logged_event: &LoggedEvent) {
+        if subscriber.kinds.includes(Kinds::of_event(&logged_event.event)) {
+            subscriber.outbox.push_item(subscriber.codec, Item::Events(self.shared(logged_event)));
+        }
+    }
+
+    fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
+        if subscriber.kinds.includes(Kinds::CHANGES) {
+            let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));
+            subscriber.outbox.push_item(subscriber.codec, Item::RoomLost(lost));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a connection receives, and in which encoding.
+
+use parlor_model::{Event, RoomId, Signal};
+
+/// Index of an encoding's cache slot in every [`super::Shared`]. The protocol adapters number their encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Codec(u8);
+
+impl Codec {
+    /// Number of cache slots.
+    pub const SLOTS: usize = 8;
+    /// An encoding of a single connection, such as a filtered stream: nothing is cached.
+    pub const PRIVATE: Self = Self(u8::MAX);
+
+    pub const fn new(slot: u8) -> Self {
+        assert!((slot as usize) < Self::SLOTS);
+        Self(slot)
+    }
+
+    /// The cache slot; `None` for a private encoding.
+    pub fn slot(self) -> Option<usize> {
+        (self != Self::PRIVATE).then_some(self.0.into())
+    }
+}
+
+/// Order across rooms. Within a room it is always the order of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// All events of a room and a commit are one group.
+    PerRoom,
+    /// The order of the log; only adjacent events of one room are grouped.
+    Log,
+}
+
+/// Bit mask of the kinds of items that a connection has frames for. The fan-out tests it before it queues an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    pub const NONE: Self = Self(0);
+    /// Posted messages and their changes.
+    pub const MESSAGES: Self = Self(1);
+    /// All other changes of rooms and accounts.
+    pub const CHANGES: Self = Self(1 << 1);
+    /// Typing, terminals, answers and the status of users and agents.
+    pub const SIGNALS: Self = Self(1 << 2);
+    /// Text of streaming replies.
+    pub const REPLY_TEXT: Self = Self(1 << 3);
+    /// Runs, the activities in them, and backlogs.
+    pub const RUNS: Self = Self(1 << 4);
+    pub const ALL: Self = Self(u8::MAX);
+
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn includes(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+
+    pub fn of_event(event: &Event) -> Self {
+        match event {
+            Event::MessagePosted { .. }
+            | Event::MessageEdited(_)
+            | Event::MessageDeleted { .. }
+            | Event::ReactionsChanged { .. } => Self::MESSAGES,
+            Event::RunChanged(_) => Self::RUNS,
+            _ => Self::CHANGES,
+        }
+    }
+
+    pub fn of_signal(signal: &Signal) -> Self {
+        match signal {
+            Signal::Chunk { .. } => Self::REPLY_TEXT,
+            Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
+                Self::RUNS
+            }
+            _ => Self::SIGNALS,
+        }
+    }
+}
+
+/// The rooms that a connection follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoomFilter {
+    /// All rooms of its user, including rooms joined later.
+    All,
+    Only(RoomId),
+}
+
+impl RoomFilter {
+    pub fn includes(&self, room: &RoomId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only == room,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Sessions: authenticated connections with one queue for all their feeds.
+//!
+//! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
+
+use super::{Codec, Kinds, LiveFrame, Order, Outbox, Resync, RoomFilter, Subscriber, SubscriberId};
+use crate::Hub;
+use crate::permission::AuthContext;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalStamp, UserId};
+use std::sync::Arc;
+
+/// Subject of a feed. What the caller may see is decided for each event, not when the feed is opened.
+#[derive(Debug, Clone)]
+pub enum Interest {
+    Room(RoomId),
+    /// Rooms of the caller, including rooms joined later, and account events that concern the caller.
+    MyRooms(RoomFilter),
+    /// New mail. Mail is state in the store, so `since` does not apply: open first, then read the inbox.
+    Mailbox(Mailbox),
+}
+
+/// A feed to open.
+pub struct Open {
+    pub interest: Interest,
+    /// The events after this position are sent first. If the position is unknown, the feed begins with a resync.
+    pub since: Option<Position>,
+    pub encoding: Encoding,
+    /// Frame between the missed and the live events.
+    pub live: Option<LiveFrame>,
+}
+
+/// Items that a feed queues, their order and their encoding.
+#[derive(Debug, Clone, Copy)]
+pub struct Encoding {
+    pub codec: Codec,
+    pub kinds: Kinds,
+    pub order: Order,
+}
+
+/// A connection that begins a session.
+pub struct NewSession {
+    pub outbox: Arc<Outbox>,
+    /// Encoding of the items that concern the user and need no feed.
+    pub encoding: Encoding,
+    /// Whether the connection makes its user count as online.
+    pub present: bool,
+    /// First frame of the session.
+    pub greeting: Bytes,
+}
+
+/// Dropping a session closes its feeds, and ends the presence of its user after the grace period.
+pub struct Session {
+    hub: Hub,
+    caller: Caller,
+    subscriber: Subscriber,
+    /// Subscribers of further codecs. All subscribers of a session share its queue.
+    others: Mutex<Vec<Subscriber>>,
+}
+
+impl Hub {
+    /// Begins a session of an authenticated connection. From then on the connection is closed as soon as its sign-in
+    /// ends. `admit` may still reject the caller, for example at a connection limit; it is called once, without a lock.
+    pub async fn session<T>(
+        &self,
+        caller: &Caller,
+        new: NewSession,
+        admit: impl FnOnce(&AuthContext) -> Result<T, Refusal>,
+    ) -> Result<(Session, AuthContext, T), Refusal> {
+        let NewSession { outbox, encoding: Encoding { codec, kinds, order }, present, greeting } = new;
+        let subscriber = Subscriber {
+            id: self.fanout().next_subscriber_id(),
+            user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
+            principal: caller.principal.clone(),
+            outbox,
+            codec,
+            kinds,
+            order,
+            present,
+            only_follows: order == Order::Log,
+        };
+        let (auth, admitted) = self.connect(caller, subscriber.clone(), greeting, admit).await?;
+        let session =
+            Session { hub: self.clone(), caller: caller.clone(), subscriber, others: Mutex::default() };
+        Ok((session, auth, admitted))
+    }
+
+    /// Closes the connections of all sessions with a shutdown frame; commands that are already queued are still
+    /// decided.
+    pub fn end_sessions(&self) {
+        self.fanout().shut_down();
+    }
+}
+
+impl Session {
+    /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
+    /// of all rooms replaces an earlier one of the same codec.
+    pub async fn open(&self, open: Open) -> Result<(), Refusal> {
+        let Open { interest, since, encoding, live } = open;
+        let subscriber = match &interest {
+            Interest::MyRooms(filter) => {
+                self.hub.may_follow(&self.caller, filter).await?;
+                self.subscriber_with(encoding, true).await?
+            }
+            Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(encoding, false).await?,
+        };
+        let begin = async |since, resync| match &interest {
+            Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
+            Interest::Room(room) => {
+                self.hub.attach(&self.caller, &subscriber, room, since, resync, live.as_ref()).await
+            }
+            Interest::MyRooms(rooms) => {
+                self.hub.follow(&self.caller, &subscriber, rooms, since, resync, live.as_ref()).await
+            }
+        };
+        match begin(since, None).await {
+            Err(Refusal::Resync { now }) => {
+                // The number of missed events is unknown if the position is from another epoch.
+                let known = since.filter(|since| since.epoch == now.epoch);
+                let lost = known.map(|since| now.seq.0.abs_diff(since.seq.0));
+                begin(None, Some(Resync { lost, stamp: self.next_stamp() })).await
+            }
+            opened => opened,
+        }
+    }
+
+    /// Closes the feed of a room.
+    pub fn close(&self, room: &RoomId) {
+        self.hub.fanout().leave(self.subscriber.id, room);
+    }
+
+    /// Whether the session has an open feed of this room.
+    pub fn is_open(&self, room: &RoomId) -> bool {
+        self.hub.fanout().is_in(self.subscriber.id, room)
+    }
+
+    /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.
+    pub fn typing(&self, room: &RoomId, username: &str) {
+        if self.is_open(room) {
+            let (user, username) = (self.user().clone(), username.into());
+            let signal = Signal::Typing { room: room.clone(), user, username };
+            self.hub.fanout().signal_room(room, &signal, Some(self.user()));
+        }
+    }
+
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub fn user(&self) -> &UserId {
+        &self.subscriber.user
+    }
+
+    pub fn id(&self) -> SubscriberId {
+        self.subscriber.id
+    }
+
+    /// A unique stamp for an item of this session alone.
+    pub fn next_stamp(&self) -> SignalStamp {
+        self.hub.fanout().next_stamp()
+    }
+
+    /// Ends the session before it is dropped.
+    pub fn end(&self) {
+        for other in self.others.lock().drain(..) {
+            self.hub.fanout().disconnect(other.id);
+        }
+        self.hub.fanout().disconnect(self.subscriber.id);
+    }
+
+    /// The subscriber with this codec, which is registered first if necessary. With `anew`, an earlier one ends.
+    async fn subscriber_with(&self, encoding: Encoding, anew: bool) -> Result<Subscriber, Refusal> {
+        let Encoding { codec, kinds, order } = encoding;
+        if codec == self.subscriber.codec {
+            return Ok(self.subscriber.clone());
+        }
+        {
+            let mut others = self.others.lock();
+            if let Some(place) = others.iter().position(|other| other.codec == codec) {
+                if !anew {
+                    return Ok(others[place].clone());
+                }
+                self.hub.fanout().disconnect(others.swap_remove(place).id);
+            }
+        }
+        let id = self.hub.fanout().next_subscriber_id();
+        let only_follows = order == Order::Log;
+        let subscriber =
+            Subscriber { id, codec, kinds, order, present: false, only_follows, ..self.subscriber.clone() };
+        self.hub.connect(&self.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        self.others.lock().push(subscriber.clone());
+        Ok(subscriber)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

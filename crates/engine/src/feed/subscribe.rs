@@ -1,0 +1,146 @@
+//! Subscribing a connection to rooms: replays missed events, sends the position, then the current state of
+//! each room.
+
+use super::fanout::{Fanout, FanoutState};
+use super::item::{Item, Live, LiveFrame, Resync};
+use super::reservations::Reservation;
+use super::topic_subscribers::TopicSubscriber;
+use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
+use parlor_model::{Event, EventAudience, MemberChange, Position, RoomId, Seq, Signal};
+use std::collections::HashSet;
+
+/// Result of an attempt to subscribe.
+pub enum Subscribed {
+    Live,
+    /// The missed events are no longer in the replay buffer, or exceed the outbox: replay them from the store
+    /// first.
+    NeedsReplay,
+    /// The rights may have changed since they were read: read them again.
+    Invalid,
+    /// The connection is no longer registered.
+    Disconnected,
+}
+
+/// A subscription to rooms whose rights have been read, and that begins when the fan-out accepts it.
+pub struct Subscription<'a> {
+    pub id: SubscriberId,
+    /// The rooms that the connection may see.
+    pub rooms: &'a [RoomId],
+    /// Set for a connection that also receives rooms that its user joins later.
+    pub following: Option<&'a RoomFilter>,
+    /// Position from which on missed events are sent first.
+    pub since: Option<Seq>,
+}
+
+impl Fanout {
+    /// Subscribes a connection: sends the missed events from the replay buffer, then the state of each room. The
+    /// fan-out must have reached the snapshot that the rights were read from. The position of
+    /// `frame` is taken under the lock, so it is exact.
+    pub fn subscribe(
+        &self,
+        reservation: &Reservation,
+        subscription: &Subscription<'_>,
+        resync: Option<Resync>,
+        frame: Option<&LiveFrame>,
+    ) -> Subscribed {
+        let Subscription { id, rooms, following, since } = *subscription;
+        let state = &mut *self.state.lock();
+        if !reservation.is_valid() {
+            return Subscribed::Invalid;
+        }
+        if since.is_some_and(|since| !state.replay_buffer.reaches(since)) {
+            return Subscribed::NeedsReplay;
+        }
+        let Some(subscriber) = state.subscribers.get(&id).cloned() else { return Subscribed::Disconnected };
+        let (mut items, mut needs_refresh) = (Vec::new(), false);
+        if let Some(since) = since {
+            let here: HashSet<&RoomId> = rooms.iter().collect();
+            let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
+            // Open approvals are sent when each room is subscribed, below.
+            let is_replayed = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
+            let is_in_audience = |audience: &EventAudience| {
+                audience.everyone
+                    || audience.people.contains(&subscriber.user)
+                    || audience.rooms.iter().any(|room| here.contains(room))
+            };
+            // Past permissions are not known. So missed events without a room, and lost rooms, are not
+            // replayed: a refresh signal makes the client reload its state.
+            let elsewhere = |event: &Event| match event {
+                Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
+                    member.user() == Some(&subscriber.user) && !here.contains(&room.id)
+                }
+                // A removal that was read from the log does not name the room's users.
+                Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&subscriber.user),
+                event => event.audience().is_some_and(is_in_audience),
+            };
+            for kept in state.replay_buffer.after(since) {
+                let event = &kept.logged_event.event;
+                needs_refresh |= following.is_some() && elsewhere(event);
+                if event.room().is_some_and(|room| here.contains(room))
+                    && for_them(event)
+                    && is_replayed(event)
+                {
+                    let root = event.room().and_then(|room| state.roots.of(room));
+                    items.push(kept.item(root));
+                }
+            }
+        }
+        let anything_missed = !items.is_empty();
+        let from = Position { epoch: self.epoch, seq: state.published_through };
+        let live = Live { at: from, resync };
+        items.extend(frame.cloned().map(|frame| Item::Live { live, frame }));
+        if anything_missed && !subscriber.outbox.fits(&items) {
+            return Subscribed::NeedsReplay;
+        }
+        for item in items {
+            subscriber.outbox.push_item(subscriber.codec, item);
+        }
+        state.following.extend(following.map(|following| (id, following.clone())));
+        for room in rooms {
+            self.subscribe_to_room(state, &subscriber, room);
+        }
+        if needs_refresh {
+            self.send_signal(state, &subscriber, &Signal::Refresh);
+        }
+        Subscribed::Live
+    }
+
+    /// Subscribes a connection to a room that its user has joined, if the connection follows it.
+    pub(super) fn follow_new_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
+        if state.following.get(&subscriber.id).is_some_and(|following| following.includes(room)) {
+            self.subscribe_to_room(state, subscriber, room);
+        }
+    }
+
+    /// Subscribes a connection to a room and sends the room's activities, streaming replies, open
+    /// approvals and backlogs.
+    fn subscribe_to_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
+        if state.rooms.contains(room, subscriber.id) {
+            return;
+        }
+        state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
+        for signal in state.activities.in_room(room).collect::<Vec<_>>() {
+            self.send_signal(state, subscriber, &signal);
+        }
+        if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
+            for reply in state.replies.in_room(room).to_vec() {
+                let numbers = self.number(state, reply.numbers());
+                subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
+            }
+        }
+        if subscriber.kinds.includes(Kinds::CHANGES) {
+            for approval in state.room_state.open_approvals(room).to_vec() {
+                let (_, stamp) = self.number(state, 1);
+                let item = Item::OpenApproval { asked: state.shared(&approval), stamp };
+                // An approval that exceeds the outbox is omitted, and the client can query it; closing the
+                // connection would only make it reconnect.
+                if subscriber.outbox.fits(std::slice::from_ref(&item)) {
+                    subscriber.outbox.push_item(subscriber.codec, item);
+                }
+            }
+        }
+        for backlog in state.room_state.backlogs(room).to_vec() {
+            self.send_signal(state, subscriber, &backlog);
+        }
+    }
+}
