@@ -3,6 +3,7 @@
 //! Patterns are put together from halves so that this file does not find itself.
 
 mod plain_english;
+mod tasks;
 mod vocabulary;
 
 use crate::root;

@@ -216,7 +216,7 @@ pub async fn stream(
     let (_, permit) = admit(&app, &mut None, &caller, subscriber.clone(), GREETING.into()).await?;
     let event_stream = EventStream {
         id: subscriber.id,
-        following: tokio::spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
+        following: app.tasks.spawn(follow(app.clone(), caller.clone(), subscriber, following, since)),
         outbox,
         caller,
         _permit: permit,

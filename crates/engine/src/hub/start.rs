@@ -9,6 +9,7 @@ use crate::log_tailer::LogTailer;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
+use crate::tasks::Tasks;
 use parlor_model::command::{AppendNoop, DisconnectGateway, ExpireApproval};
 use parlor_model::{ApprovalId, Caller, Gateway};
 use std::sync::Arc;
@@ -77,14 +78,15 @@ impl Hub {
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
+            tasks: Tasks::default(),
             stop,
             scheduler: scheduler_handle,
             triage,
             ids,
         };
         let hub = Self { inner: Arc::new(inner) };
-        tokio::spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
-        tokio::spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 }

@@ -94,15 +94,15 @@ impl Hub {
         for approval in overdue {
             let hub = self.clone();
             // If this fails, the scheduler returns the approval again while it is open.
-            tokio::spawn(async move { hub.expire(&approval).await });
+            self.tasks().spawn(async move { hub.expire(&approval).await });
         }
         for due in due {
             let hub = self.clone();
-            tokio::spawn(async move { hub.finish_run(due).await });
+            self.tasks().spawn(async move { hub.finish_run(due).await });
         }
         for run in cancelled {
             let hub = self.clone();
-            tokio::spawn(async move { hub.end_unstarted_run(run, RunOutcome::Cancelled).await });
+            self.tasks().spawn(async move { hub.end_unstarted_run(run, RunOutcome::Cancelled).await });
         }
         for room in stale {
             let _ = self.send_room_context(&room, None).await;
@@ -112,7 +112,7 @@ impl Hub {
         }
         for run in ready {
             let hub = self.clone();
-            tokio::spawn(async move { hub.start_run(run).await });
+            self.tasks().spawn(async move { hub.start_run(run).await });
         }
     }
 

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use outbox_io::OutboxIo;
 use parlor_engine::fanout::{Drained, Outbox, OutboxLimits};
+use parlor_engine::tasks::Tasks;
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,27 +74,28 @@ impl SocketMessage {
 impl Socket {
     /// Starts reading and writing on an upgraded connection. `already_read` holds bytes received together
     /// with the handshake. A message above `hard_limit` bytes ends the connection; `too_slow` is the frame
-    /// sent to a slow consumer.
+    /// sent to a slow consumer. `tasks` owns the writer.
     pub async fn open(
         stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
         limits: OutboxLimits,
         too_slow: Bytes,
+        tasks: &Tasks,
     ) -> Self {
         let outbox = Arc::new(Outbox::new(limits, too_slow));
         let (read, writer): (Box<dyn AsyncRead + Send + Sync + Unpin>, _) = match stream {
             Stream::Plain(tcp) => {
                 let (read, write) = tcp.into_split();
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone())))
             }
             Stream::Tls(tls) => {
                 let (read, write) = tokio::io::split(*tls);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone())))
             }
             Stream::Local(pipe) => {
                 let (read, write) = tokio::io::split(pipe);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone())))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone())))
             }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
@@ -138,6 +140,7 @@ impl Socket {
             let _ = tokio::io::copy(self.stream.get_mut(), &mut tokio::io::sink()).await;
         };
         let _ = tokio::time::timeout(timeout, closing).await;
+        // The owner of the writer awaits it.
         self.writer.abort();
     }
 }
