@@ -17,12 +17,37 @@ test('every card that the guide sends is shown', async () => {
   await reply.getByText('2 files changed').waitFor();
   await reply.getByText(/^Using .* instead of/).waitFor();
   await reply.getByRole('meter', { name: 'Context' }).waitFor();
+  await reply.getByRole('region', { name: 'Subagents' }).getByText('There are seven biscuits.').waitFor();
   await page.getByText(/^Terminal: guide/).waitFor();
   await page.getByRole('button', { name: 'Stop guide' }).waitFor({ state: 'detached' });
   expect(await reply.count()).toBe(1);
   // Token usage is still shown after a reload.
   await page.reload();
   await reply.getByText('1.5k tokens').first().waitFor();
+});
+
+test('a subagent is shown with its activity, and with its result when it has failed', async () => {
+  const tab = await firstAdmin(fresh);
+  const { page } = tab;
+  const ada = await fresh.hub.signIn('ada');
+  const gateway = await Gateway.connect(fresh.hub, ada, { id: 'coder', name: 'Coder' });
+  await fresh.hub.call(ada, 'POST', '/api/rooms/welcome/members', { memberId: 'coder', memberType: 'agent' });
+  await tab.send('@Coder test it');
+  const run = await gateway.next('server:send_to_agent');
+  gateway.chunk(run, 'r1', 'text', 'Testing');
+  gateway.runEvent(run, { kind: 'subagent', subagentId: 'tester', phase: 'spawned', task: 'Run the suite' });
+  gateway.runEvent(run, { kind: 'subagent', subagentId: 'reader', parentId: 'tester', phase: 'spawned', task: 'Read the log' });
+  gateway.runEvent(run, { kind: 'status', status: 'calling_tool', detail: 'Opening build.log', subagentId: 'reader' });
+  const subagents = page.getByRole('region', { name: 'Subagents' });
+  const reader = subagents.getByRole('listitem').filter({ hasText: 'tester' }).getByRole('listitem');
+  await reader.getByText('Opening build.log').waitFor();
+  await reader.getByLabel('running').waitFor();
+  gateway.runEvent(run, { kind: 'subagent', subagentId: 'reader', parentId: 'tester', phase: 'result', outcome: 'failed', result: 'No log' });
+  await reader.getByText('No log').waitFor();
+  await reader.getByLabel('failed').waitFor();
+  gateway.complete(run, 'r1', 'Tested.');
+  await tab.message('Tested.').waitFor();
+  gateway.close();
 });
 
 test('a message queued for a busy agent is shown and can be removed from the queue', async () => {

@@ -36,6 +36,16 @@ test('a message is found by search, filtered by room, and opened', async () => {
   await results.first().waitFor();
 });
 
+test('an agent that connects appears on the agents page without a reload', async () => {
+  const tab = await Tab.signedIn(flow.browser, flow.hub, 'admin');
+  const { page } = tab;
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByText('You have no agents yet').waitFor();
+  const gateway = await Gateway.connect(flow.hub, await flow.hub.signIn('admin'), { id: 'coder', name: 'Coder' });
+  await page.getByRole('link', { name: /Coder/ }).waitFor();
+  gateway.close();
+});
+
 test('an agent is connected with the setup commands, added to a room, and answers', async () => {
   await flow.hub.createRoom(await flow.hub.signIn('admin'), 'Kitchen', []);
   const tab = await Tab.signedIn(flow.browser, flow.hub, 'admin');

@@ -122,6 +122,11 @@ test.each(THEMES)('%s', async (theme, options) => {
   const emit = (event: Parameters<EventSource['emit']>[2]) => events.emit(room, AGENT.id, event);
   emit({ kind: 'model_fallback', data: { preferred_model: 'big-model', actual_model: 'small-model', reason: 'rate_limited' } });
   emit({ kind: 'run', phase: 'subagent_spawned', data: { subagent_id: 'tester', task: 'Run the suite' } });
+  emit({ kind: 'run', phase: 'subagent_spawned', data: { subagent_id: 'reader', task: 'Read the log', parent_id: 'tester' } });
+  emit({ kind: 'run', phase: 'subagent_spawned', data: { subagent_id: 'linter', task: 'Lint the code' } });
+  emit({ kind: 'activity', phase: 'doing', text: 'Opening build.log', data: { status: 'calling_tool', parent_id: 'reader' } });
+  const outcome = { type: 'none', status: 'failed', result: 'Two warnings' };
+  emit({ kind: 'run', phase: 'subagent_result', data: { subagent_id: 'linter', outcome } });
   const items = [
     { title: 'Read the upload code', status: 'done' },
     { title: 'Wrap the request', description: 'Three attempts, growing pauses.', status: 'in_progress' },

@@ -1,12 +1,12 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { queries } from './api/queries';
 import { App } from './App';
 import { resume } from './session/session';
 import './styles.css';
 import { startTheme } from './ui/theme';
 
-const queries = new QueryClient({ defaultOptions: { queries: { retry: 1, staleTime: 10_000 } } });
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no #root element');
 

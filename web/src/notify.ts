@@ -1,7 +1,9 @@
 /** Notifies the user in the tab title and with browser notifications. */
 import { useEffect } from 'react';
 import { useChat } from './chat/store';
-import { emptyChat, type ChatMessage, type ChatState, type Permission, type RoomChat } from './chat/state';
+import { isReply, isStreaming, type ChatMessage, type Reply } from './chat/message';
+import type { AskUser } from './chat/parts';
+import { emptyChat, type ChatState, type Permission, type RoomChat } from './chat/state';
 import { navigate, roomPath } from './router';
 import { text } from './text';
 
@@ -32,8 +34,8 @@ function pendingCount(chat: RoomChat): number {
   return pending;
 }
 
-function hasOpenQuestion({ askUser }: ChatMessage): boolean {
-  return askUser !== undefined && askUser.end === undefined;
+function hasOpenQuestion(message: ChatMessage): message is Reply & { askUser: AskUser } {
+  return isReply(message) && message.askUser !== undefined && message.askUser.end === undefined;
 }
 
 export function useNotifications(): void {
@@ -97,8 +99,8 @@ export function notices(state: ChatState, before: ChatState, now: number): Notic
       ...newQuestions(chat, earlier).map((one) => ({
         roomId,
         title: text.notify.question(one.senderName),
-        body: one.askUser?.questions[0]?.question ?? place,
-        tag: one.askUser?.questionId ?? one.id,
+        body: one.askUser.questions[0]?.question ?? place,
+        tag: one.askUser.questionId,
       })),
       ...finished.map((one) => ({
         roomId,
@@ -117,19 +119,16 @@ function newPermissions(chat: RoomChat, before: RoomChat): Permission[] {
   return chat.permissions.filter((one) => one.decision === undefined && !known.has(one.requestId));
 }
 
-function newQuestions(chat: RoomChat, before: RoomChat): ChatMessage[] {
-  const known = new Set(before.messages.slice(-RECENT_MESSAGES).map((one) => one.askUser?.questionId));
-  return chat.messages
-    .slice(-RECENT_MESSAGES)
-    .filter((one) => hasOpenQuestion(one) && !known.has(one.askUser?.questionId));
+function newQuestions(chat: RoomChat, before: RoomChat): (Reply & { askUser: AskUser })[] {
+  const known = new Set(before.messages.slice(-RECENT_MESSAGES).filter(isReply).map((one) => one.askUser?.questionId));
+  const open = chat.messages.slice(-RECENT_MESSAGES).filter(hasOpenQuestion);
+  return open.filter((one) => !known.has(one.askUser.questionId));
 }
 
 function justFinished(chat: RoomChat, before: RoomChat, now: number): ChatMessage[] {
-  const streaming = new Map(
-    before.messages.slice(-RECENT_MESSAGES).flatMap((one) => (one.isGenerating === true ? [[one.id, one.timestampMs] as const] : [])),
-  );
-  return chat.messages.slice(-RECENT_MESSAGES).filter((one) => {
-    const startedAt = streaming.get(one.id);
-    return startedAt !== undefined && one.isGenerating !== true && now - startedAt >= LONG_REPLY_MS;
-  });
+  const streaming = before.messages.slice(-RECENT_MESSAGES).filter(isStreaming);
+  const startedAt = new Map(streaming.map((one) => [one.id, one.timestampMs]));
+  return chat.messages
+    .slice(-RECENT_MESSAGES)
+    .filter((one) => !isStreaming(one) && now - (startedAt.get(one.id) ?? now) >= LONG_REPLY_MS);
 }

@@ -235,6 +235,7 @@ export const text = {
     taskDone: 'Task done:',
     taskFailed: 'Task failed:',
     subagents: 'Subagents',
+    subagentStatus: { running: 'running', complete: 'done', failed: 'failed', cancelled: 'cancelled' },
     usage: 'Context',
     context: (used: string, limit: string) => `${used} of ${limit} tokens`,
     cost: (dollars: string) => `$${dollars}`,

@@ -1,7 +1,8 @@
 /** Factories of messages, frames and states for tests, with defaults for all other fields. */
 import type { ChatAction } from '../src/chat/actions';
 import { reduce } from '../src/chat/reducer';
-import { emptyState, type ChatMessage, type ChatState, type RoomEntry } from '../src/chat/state';
+import { isReply, type ChatMessage, type Reply } from '../src/chat/message';
+import { emptyState, type ChatState, type RoomEntry } from '../src/chat/state';
 import type { Message } from '../src/generated/api';
 import type { ServerFrame } from '../src/live/frames';
 import { translate } from '../src/live/translate';
@@ -87,4 +88,15 @@ export function only(state: ChatState): ChatMessage {
   const [first, ...others] = messagesOf(state);
   if (first === undefined || others.length > 0) throw new Error(`${others.length + 1} messages`);
   return first;
+}
+
+/** Replies of agents in the room. */
+export function repliesOf(state: ChatState): Reply[] {
+  return messagesOf(state).filter(isReply);
+}
+
+export function onlyReply(state: ChatState): Reply {
+  const message = only(state);
+  if (!isReply(message)) throw new Error(`${message.id} is not a reply`);
+  return message;
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { costOf, gatewayCommand, secondsOf, tokensOf } from '../src/agents/labels';
+import { isReply } from '../src/chat/message';
 import type { Task, TurnDelivery } from '../src/generated/api';
 import { toQueryString, parseFilter } from '../src/search/filter';
 import { quantile, samplesIn, valueOf } from '../src/settings/metrics';
 import { isOverdue, tasksOf } from '../src/tasks/columns';
-import { after, AGENT, receive, message, messagesOf, newMessage, NOW, reply, ROOM, signedIn } from './factories';
+import { after, AGENT, receive, message, messagesOf, newMessage, NOW, repliesOf, reply, ROOM, signedIn } from './factories';
 
 function task(fields: Partial<Task> & { id: string }): Task {
   const at = new Date(NOW).toISOString();
@@ -71,11 +72,11 @@ test('a task that an agent ends is shown on its last message, even if the board 
   const taskUpdate = (updated: Task) => ({ type: 'server:task_update', roomId: ROOM, task: updated, position: 'e-1' }) as const;
   const assigned = task({ id: 'a', assigneeId: AGENT, assigneeType: 'agent', status: 'in_progress' });
   const before = receive(signedIn, newMessage(reply({ id: 'm', seq: 1 })), newMessage(message({ id: 'u', seq: 2 })), taskUpdate(assigned));
-  expect(messagesOf(before).some((item) => item.finalizedTask !== undefined)).toBe(false);
+  expect(repliesOf(before).some((item) => item.finalizedTask !== undefined)).toBe(false);
   const done = receive(before, taskUpdate({ ...assigned, status: 'completed', result: 'It is done' }));
-  expect(messagesOf(done).map((item) => item.finalizedTask?.result)).toEqual(['It is done', undefined]);
+  expect(messagesOf(done).map((item) => isReply(item) && item.finalizedTask?.result)).toEqual(['It is done', false]);
   const byHand = receive(before, taskUpdate({ ...assigned, assigneeId: 'ada', assigneeType: 'user', status: 'completed' }));
-  expect(messagesOf(byHand).some((item) => item.finalizedTask !== undefined)).toBe(false);
+  expect(repliesOf(byHand).some((item) => item.finalizedTask !== undefined)).toBe(false);
 });
 
 test('task frames update loaded tasks, and a resync discards them', () => {

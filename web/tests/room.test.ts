@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatAction } from '../src/chat/actions';
-import type { ChatMessage } from '../src/chat/state';
+import type { SendingMessage } from '../src/chat/message';
 import type { ServerFrame } from '../src/live/frames';
-import { fromMessage } from '../src/live/messages';
 import { after, receive, message, messagesOf, newMessage, NOW, room, ROOM, signedIn } from './factories';
 
-function unsent(clientMessageId: string): ChatMessage {
-  const logged = fromMessage(message({ id: clientMessageId, seq: 0, senderId: 'ada', clientMessageId }));
-  const { seq: _, ...rest } = logged;
-  return { ...rest, sending: 'waiting' };
+function unsent(clientMessageId: string): SendingMessage {
+  const { id, roomId, content, createdAt } = message({ id: clientMessageId, seq: 0 });
+  const sender = { role: 'user', senderType: 'user', from: 'ada', senderName: 'Ada Lovelace' } as const;
+  const written = { text: content, timestamp: createdAt, timestampMs: Date.parse(createdAt), attachments: [] };
+  return { state: 'sending', id, roomId, clientMessageId, ...sender, ...written };
 }
 
 describe('a sent message', () => {
-  const waiting = after(signedIn, { type: 'PUSH_MESSAGE', message: unsent('c1'), isNew: false });
+  const waiting = after(signedIn, { type: 'SEND_STARTED', message: unsent('c1') });
   const ack: ServerFrame = { type: 'server:message_ack', clientMessageId: 'c1', messageId: 'm', seq: 5, epoch: 'e' };
   const frame = newMessage(message({ id: 'm', seq: 5, senderId: 'ada', clientMessageId: 'c1' }));
 
@@ -20,8 +20,7 @@ describe('a sent message', () => {
     for (const frames of [[ack, frame], [frame, ack], [frame], [ack]]) {
       const [only, ...others] = messagesOf(receive(waiting, ...frames));
       expect(others).toEqual([]);
-      expect(only).toMatchObject({ id: 'm', seq: 5 });
-      expect(only?.sending).toBeUndefined();
+      expect(only).toMatchObject({ id: 'm', seq: 5, state: 'stored' });
     }
   });
 
@@ -38,10 +37,10 @@ describe('a sent message', () => {
   test('can be rejected and retried', () => {
     const error: ServerFrame = { type: 'server:error', code: 'RATE_LIMITED', message: 'Too fast', clientMessageId: 'c1' };
     const rejected = receive(waiting, error);
-    expect(messagesOf(rejected)[0]).toMatchObject({ sending: 'failed', failure: 'Too fast' });
+    expect(messagesOf(rejected)[0]).toMatchObject({ state: 'rejected', failure: 'Too fast' });
     const again = after(rejected, { type: 'RETRY_SEND', roomId: ROOM, clientMessageId: 'c1' });
-    expect(messagesOf(again)[0]).toMatchObject({ sending: 'waiting' });
-    expect(messagesOf(again)[0]?.failure).toBeUndefined();
+    expect(messagesOf(again)[0]).toMatchObject({ state: 'sending' });
+    expect(messagesOf(again)[0]).not.toHaveProperty('failure');
   });
 });
 
@@ -134,4 +133,21 @@ test('a position never moves backwards, except to another epoch', () => {
       ?.position;
   expect(at('e-5', 'e-12', 'e-9')).toBe('e-12');
   expect(at('e-12', 'f-1')).toBe('f-1');
+});
+
+test('a resync marks the named room as stale, or all rooms if it names none', () => {
+  const loaded = ['attic', 'cellar'].map((roomId): ChatAction => ({ type: 'HISTORY_LOADED', roomId, messages: [], replace: true }));
+  const position: ChatAction = { type: 'POSITION', roomId: 'attic', position: 'e-5' };
+  const state = after(signedIn, ...loaded, position, { type: 'TYPING', roomId: 'never read', userId: 'u', name: 'U', until: NOW });
+  const chats = (next: typeof state) => Object.entries(next.chats).map(([id, chat]) => [id, chat.history, chat.position]);
+  expect(chats(after(state, { type: 'RESYNC', roomId: 'attic', position: 'f-1' }))).toEqual([
+    ['attic', 'stale', 'f-1'],
+    ['cellar', 'ready', undefined],
+    ['never read', 'unread', undefined],
+  ]);
+  expect(chats(after(state, { type: 'RESYNC' }))).toEqual([
+    ['attic', 'stale', 'e-5'],
+    ['cellar', 'stale', undefined],
+    ['never read', 'unread', undefined],
+  ]);
 });

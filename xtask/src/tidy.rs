@@ -2,6 +2,7 @@
 //!
 //! Patterns are put together from halves so that this file does not find itself.
 
+mod authenticator;
 mod plain_english;
 mod tasks;
 mod vocabulary;
@@ -89,7 +90,7 @@ fn tested_example(source: &str) -> Option<usize> {
 #[test]
 fn no_file_names_a_folder_of_a_private_machine() {
     for path in files() {
-        // What is not text (pictures, fixtures of bytes) has no sentences to look at.
+        // Files that are not text, such as pictures, are not checked.
         let Ok(text) = fs::read_to_string(&path) else { continue };
         for (number, line) in text.lines().enumerate() {
             assert_eq!(private_folder(line), None, "{}:{}", path.display(), number + 1);

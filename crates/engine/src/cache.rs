@@ -1,9 +1,10 @@
 //! The writer's cache of rooms, memberships, mentionable names, agents, accounts, sign-ins and keys.
 //!
 //! Owns: an entry always equals the row in the writer's open transaction. Only the writer changes the store,
-//! so an entry stays valid until `apply` gets a change that concerns it. `apply` names every aggregate, and every
-//! change of the cached ones: a new change does not compile until it is listed there. The writer clears the cache when a batch is rolled back
-//! and when the store deletes old rows. Debug builds compare it with the store before each commit.
+//! so an entry stays valid until `apply` gets a change that concerns it. `apply` names every aggregate, and
+//! every change of the cached ones: a new change does not compile until it is listed there. The writer clears
+//! the cache when a batch is rolled back and when the store deletes old rows. Debug builds compare it with the
+//! store before each commit.
 //!
 //! Absence is never cached: guessed ids would fill the cache. Each kind is bounded, and a full kind is cleared.
 

@@ -47,7 +47,7 @@ impl PermitError {
 }
 
 /// Auth context: account and scopes of the caller, as stored now.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthContext {
     pub user: Arc<User>,
     /// `None` for a user session, which has all scopes of the account.
@@ -70,7 +70,7 @@ impl AuthContext {
 #[derive(Debug, Clone)]
 pub struct CallerContext {
     pub caller: Caller,
-    /// `None` for anonymous callers, for the operator, and if the account, sign-in or key no longer exists.
+    /// `None` for anonymous callers, for the hub itself, and if the account, sign-in or key no longer exists.
     pub auth: Option<Arc<AuthContext>>,
 }
 
@@ -89,6 +89,15 @@ impl CallerContext {
     pub fn person(&self) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
         if auth.scopes.is_none() { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+    }
+
+    pub fn is_authenticator(&self) -> bool {
+        self.caller.principal == Principal::Authenticator
+    }
+
+    /// Requires the hub's authentication code, which alone reads credentials.
+    pub fn authenticator(&self) -> Result<(), Refusal> {
+        if self.is_authenticator() { Ok(()) } else { Err(Refusal::Forbidden) }
     }
 
     /// Requires the hub itself or its operator at the command line.

@@ -63,7 +63,7 @@ impl<'a> ReadView<'a> {
     /// token only proves that they once did.
     pub fn caller_context(&mut self, caller: &Caller) -> Result<CallerContext, Fault> {
         let auth = match &caller.principal {
-            Principal::Anonymous | Principal::Operator => None,
+            Principal::Anonymous | Principal::Authenticator | Principal::Operator => None,
             Principal::Person { user, sign_in } => {
                 let found = self.cache.sign_in(sign_in, self.store)?;
                 match found.filter(|found| found.user == *user && found.expires_at > self.now) {

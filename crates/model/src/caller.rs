@@ -19,6 +19,9 @@ pub enum Principal {
     /// A connector inside the hub, such as a chat.md bridge of the settings file. It acts as the account that
     /// the settings name, within the scopes read, write and agents. Not reachable over the network.
     Connector { user: UserId },
+    /// The hub's authentication code, which looks up the credentials that a client presents. It reads password
+    /// hashes and may do nothing else that an anonymous caller may not. Not reachable over the network.
+    Authenticator,
     /// The operator: start-up and the command line. Not reachable over the network.
     Operator,
 }
@@ -32,6 +35,7 @@ pub struct Caller {
 
 impl Caller {
     pub const ANONYMOUS: Self = Self { principal: Principal::Anonymous, address: None };
+    pub const AUTHENTICATOR: Self = Self { principal: Principal::Authenticator, address: None };
     pub const OPERATOR: Self = Self { principal: Principal::Operator, address: None };
 
     pub fn person(user: UserId, sign_in: SignInId) -> Self {
@@ -50,13 +54,14 @@ impl Caller {
         Self { address: Some(address), ..self }
     }
 
-    /// Returns the user that the caller acts as; `None` for an anonymous caller and the operator.
+    /// Returns the user that the caller acts as; `None` for an anonymous caller, the authentication code
+    /// and the operator.
     pub fn user(&self) -> Option<&UserId> {
         match &self.principal {
             Principal::Person { user, .. }
             | Principal::Program { user, .. }
             | Principal::Connector { user } => Some(user),
-            Principal::Anonymous | Principal::Operator => None,
+            Principal::Anonymous | Principal::Authenticator | Principal::Operator => None,
         }
     }
 }

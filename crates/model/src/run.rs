@@ -28,6 +28,8 @@ pub struct Run {
     /// Message with the reply, once it is stored.
     pub reply: Option<MessageId>,
     pub usage: Usage,
+    /// Whether a user has requested the stop of the run. An active run ends when its gateway confirms the stop.
+    pub stop_requested: bool,
     pub queued_at: Time,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
@@ -236,6 +238,7 @@ mod tests {
             state: RunState::Queued,
             reply: None,
             usage: Usage::default(),
+            stop_requested: false,
             queued_at: Time(1),
             started_at: None,
             ended_at: None,

@@ -117,6 +117,16 @@ pub struct QueuedMessage {
     pub at: Time,
 }
 
+impl QueuedMessage {
+    /// Maximum length of a preview, in characters.
+    const PREVIEW_CHARS: usize = 100;
+
+    /// Preview of a text.
+    pub fn preview_of(text: &str) -> Box<str> {
+        text.chars().take(Self::PREVIEW_CHARS).collect::<String>().into()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentStatus {
     Online,

@@ -12,8 +12,7 @@ use parlor_model::command::{
     ChangeUser, CreateKey, CreateUser, FreezeRoom, NewUser, RecordBackup, RemoveAgent, RemoveSecondFactor,
     RemoveUser, RevokeKey, ThawRoom, UserChanges,
 };
-use parlor_model::query::ListKeys;
-use parlor_model::query::{ListAuditRecords, ListUsers};
+use parlor_model::query::{FindAccount, ListAuditRecords, ListKeys, ListUsers};
 use parlor_model::{
     AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
 };
@@ -85,8 +84,10 @@ impl AdminExecutor {
             _ => {
                 let mut agents = Vec::new();
                 for local::LocalAgent { entry, .. } in self.local_agents.list()? {
-                    let status =
-                        self.local_agents.id(&entry.name).map(|id| self.hub.agent_status(&id).as_str());
+                    let status = self
+                        .local_agents
+                        .id(&entry.name)
+                        .map(|id| self.hub.hosting().agent_status(&id).as_str());
                     agents.push(AgentRow {
                         status: status.unwrap_or("offline").into(),
                         kind: entry.config.kind,
@@ -103,7 +104,7 @@ impl AdminExecutor {
     /// this.
     async fn comes_online(&self, name: &str) -> bool {
         let online = async {
-            let is_online = |id| self.hub.agent_status(&id) != AgentStatus::Offline;
+            let is_online = |id| self.hub.hosting().agent_status(&id) != AgentStatus::Offline;
             while !self.local_agents.id(name).is_some_and(is_online) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -234,7 +235,8 @@ impl AdminExecutor {
     }
 
     async fn user_by_name(&self, username: &str) -> Result<User, Refusal> {
-        self.hub.account(username).await?.ok_or(Refusal::NotFound(EntityKind::User))
+        let found = self.hub.read(&OPERATOR, FindAccount { username: username.into() }).await?;
+        found.ok_or(Refusal::NotFound(EntityKind::User))
     }
 
     async fn users(&self) -> Result<Vec<User>, Refusal> {

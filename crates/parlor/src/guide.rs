@@ -15,7 +15,7 @@ pub async fn run_loop(app: Arc<App>) {
     if app.hub.wait_for_first_admin().await.is_err() {
         return;
     }
-    while let Ok(Some(agent)) = app.hub.hosted_agent(&id, &hub).await {
+    while let Ok(Some(agent)) = app.hub.hosting().hosted_agent(&id, &hub).await {
         let (hub_side, agent_side) = parlor_agents::frame_channel(FRAME_QUEUE_CAPACITY);
         let hosting = parlor_server::host_locally(&app, &agent.owner, hub_side.incoming, hub_side.outgoing);
         tokio::select! {

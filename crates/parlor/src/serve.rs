@@ -19,6 +19,7 @@ use parlor_engine::fanout::OutboxLimits;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;
+use parlor_model::query::NeedsSetup;
 use parlor_server::{App, Config, Models, RunningServer, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MAX_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
@@ -205,7 +206,7 @@ async fn first_admin(
     settings: &Settings,
 ) -> anyhow::Result<Option<SetupLink>> {
     let refused = |_| anyhow::anyhow!("cannot write to the store");
-    if !instance.hub.needs_setup().await.map_err(refused)? {
+    if !instance.hub.read(&Caller::OPERATOR, NeedsSetup).await.map_err(refused)? {
         return Ok(None);
     }
     if let Some(password) = &settings.admin_password {

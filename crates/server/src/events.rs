@@ -22,7 +22,7 @@ use http::{HeaderMap, HeaderName};
 use parlor_engine::fanout::{
     DisconnectReason, Drained, Egress, Outbox, RoomFilter, RoomRoots, Subscriber, SubscriberId,
 };
-use parlor_model::query::MayReadRooms;
+use parlor_model::query::{GetAuthContext, MayReadRooms};
 use parlor_model::{
     AgentId, Caller, Delivery, EntityKind, Epoch, LoggedEvent, Message, Position, Refusal, RoomId,
     RoomSelection, Signal, SignalStamp,
@@ -359,7 +359,7 @@ impl EventStream {
     async fn recheck_auth(&mut self) {
         if self.auth_checked_at.elapsed() >= AUTH_RECHECK_INTERVAL {
             self.auth_checked_at = Instant::now();
-            if matches!(self.app.hub.auth_context(&self.caller).await, Err(Refusal::NotSignedIn)) {
+            if matches!(self.app.hub.read(&self.caller, GetAuthContext).await, Err(Refusal::NotSignedIn)) {
                 self.outbox.close(Bytes::new());
             }
         }

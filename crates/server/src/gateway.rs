@@ -161,7 +161,7 @@ struct SocketHost {
 }
 
 impl Host for SocketHost {
-    fn send(&self, command: &HostCommand<'_>) {
-        self.outbox.push(frame::text(&host_commands::encode(command)));
+    fn send(&self, command: HostCommand) {
+        self.outbox.push(frame::text(&host_commands::encode(&command)));
     }
 }

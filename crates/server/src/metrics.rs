@@ -153,9 +153,9 @@ fn render(app: &App, hub_metrics: &HubMetrics) -> String {
     for (name, help, size) in sizes {
         page.metric(name, "gauge", help, &[], size);
     }
-    page.header("parlor_commit_seconds", "histogram", "Time to decide and commit a batch of commands.");
     page.header("parlor_store_reads_total", "counter", "Reads of the database by the writer.");
     page.sample("parlor_store_reads_total", &[], writer_metrics.store_reads.load(Ordering::Relaxed));
+    page.header("parlor_commit_seconds", "histogram", "Time to decide and commit a batch of commands.");
     page.histogram("parlor_commit_seconds", &[], &writer_metrics.commits);
     page.header("parlor_answer_seconds", "histogram", "Time from a command to its receipt.");
     page.histogram("parlor_answer_seconds", &[], &writer_metrics.answers);

@@ -3,7 +3,9 @@
 use std::ops::{Deref, DerefMut};
 
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use parlor_wire::agentim::frames::ClientFrame;
+use parlor_wire::agentim::frames::client::{Auth, JoinRoom, SendMessage};
+use serde_json::Value;
 
 use crate::rest::{RestClient, text};
 use crate::socket::{Socket, TEST_TIMEOUT};
@@ -39,7 +41,8 @@ impl Client {
     /// Connects and authenticates.
     pub async fn connect(person: &RestClient) -> Result<Self> {
         let mut client = Self::open(person.url()).await?;
-        client.send(&json!({ "type": "client:auth", "token": person.token() })).await?;
+        let auth = Auth { token: person.token().into(), protocol_version: None };
+        client.send(&ClientFrame::Auth(auth)).await?;
         let result = client.wait_for_type("server:auth_result").await?;
         ensure!(result["ok"] == true, "not authenticated: {result}");
         Ok(client)
@@ -52,7 +55,8 @@ impl Client {
 
     /// Joins a room and receives the messages since a position.
     pub async fn join_since(&mut self, room: &str, since: &str) -> Result<Joined> {
-        self.send(&json!({ "type": "client:join_room", "roomId": room, "since": since })).await?;
+        let join = JoinRoom { room_id: room.into(), since: Some(since.into()) };
+        self.send(&ClientFrame::JoinRoom(join)).await?;
         let mut missed = Vec::new();
         loop {
             let of_this_room = |frame: &Value| match frame["type"].as_str() {
@@ -131,12 +135,15 @@ fn has_null(value: &Value) -> bool {
 
 /// Returns a `client:send_message` frame.
 pub fn message(room: &str, content: &str, client_message_id: &str) -> Value {
-    json!({
-        "type": "client:send_message",
-        "roomId": room,
-        "content": content,
-        "clientMessageId": client_message_id,
-    })
+    let frame = ClientFrame::SendMessage(SendMessage {
+        room_id: room.into(),
+        content: content.into(),
+        mentions: None,
+        reply_to_id: None,
+        attachment_ids: None,
+        client_message_id: Some(client_message_id.into()),
+    });
+    serde_json::to_value(frame).expect("a frame consists of texts")
 }
 
 impl Ack {

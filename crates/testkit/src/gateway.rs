@@ -1,8 +1,14 @@
-//! A gateway client on `/ws/gateway` for tests, implemented from the protocol document alone.
+//! A gateway client on `/ws/gateway` for tests. It sends the frames of `parlor-wire`, whose bytes golden lines pin,
+//! and reads the hub's frames as plain JSON.
 
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use anyhow::{Result, ensure};
+use parlor_wire::agentim::gateway::frames::GatewayFrame;
+use parlor_wire::agentim::gateway::frames::gateway::{
+    Auth, Chunk, Device, MessageChunk, MessageComplete, Ping, RegisterAgent, RegisteredAgent,
+};
 use serde_json::{Value, json};
 
 use crate::agentim::check_frame;
@@ -28,11 +34,17 @@ impl Gateway {
     }
 
     pub async fn register(&mut self, id: &str, name: &str) -> Result<()> {
-        let agent = json!({
-            "id": id, "name": name, "type": "claude-code",
-            "workingDirectory": "/tmp", "capabilities": ["code"],
-        });
-        self.send(&json!({ "type": "gateway:register_agent", "agent": agent })).await?;
+        let agent = RegisteredAgent {
+            id: id.into(),
+            name: name.into(),
+            kind: "claude-code".into(),
+            working_directory: Some("/tmp".into()),
+            capabilities: Some(vec!["code".into()]),
+            model: None,
+            slash_commands: None,
+            mcp_servers: None,
+        };
+        self.send(&GatewayFrame::RegisterAgent(RegisterAgent { agent })).await?;
         self.settled().await
     }
 
@@ -40,7 +52,7 @@ impl Gateway {
     /// to a ping proves it.
     pub async fn settled(&mut self) -> Result<()> {
         let ts = std::time::UNIX_EPOCH.elapsed()?.as_nanos() as u64;
-        self.send(&json!({ "type": "gateway:ping", "ts": ts })).await?;
+        self.send(&GatewayFrame::Ping(Ping { ts: ts.into() })).await?;
         let pong = |frame: &Value| frame["type"] == "server:pong" && frame["ts"] == ts;
         self.wait_for(TEST_TIMEOUT, pong).await.map(drop)
     }
@@ -51,20 +63,32 @@ impl Gateway {
     }
 
     pub async fn chunk(&mut self, turn: &Value, reply: &str, kind: &str, content: &str) -> Result<()> {
-        self.send(&json!({
-            "type": "gateway:message_chunk", "roomId": turn["roomId"], "agentId": turn["agentId"],
-            "messageId": reply, "chunk": { "type": kind, "content": content },
-        }))
-        .await
+        let frame = GatewayFrame::MessageChunk(MessageChunk {
+            room_id: field(turn, "roomId"),
+            agent_id: field(turn, "agentId"),
+            message_id: reply.into(),
+            run_id: None,
+            target_agent_name: None,
+            chunk: Chunk { kind: kind.into(), content: content.into(), metadata: None },
+        });
+        self.send(&frame).await
     }
 
     pub async fn complete(&mut self, turn: &Value, reply: &str, content: &str) -> Result<()> {
-        self.send(&json!({
-            "type": "gateway:message_complete", "roomId": turn["roomId"], "agentId": turn["agentId"],
-            "messageId": reply, "fullContent": content,
-            "conversationId": turn["conversationId"], "depth": turn["depth"],
-        }))
-        .await
+        let frame = GatewayFrame::MessageComplete(MessageComplete {
+            room_id: field(turn, "roomId"),
+            agent_id: field(turn, "agentId"),
+            message_id: reply.into(),
+            run_id: None,
+            target_agent_name: None,
+            full_content: Some(content.into()),
+            chunks: None,
+            conversation_id: turn["conversationId"].as_str().map(Into::into),
+            depth: turn["depth"].as_u64().and_then(|depth| depth.try_into().ok()),
+            outcome: None,
+            reason: None,
+        });
+        self.send(&frame).await
     }
 
     pub async fn status(&mut self, agent: &str, status: &str) -> Result<()> {
@@ -72,11 +96,28 @@ impl Gateway {
     }
 }
 
+/// Text of a field of a frame from the hub; empty if absent.
+fn field<'a>(frame: &'a Value, name: &str) -> Cow<'a, str> {
+    frame[name].as_str().unwrap_or_default().into()
+}
+
 /// Returns a `gateway:auth` frame.
 pub fn auth(token: &str, id: &str) -> Value {
-    let device =
-        json!({ "hostname": "test-machine", "platform": "linux", "arch": "x64", "nodeVersion": "v22.0.0" });
-    json!({ "type": "gateway:auth", "token": token, "gatewayId": id, "deviceInfo": device, "protocolVersion": "1" })
+    let device = Device {
+        hostname: "test-machine".into(),
+        platform: "linux".into(),
+        arch: "x64".into(),
+        node_version: "v22.0.0".into(),
+    };
+    let frame = GatewayFrame::Auth(Auth {
+        token: token.into(),
+        gateway_id: id.into(),
+        protocol_version: Some("1".into()),
+        device_info: Some(device),
+        ephemeral: None,
+        parlor: None,
+    });
+    serde_json::to_value(frame).expect("a frame consists of texts")
 }
 
 impl Deref for Gateway {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures_util::{SinkExt, StreamExt};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -89,8 +90,8 @@ impl Socket {
         self
     }
 
-    pub async fn send(&mut self, frame: &Value) -> Result<()> {
-        self.send_message(Message::text(frame.to_string())).await
+    pub async fn send(&mut self, frame: &impl Serialize) -> Result<()> {
+        self.send_message(Message::text(serde_json::to_string(frame)?)).await
     }
 
     /// Sends text that need not be JSON, or a binary, ping or close frame.

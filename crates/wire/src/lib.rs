@@ -8,9 +8,12 @@ pub mod agentim;
 pub mod broker;
 pub mod canonical;
 pub mod chatmd;
-mod decisions;
 pub mod events;
 pub mod files;
+pub mod frames;
 pub mod json;
 pub mod relayed;
 pub mod time;
+#[cfg(test)]
+mod typescript;
+pub mod words;

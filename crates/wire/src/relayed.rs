@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 /// Author and addressees of a message that an account relayed for an author outside the hub, such as a line of
 /// chat.md.
-#[derive(Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Relayed", optional_fields))]
 #[schema(as = Relayed)]
 pub struct RelayedFrame<'a> {

@@ -3,22 +3,9 @@
  * original chat-events specification; the others were added by Parlor.
  */
 import type { NotificationPref, Reaction, RoomFrame, MemberFrame, Task } from '../generated/api';
-import type {
-  AgentState,
-  AskUser,
-  ChangeReport,
-  ChatMessage,
-  Connection,
-  ModelFallback,
-  Permission,
-  Plan,
-  RunUsage,
-  ProgressLine,
-  QueuedItem,
-  RoomEntry,
-  SubagentTreeEntry,
-  Usage,
-} from './state';
+import type { LoggedMessage, SendingMessage } from './message';
+import type { AskUser, ChangeReport, ModelFallback, Plan, ProgressLine, SubagentTreeEntry, Usage } from './parts';
+import type { AgentState, Connection, Permission, RunUsage, QueuedItem, RoomEntry } from './state';
 
 /** Refers to a reply: by its message id if known, otherwise the current reply of the agent in the room. */
 export interface ReplyRef {
@@ -31,7 +18,7 @@ export interface ReplyRef {
 export type ChatAction =
   | ({ type: 'APPEND_TOKEN'; token: string; thinking: boolean } & ReplyRef)
   | ({ type: 'SET_THINKING'; isThinking: boolean } & ReplyRef)
-  | { type: 'PUSH_MESSAGE'; message: ChatMessage; isNew: boolean }
+  | { type: 'PUSH_MESSAGE'; message: LoggedMessage; isNew: boolean }
   | ({ type: 'FINALIZE_MESSAGE'; durationMs?: number } & ReplyRef)
   | { type: 'CLEAR_MESSAGES'; roomId: string }
   | ({ type: 'SET_ACTIVITY'; summary?: string; tool?: { id: string; name: string; input: string } } & ReplyRef)
@@ -59,11 +46,12 @@ export type ChatAction =
   | { type: 'REMOVE_MESSAGES'; roomId: string; messageIds: string[] }
   | { type: 'SET_REACTIONS'; roomId: string; messageId: string; reactions: Reaction[] }
   | { type: 'SET_PINNED'; roomId: string; messageId: string; pinned: boolean }
+  | { type: 'SEND_STARTED'; message: SendingMessage }
   | { type: 'SEND_ACKNOWLEDGED'; clientMessageId: string; messageId: string; seq: number }
   | { type: 'SEND_FAILED'; clientMessageId: string; failure: string }
   | { type: 'RETRY_SEND'; roomId: string; clientMessageId: string }
   | { type: 'HISTORY_LOADING'; roomId: string }
-  | { type: 'HISTORY_LOADED'; roomId: string; messages: ChatMessage[]; olderCursor?: string; replace: boolean }
+  | { type: 'HISTORY_LOADED'; roomId: string; messages: LoggedMessage[]; olderCursor?: string; replace: boolean }
   | { type: 'HISTORY_FAILED'; roomId: string }
   | { type: 'PINS_LOADED'; roomId: string; messageIds: string[] }
   | { type: 'PLANS_LOADED'; roomId: string; plans: { runId: string; plan: Plan }[] }
@@ -84,7 +72,8 @@ export type ChatAction =
   | { type: 'PRESENCE'; userId: string; online: boolean }
   | { type: 'AGENT_STATUS'; agentId: string; agent: AgentState }
   | { type: 'POSITION'; roomId: string; position: string }
-  | { type: 'RESYNC'; roomId: string; position: string }
+  /** Events were lost, in one room or in all: loaded state is stale. */
+  | { type: 'RESYNC'; roomId?: string; position?: string }
   | { type: 'ROOMS_LOADED'; rooms: RoomEntry[] }
   | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }
   | { type: 'ROOM_REMOVED'; roomId: string }

@@ -1,5 +1,5 @@
 /** The four phases of a reply. They decide how the message is rendered. */
-import type { ChatMessage } from './state';
+import { toolNames, type Reply, type StreamingReply } from './message';
 
 export type MessagePhase = 'thinking' | 'working' | 'streaming' | 'done';
 
@@ -10,13 +10,13 @@ export function isTransient(status: string): boolean {
   return TRANSIENT.has(status.trim());
 }
 
-export function getMessagePhase(message: ChatMessage): MessagePhase {
-  if (!message.isGenerating) return 'done';
+export function getMessagePhase(message: Reply): MessagePhase {
+  if (message.state !== 'streaming') return 'done';
   if (message.isThinking) return 'thinking';
   return hasActivity(message) ? 'working' : 'streaming';
 }
 
-function hasActivity(message: ChatMessage): boolean {
-  const statuses = [...(message.activityEntries ?? []), message.activitySummary ?? ''];
+function hasActivity(message: StreamingReply): boolean {
+  const statuses = [...toolNames(message), message.activitySummary ?? ''];
   return statuses.some((status) => status !== '' && !isTransient(status));
 }

@@ -1,6 +1,7 @@
 /** The part of the reducer for the room list. */
 import type { ActionOf, ChatAction } from './actions';
-import type { ChatMessage, ChatState, RoomEntry } from './state';
+import type { LoggedMessage } from './message';
+import type { ChatState, RoomEntry } from './state';
 
 export function reduceRooms(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
@@ -29,7 +30,7 @@ export function reduceRooms(state: ChatState, action: ChatAction): ChatState {
 }
 
 /** Updates unread counts and the preview of a room for a new message. */
-export function countMessage(state: ChatState, message: ChatMessage): ChatState {
+export function countMessage(state: ChatState, message: LoggedMessage): ChatState {
   const { me, openRoom } = state;
   const { text, senderName, timestamp, attachments } = message;
   const content = text === '' ? (attachments[0]?.filename ?? '') : text;

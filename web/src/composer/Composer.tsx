@@ -89,7 +89,7 @@ export function Composer({ room, chat, writing, onWritten, dropped, onTaken }: P
       if (trimmed !== '' && trimmed !== editing.text) void apiRequest('PUT', `/api/messages/${editing.id}`, { content: trimmed });
     } else if (command !== undefined) command.run(client, room.id);
     else if (isUploading || (trimmed === '' && attachments.length === 0)) return;
-    else client.sendMessage(room.id, { content: trimmed, replyToId: writing.replyTo, attachments });
+    else client.outbox.send(room.id, { content: trimmed, replyToId: writing.replyTo, attachments });
     done();
   };
   const take = (choice: Choice) => {

@@ -1,6 +1,7 @@
 /** Slash commands of the message field. They run locally and are not sent as messages. */
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
+import { isStreaming } from '../chat/message';
 import type { ChatClient } from '../live/client';
 import { navigate, settingsPath } from '../router';
 import { text } from '../text';
@@ -40,6 +41,6 @@ export function commandIn(written: string): Command | undefined {
 
 function stop(client: ChatClient, roomId: string): void {
   const messages = useChat.getState().chats[roomId]?.messages ?? [];
-  const answering = new Set(messages.filter((message) => message.isGenerating).map((message) => message.from));
+  const answering = new Set(messages.filter(isStreaming).map((message) => message.from));
   for (const agentId of answering) client.sendFrame({ type: 'client:stop_generation', roomId, agentId });
 }

@@ -587,7 +587,7 @@ export type Attachment = { id: string, filename: string, mimeType: string, size:
 
 export type Message = { id: string, roomId: string, senderId: string, senderType: SenderType, senderName: string, type: MessageType, content: string, mentions: Array<string>, attachments: Array<Attachment>, reactions: Array<Reaction>, replyToId?: string, threadId?: string, metadata?: Metadata, chunks: Array<Chunk>, clientMessageId?: string, createdAt: string, updatedAt?: string, editedAt?: string, seq: number, };
 
-export type Chunk = { type: string, content: string, metadata: Record<string, unknown>, };
+export type Chunk = { type: string, content: string, metadata?: Record<string, unknown>, };
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 

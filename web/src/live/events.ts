@@ -6,7 +6,7 @@
  */
 import type { ChatAction, ReplyRef } from '../chat/actions';
 import { isTransient } from '../chat/phase';
-import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/state';
+import type { Plan, PlanItem, SubagentTreeEntry } from '../chat/parts';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 
 /** A chat event (`UiSseMessage`), as the hub sends it in `server:event` and on `/api/events`. */
@@ -28,6 +28,7 @@ export type Fields = Record<string, unknown>;
 
 export function fromEvent(event: UiEvent): ChatAction[] {
   const { agent_id: agentId, session_id: roomId } = event;
+  if (event.kind === 'run' && event.phase === 'resync') return [{ type: 'RESYNC' }];
   if (agentId === undefined || roomId === undefined) return [];
   const data = event.data ?? {};
   const agentName = optional(data['agent_name']);
@@ -77,10 +78,9 @@ function handleRun(phase: string | undefined, data: Fields, reply: ReplyRef): Ch
       return [{ type: 'ADD_SUBAGENT', entry, ...reply }];
     }
     case 'subagent_result': {
-      const outcome = data['outcome'];
-      const outcomeName = typeof outcome === 'string' ? outcome : text(fields(outcome)['type']);
-      const status = outcomeName === 'failed' || outcomeName === 'cancelled' ? outcomeName : 'complete';
-      const result = optional(data['result']);
+      const outcome = fields(data['outcome']);
+      const status = oneOf(outcome['status'], ['failed', 'cancelled'], 'complete');
+      const result = optional(outcome['result']);
       const subagentId = text(data['subagent_id']);
       return [{ type: 'MARK_SUBAGENT_DONE', subagentId, status, result, ...reply }];
     }
@@ -101,7 +101,8 @@ function handleRun(phase: string | undefined, data: Fields, reply: ReplyRef): Ch
 }
 
 function handleActivity(event: UiEvent, data: Fields, reply: ReplyRef): ChatAction[] {
-  const subagentId = optional(data['subagent_id']);
+  // `parent_id` of an activity is the subagent that performs it.
+  const subagentId = optional(data['parent_id']);
   const isDone = event.phase === 'done';
   if (subagentId !== undefined) {
     return [{ type: 'SET_SUBAGENT_ACTIVITY', subagentId, activity: isDone ? undefined : optional(event.text), ...reply }];
@@ -173,7 +174,7 @@ export function planOf(data: Fields): Plan {
   return { summary: text(data['summary']), status, items, planText: optional(data['plan_text']) };
 }
 
-function oneOf<T extends string>(value: unknown, known: T[], fallback: T): T {
+function oneOf<const T extends string>(value: unknown, known: readonly T[], fallback: T): T {
   return known.find((candidate) => candidate === value) ?? fallback;
 }
 

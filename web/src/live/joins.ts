@@ -34,6 +34,12 @@ export class JoinQueue {
     this.#joined.clear();
   }
 
+  /** For a room that the user has lost. It is joined again if the user is added again. */
+  forget(roomId: string): void {
+    this.#joined.delete(roomId);
+    this.#queue = this.#queue.filter((queued) => queued !== roomId);
+  }
+
   /** Joins a room at once, for the room on the screen. */
   joinNow(roomId: string): void {
     if (!this.#joined.has(roomId) && this.#join(roomId)) this.#joined.add(roomId);

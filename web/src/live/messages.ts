@@ -1,40 +1,40 @@
 /** Converts messages and runs from the hub's format to that of the chat state. */
-import type { ChatMessage, ContentBlock, RunUsage, ToolBlock } from '../chat/state';
+import type { LoggedMessage } from '../chat/message';
+import type { ContentBlock, ToolBlock } from '../chat/parts';
+import type { RunUsage } from '../chat/state';
 import type { Message, TurnDelivery } from '../generated/api';
 import type { ReplyChunk } from './frames';
 
-export function fromMessage(message: Message): ChatMessage {
-  const { metadata, attachments } = message;
-  const content = fromChunks(message.chunks ?? []);
-  const tools = content.filter((block) => block.type === 'tool');
-  const images = attachments.filter((file) => file.mimeType.startsWith('image/')).map((file) => file.url);
-  return {
-    role: message.senderType === 'agent' ? 'agent' : 'user',
+export function fromMessage(message: Message): LoggedMessage {
+  const { metadata, senderType } = message;
+  const logged = {
+    state: 'stored' as const,
     id: message.id,
     roomId: message.roomId,
     from: message.senderId,
     senderName: message.senderName,
-    senderType: message.senderType,
     text: message.content,
     timestamp: message.createdAt,
     timestampMs: Date.parse(message.createdAt),
     seq: message.seq,
     mentions: message.mentions,
-    attachments,
+    attachments: message.attachments,
     reactions: message.reactions,
-    ...(images.length > 0 && { images }),
-    ...(content.length > 0 && { content }),
-    ...(tools.length > 0 && { toolCount: tools.length, activityEntries: tools.map((tool) => tool.name) }),
     ...(message.clientMessageId !== undefined && { clientMessageId: message.clientMessageId }),
     ...(message.replyToId !== undefined && { replyToId: message.replyToId }),
     ...(message.threadId !== undefined && { threadId: message.threadId }),
     ...(message.editedAt !== undefined && { editedAt: message.editedAt }),
     ...(metadata?.forwardedFrom !== undefined && { forwardedFrom: metadata.forwardedFrom }),
     ...(metadata?.relayed !== undefined && { relayed: metadata.relayed }),
+  };
+  if (senderType !== 'agent') return { ...logged, role: 'user', senderType };
+  return {
+    ...logged,
+    role: 'agent',
+    senderType,
+    content: fromChunks(message.chunks ?? []),
     ...(metadata?.runId !== undefined && { runId: metadata.runId }),
     ...(metadata?.outcome !== undefined && { outcome: metadata.outcome }),
-    isGenerating: false,
-    isThinking: false,
   };
 }
 

@@ -20,7 +20,7 @@ export function MissionPage({ roomId, isWide }: { roomId: string; isWide: boolea
   const room = useChat((state) => state.rooms[roomId]);
   const missions = useQuery(missionsOf(roomId));
   useEffect(() => {
-    void client.loadRoom(roomId);
+    void client.loader.loadRoom(roomId);
   }, [client, roomId]);
   if (room === undefined) return <Page title={text.missions.heading} isWide={isWide} children={null} />;
   const active = missions.data?.find((mission) => mission.active);

@@ -18,7 +18,7 @@ export function NewRoom() {
     const name = new FormData(event.currentTarget).get('name');
     try {
       const room = await apiResult<Room>('POST', '/api/rooms', { name });
-      await client.refreshRooms();
+      await client.loader.refreshRooms();
       close();
       navigate(roomPath(room.id));
       showPanel({ kind: 'details', roomId: room.id });

@@ -1,5 +1,6 @@
 import { ArrowLeft, ListChecks, PanelRight, Snowflake, Square, Target } from 'lucide-react';
 import { apiRequest } from '../api/http';
+import { isStreaming } from '../chat/message';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import { missionPath, navigate, tasksPath } from '../router';
 import { useClient } from '../session/session';
@@ -17,7 +18,7 @@ export function RoomHeader({ room, chat, isWide }: Props) {
   const client = useClient();
   const isOpen = usePanel(room.id)?.kind === 'details';
   const answering = new Map(
-    chat.messages.filter((message) => message.isGenerating).map((message) => [message.from, message.senderName]),
+    chat.messages.filter(isStreaming).map((message) => [message.from, message.senderName]),
   );
   const hasAgents = room.members.some((member) => member.memberType === 'agent');
   return (

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { apiRequest } from '../api/http';
+import { isStored, repliedToId } from '../chat/message';
 import { merge } from '../chat/messages';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Thread } from '../generated/api';
@@ -29,7 +30,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
     queryFn: async () => (await apiRequest<Thread>('GET', `/api/messages/${rootId}/thread?limit=200`)).data.map(fromMessage),
   });
   const root = chat.messages.find((message) => message.id === rootId);
-  const live = chat.messages.filter((message) => message.threadId === rootId || message.replyToId === rootId);
+  const live = chat.messages.filter((message) => (isStored(message) && message.threadId === rootId) || repliedToId(message) === rootId);
   const replies = merge(earlier ?? [], live);
   const row = { isContinued: false, isMarked: false, isPinned: false, repliedTo: undefined, roomRole: room.role };
   return (
@@ -41,7 +42,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
         {replies.map((message) => (
           <MessageRow
             key={message.id}
-            message={{ ...message, replyToId: undefined }}
+            message={'replyToId' in message ? { ...message, replyToId: undefined } : message}
             {...row}
             onWrite={() => undefined}
           />
@@ -51,7 +52,7 @@ export function ThreadPanel({ room, chat, rootId, isWide }: Props) {
         className="flex gap-2 border-t p-3"
         onSubmit={(event) => {
           event.preventDefault();
-          client.sendMessage(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
+          client.outbox.send(room.id, { content: content.trim(), replyToId: rootId, attachments: [] });
           setContent('');
         }}
       >

@@ -1,14 +1,15 @@
 import { Brain, Check, ChevronRight, LoaderCircle, Wrench, X } from 'lucide-react';
 import { memo, type ReactNode } from 'react';
 import type { MessagePhase } from '../chat/phase';
-import type { ChatMessage, ThinkingBlock, ToolBlock } from '../chat/state';
+import { isStreaming, toolNames, type Reply } from '../chat/message';
+import type { ThinkingBlock, ToolBlock } from '../chat/parts';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 
 /** Thinking and tool calls of a reply: expanded while the agent works, collapsed to one line afterwards. */
-export function ActivitySection({ message, phase }: { message: ChatMessage; phase: MessagePhase }) {
-  const steps = (message.content ?? []).filter((block) => block.type !== 'error');
+export function ActivitySection({ message, phase }: { message: Reply; phase: MessagePhase }) {
+  const steps = message.content.filter((block) => block.type !== 'error');
   if (phase === 'done' || phase === 'streaming') {
     if (steps.length === 0) return null;
     return (
@@ -23,7 +24,8 @@ export function ActivitySection({ message, phase }: { message: ChatMessage; phas
   }
   // A running tool that is the last step is already visible: its status line is for screen readers only.
   const last = steps.at(-1);
-  const isAlreadyShown = last?.type === 'tool' && last.isRunning && last.name === message.activitySummary;
+  const activity = isStreaming(message) ? message.activitySummary : undefined;
+  const isAlreadyShown = last?.type === 'tool' && last.isRunning && last.name === activity;
   return (
     <div className="space-y-1">
       {steps.length > 0 && <Steps steps={steps} />}
@@ -33,7 +35,7 @@ export function ActivitySection({ message, phase }: { message: ChatMessage; phas
         ) : (
           <LoaderCircle size={15} className="animate-spin text-accent" />
         )}
-        {phase === 'thinking' ? text.runs.thinking : (message.activitySummary ?? text.runs.working)}
+        {phase === 'thinking' ? text.runs.thinking : (activity ?? text.runs.working)}
       </p>
     </div>
   );
@@ -125,8 +127,9 @@ function Output({ label, content, isError }: { label: string; content: string; i
 }
 
 /** One-line summary, such as “7 tools · 12k tokens · 48 s”. */
-function summary(message: ChatMessage): string {
-  const { toolCount = 0, usage, contextTokens, durationMs } = message;
+function summary(message: Reply): string {
+  const { usage, contextTokens, durationMs } = message;
+  const toolCount = toolNames(message).length;
   const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
   const tokens = spent > 0 ? spent : (contextTokens ?? 0);
   const parts = [

@@ -3,7 +3,8 @@
  */
 import { Ban, Cpu, TriangleAlert } from 'lucide-react';
 import { getMessagePhase } from '../chat/phase';
-import type { ChatMessage } from '../chat/state';
+import { isStored, type Reply } from '../chat/message';
+import type { ModelFallback } from '../chat/parts';
 import { MessageText } from '../markdown/MessageText';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
@@ -16,13 +17,15 @@ import { SubagentTreeView } from './SubagentTreeView';
 import { UsageLine } from './UsageLine';
 
 interface Props {
-  message: ChatMessage;
+  message: Reply;
+  /** Names that the text mentions. */
+  names: readonly string[];
   mine: readonly string[];
 }
 
-export function AgentBody({ message, mine }: Props) {
+export function AgentBody({ message, names, mine }: Props) {
   const phase = getMessagePhase(message);
-  const errors = message.content?.filter((block) => block.type === 'error') ?? [];
+  const errors = message.content.filter((block) => block.type === 'error');
   return (
     <div className="space-y-2">
       {message.modelFallback !== undefined && <Fallback {...message.modelFallback} />}
@@ -40,7 +43,7 @@ export function AgentBody({ message, mine }: Props) {
           text={message.text}
           isStreaming={phase !== 'done'}
           hasCursor={phase === 'streaming'}
-          names={message.mentions}
+          names={names}
           mine={mine}
         />
       )}
@@ -48,12 +51,12 @@ export function AgentBody({ message, mine }: Props) {
       {message.changeReport !== undefined && <ChangeReportBlock report={message.changeReport} />}
       {message.finalizedTask !== undefined && <FinalizeTaskBlock task={message.finalizedTask} />}
       {message.usage !== undefined && <UsageLine message={message} />}
-      <Outcome outcome={message.outcome} />
+      {isStored(message) && <Outcome outcome={message.outcome} />}
     </div>
   );
 }
 
-function Fallback({ preferredModel, actualModel, reason }: NonNullable<ChatMessage['modelFallback']>) {
+function Fallback({ preferredModel, actualModel, reason }: ModelFallback) {
   return (
     <p className="inline-flex items-center gap-2 rounded-lg bg-warn-soft px-2.5 py-1 text-sm text-warn">
       <Cpu size={14} className="shrink-0" />

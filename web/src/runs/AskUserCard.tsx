@@ -1,7 +1,7 @@
 import { MessageCircleQuestion } from 'lucide-react';
 import { useState } from 'react';
 import { apiRequest } from '../api/http';
-import type { AskedQuestion, AskUser } from '../chat/state';
+import type { AskUser, AskedQuestion } from '../chat/parts';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { Button } from '../ui/button';

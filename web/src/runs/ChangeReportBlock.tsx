@@ -1,5 +1,5 @@
 import { ChevronRight, FileDiff } from 'lucide-react';
-import type { ChangeReport } from '../chat/state';
+import type { ChangeReport } from '../chat/parts';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 import { classes } from '../ui/classes';

@@ -1,5 +1,5 @@
 import { CircleCheckBig, CircleX } from 'lucide-react';
-import type { FinalizedTask } from '../chat/state';
+import type { FinalizedTask } from '../chat/parts';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { text } from '../text';
 

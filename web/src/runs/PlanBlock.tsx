@@ -1,7 +1,8 @@
 import { Check, Circle, ListChecks, LoaderCircle, Minus } from 'lucide-react';
 import { lazy, Suspense, useState, type FormEvent } from 'react';
 import { apiRequest } from '../api/http';
-import type { ChatMessage, Plan, PlanItem } from '../chat/state';
+import type { Reply } from '../chat/message';
+import type { Plan, PlanItem } from '../chat/parts';
 import { Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
@@ -13,7 +14,7 @@ const RichText = lazy(() => import('../markdown/RichText'));
 const NO_NAMES: readonly string[] = [];
 
 /** Plan of an agent, with its progress and, while it is proposed, buttons to decide. */
-export function PlanBlock({ message, plan }: { message: ChatMessage; plan: Plan }) {
+export function PlanBlock({ message, plan }: { message: Reply; plan: Plan }) {
   const done = plan.items.filter((item) => item.status === 'done' || item.status === 'skipped').length;
   return (
     <section aria-label={text.runs.plan} className="overflow-hidden rounded-xl border bg-raised">
@@ -75,7 +76,7 @@ function ItemState({ status }: { status: PlanItem['status'] }) {
 }
 
 /** Approves, rejects or edits a proposed plan. The hub stores the decision and sends it to the agent. */
-function PlanDecision({ message, plan }: { message: ChatMessage; plan: Plan }) {
+function PlanDecision({ message, plan }: { message: Reply; plan: Plan }) {
   const [isEditing, setEditing] = useState(false);
   const { attempt, problem, isBusy } = useSubmit();
   const decide = (decision: 'approve' | 'reject' | 'edit', more: { text?: string } = {}) =>

@@ -1,5 +1,5 @@
 import { Check, CornerDownRight, LoaderCircle, X } from 'lucide-react';
-import type { SubagentTreeEntry } from '../chat/state';
+import type { SubagentTreeEntry } from '../chat/parts';
 import { text } from '../text';
 
 /** Tree of the subagents of a run. */
@@ -38,11 +38,15 @@ function Subagent({ entry, entries }: { entry: SubagentTreeEntry; entries: Subag
 }
 
 function State({ status }: { status: SubagentTreeEntry['status'] }) {
-  if (status === 'running') return <LoaderCircle size={14} className="shrink-0 animate-spin text-accent" />;
-  if (status === 'complete') return <Check size={14} className="shrink-0 text-accent" />;
-  return status === 'failed' ? (
-    <X size={14} className="shrink-0 text-danger" />
-  ) : (
-    <CornerDownRight size={14} className="shrink-0 text-faint" />
-  );
+  const label = text.runs.subagentStatus[status];
+  switch (status) {
+    case 'running':
+      return <LoaderCircle size={14} className="shrink-0 animate-spin text-accent" aria-label={label} />;
+    case 'complete':
+      return <Check size={14} className="shrink-0 text-accent" aria-label={label} />;
+    case 'failed':
+      return <X size={14} className="shrink-0 text-danger" aria-label={label} />;
+    case 'cancelled':
+      return <CornerDownRight size={14} className="shrink-0 text-faint" aria-label={label} />;
+  }
 }

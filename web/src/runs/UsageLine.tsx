@@ -1,8 +1,8 @@
-import type { ChatMessage } from '../chat/state';
+import type { Reply } from '../chat/message';
 import { compact, text } from '../text';
 
 /** Context usage, tokens and cost of a reply. */
-export function UsageLine({ message }: { message: ChatMessage }) {
+export function UsageLine({ message }: { message: Reply }) {
   const { usage, contextTokens } = message;
   const spent = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
   const used = contextTokens ?? spent;

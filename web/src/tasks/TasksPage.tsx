@@ -24,7 +24,7 @@ export default function TasksPage({ roomId, isWide }: { roomId: string; isWide: 
   const isMissing = known === undefined;
   useEffect(() => {
     if (!isMissing || !isLive) return;
-    client.loadTasks(roomId).catch((failure: unknown) => setProblem(failure instanceof Error ? failure.message : text.failed));
+    client.loader.loadTasks(roomId).catch((failure: unknown) => setProblem(failure instanceof Error ? failure.message : text.failed));
   }, [client, roomId, isMissing, isLive]);
   const tasks = useMemo(() => Object.values(known ?? {}), [known]);
   if (room === undefined) {

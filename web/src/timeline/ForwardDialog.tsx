@@ -2,7 +2,7 @@ import { Hash } from 'lucide-react';
 import { useState } from 'react';
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { LoggedMessage } from '../chat/message';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import { matching } from '../palette/matching';
 import { navigate, roomPath } from '../router';
@@ -15,7 +15,7 @@ import { SearchField } from '../ui/field';
 const MAX_ROOMS = 8;
 
 /** Forwards a message to another room. */
-export function ForwardDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
+export function ForwardDialog({ message, onClose }: { message: LoggedMessage; onClose: () => void }) {
   const [written, setWritten] = useState('');
   const rooms = useChat((state) => state.rooms);
   const { attempt, problem, isBusy } = useSubmit();

@@ -2,7 +2,7 @@ import { Copy, CornerUpLeft, Forward, HelpCircle, Link, MessagesSquare, MoreHori
 import { useEffect, useState } from 'react';
 import { apiRequest } from '../api/http';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { LoggedMessage } from '../chat/message';
 import type { RoomRole } from '../generated/api';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';
@@ -17,7 +17,7 @@ import { showPanel } from '../view';
 import { ForwardDialog } from './ForwardDialog';
 
 interface Props {
-  message: ChatMessage;
+  message: LoggedMessage;
   isPinned: boolean;
   roomRole: RoomRole;
   onWrite: (writing: Writing) => void;
@@ -115,7 +115,7 @@ export function MessageActions({ message, isPinned, roomRole, onWrite, onBusy }:
   );
 }
 
-function ReactionMenu({ message, onOpenChange }: { message: ChatMessage; onOpenChange: (isOpen: boolean) => void }) {
+function ReactionMenu({ message, onOpenChange }: { message: LoggedMessage; onOpenChange: (isOpen: boolean) => void }) {
   return (
     <Menu
       onOpenChange={onOpenChange}
@@ -140,7 +140,7 @@ export function react(messageId: string, emoji: string): void {
   void apiRequest('POST', `/api/messages/${messageId}/reactions`, { emoji });
 }
 
-function DeleteDialog({ message, onClose }: { message: ChatMessage; onClose: () => void }) {
+function DeleteDialog({ message, onClose }: { message: LoggedMessage; onClose: () => void }) {
   const remove = () => void apiRequest('DELETE', `/api/messages/${message.id}`).finally(onClose);
   return (
     <Dialog open onClose={onClose} title={text.timeline.delete} lead={text.timeline.deleteConfirm}>

@@ -1,8 +1,8 @@
 import { AlertCircle, CornerUpLeft, Pin } from 'lucide-react';
 import { memo, useState, type FocusEvent } from 'react';
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
-import type { RoomRole } from '../generated/api';
+import { isStored, repliedToId, type ChatMessage, type RejectedMessage } from '../chat/message';
+import type { Relayed, RoomRole } from '../generated/api';
 import { MessageText } from '../markdown/MessageText';
 import { stripDirectionMarks } from '../markdown/hiddenCharacters';
 import type { Writing } from '../rooms/RoomPage';
@@ -37,7 +37,9 @@ export const MessageRow = memo(function MessageRow(props: Props) {
   const onBlur = (event: FocusEvent<HTMLElement>) => {
     if (!event.currentTarget.contains(event.relatedTarget)) setHovered(false);
   };
-  const isLogged = message.seq !== undefined;
+  const logged = isStored(message) ? message : undefined;
+  const parentId = repliedToId(message);
+  const names = logged?.mentions ?? NO_NAMES;
   return (
     <article
       aria-label={`${message.senderName}, ${clock(message.timestampMs)}`}
@@ -50,7 +52,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
         'group/message relative flex gap-3 rounded-lg px-4 outline-none focus-visible:ring-2 focus-visible:ring-accent focus-visible:ring-inset md:px-5',
         isContinued ? 'py-0.5' : 'pt-2.5 pb-0.5',
         isMarked ? 'bg-warn-soft' : isHovered && 'bg-hover/50',
-        message.sending === 'waiting' && 'opacity-60',
+        message.state === 'sending' && 'opacity-60',
       )}
     >
       <div className="relative w-9 shrink-0">
@@ -64,26 +66,26 @@ export const MessageRow = memo(function MessageRow(props: Props) {
       </div>
       <div className="min-w-0 flex-1">
         {!isContinued && <Byline message={message} isPinned={isPinned} />}
-        {message.replyToId !== undefined && <Quote message={message} repliedTo={repliedTo} />}
-        {message.forwardedFrom !== undefined && (
-          <p className="text-xs text-faint">{text.timeline.forwarded(message.forwardedFrom.senderName)}</p>
+        {parentId !== undefined && <Quote roomId={message.roomId} messageId={parentId} repliedTo={repliedTo} />}
+        {logged?.forwardedFrom !== undefined && (
+          <p className="text-xs text-faint">{text.timeline.forwarded(logged.forwardedFrom.senderName)}</p>
         )}
         {message.role === 'agent' ? (
-          <AgentBody message={message} mine={mine} />
+          <AgentBody message={message} names={names} mine={mine} />
         ) : (
-          message.text !== '' && <MessageText text={message.text} names={message.mentions} mine={mine} />
+          message.text !== '' && <MessageText text={message.text} names={names} mine={mine} />
         )}
-        {message.editedAt !== undefined && (
-          <span className="text-xs text-faint" title={fullTime(Date.parse(message.editedAt))}>
+        {logged?.editedAt !== undefined && (
+          <span className="text-xs text-faint" title={fullTime(Date.parse(logged.editedAt))}>
             ({text.timeline.edited})
           </span>
         )}
-        <Attachments attachments={message.attachments} />
-        <Reactions message={message} />
-        {message.sending === 'failed' && <NotSent message={message} />}
+        {'attachments' in message && <Attachments attachments={message.attachments} />}
+        {logged !== undefined && <Reactions message={logged} />}
+        {message.state === 'rejected' && <NotSent message={message} />}
       </div>
-      {isLogged && (isHovered || isBusy) && (
-        <MessageActions {...{ message, isPinned, roomRole, onWrite, onBusy: setBusy }} />
+      {logged !== undefined && (isHovered || isBusy) && (
+        <MessageActions {...{ message: logged, isPinned, roomRole, onWrite, onBusy: setBusy }} />
       )}
     </article>
   );
@@ -96,7 +98,7 @@ function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean
       {message.role === 'agent' && (
         <span className="rounded bg-accent-soft px-1 py-px text-[0.6875rem] font-medium text-accent">{text.agent}</span>
       )}
-      {message.relayed !== undefined && <Relayed relayed={message.relayed} />}
+      {isStored(message) && message.relayed !== undefined && <RelayedBadge relayed={message.relayed} />}
       <time
         dateTime={message.timestamp}
         title={fullTime(message.timestampMs)}
@@ -110,13 +112,15 @@ function Byline({ message, isPinned }: { message: ChatMessage; isPinned: boolean
 }
 
 /** Identity for the avatar and the byline. An unverified author does not get the identity of the account. */
-function senderOf({ from, senderName, relayed }: ChatMessage): { id: string; name: string } {
+function senderOf(message: ChatMessage): { id: string; name: string } {
+  const { from, senderName } = message;
+  const relayed = isStored(message) ? message.relayed : undefined;
   if (relayed === undefined || relayed.verified) return { id: from, name: senderName };
   return { id: `unverified:${relayed.author}`, name: relayed.author };
 }
 
 /** Trust and addressees of a message from outside the hub. */
-function Relayed({ relayed }: { relayed: NonNullable<ChatMessage['relayed']> }) {
+function RelayedBadge({ relayed }: { relayed: Relayed }) {
   const addressed = stripDirectionMarks(text.timeline.addressed(relayed.recipient, relayed.observers));
   return (
     <>
@@ -135,8 +139,15 @@ function Relayed({ relayed }: { relayed: NonNullable<ChatMessage['relayed']> }) 
   );
 }
 
-function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMessage | undefined }) {
-  const show = () => navigate(roomPath(message.roomId, message.replyToId));
+interface QuoteProps {
+  roomId: string;
+  messageId: string;
+  /** The quoted message, if it is loaded. */
+  repliedTo: ChatMessage | undefined;
+}
+
+function Quote({ roomId, messageId, repliedTo }: QuoteProps) {
+  const show = () => navigate(roomPath(roomId, messageId));
   return (
     <button
       type="button"
@@ -155,17 +166,16 @@ function Quote({ message, repliedTo }: { message: ChatMessage; repliedTo: ChatMe
   );
 }
 
-function NotSent({ message }: { message: ChatMessage }) {
+function NotSent({ message }: { message: RejectedMessage }) {
   const client = useClient();
-  const retry = () => client.retryMessage(message.roomId, message.clientMessageId ?? '');
   return (
     <p role="alert" className="flex flex-wrap items-center gap-2 text-sm text-danger">
       <AlertCircle size={14} />
       {text.timeline.notSent}: {message.failure}
-      <button type="button" className="underline" onClick={retry}>
+      <button type="button" className="underline" onClick={() => client.outbox.retry(message)}>
         {text.retry}
       </button>
-      <button type="button" className="underline" onClick={() => client.discardMessage(message)}>
+      <button type="button" className="underline" onClick={() => client.outbox.discard(message)}>
         {text.timeline.discard}
       </button>
     </p>

@@ -1,10 +1,10 @@
 import { useChat } from '../chat/store';
-import type { ChatMessage } from '../chat/state';
+import type { LoggedMessage } from '../chat/message';
 import { text } from '../text';
 import { classes } from '../ui/classes';
 import { react } from './MessageActions';
 
-export function Reactions({ message }: { message: ChatMessage }) {
+export function Reactions({ message }: { message: LoggedMessage }) {
   const me = useChat((state) => state.me?.id) ?? '';
   if (message.reactions.length === 0) return null;
   return (

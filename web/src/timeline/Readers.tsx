@@ -1,11 +1,12 @@
 import { useChat } from '../chat/store';
-import type { ChatMessage, RoomEntry } from '../chat/state';
+import { isStored, type ChatMessage } from '../chat/message';
+import type { RoomEntry } from '../chat/state';
 import { text } from '../text';
 
 /** Members who have read the last message, if the user sent it. */
 export function Readers({ room, messages }: { room: RoomEntry; messages: ChatMessage[] }) {
   const me = useChat((state) => state.me?.id);
-  const last = messages.findLast((message) => message.seq !== undefined);
+  const last = messages.findLast(isStored);
   if (last === undefined || last.from !== me) return null;
   const readers = room.members.filter(
     (member) => member.memberId !== me && member.memberType === 'user' && (member.lastReadAt ?? '') >= last.timestamp,

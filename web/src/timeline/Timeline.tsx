@@ -1,6 +1,7 @@
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { repliedToId } from '../chat/message';
 import type { RoomChat, RoomEntry } from '../chat/state';
 import type { Writing } from '../rooms/RoomPage';
 import { useClient } from '../session/session';
@@ -67,7 +68,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     return () => sizes.disconnect();
   }, [virtualizer]);
   // Scrolls to a message that the user has just sent.
-  const pendingId = chat.messages.findLast((message) => message.sending === 'waiting')?.id;
+  const pendingId = chat.messages.findLast((message) => message.state === 'sending')?.id;
   useLayoutEffect(() => {
     if (pendingId !== undefined) virtualizer.scrollToEnd();
   }, [pendingId, virtualizer]);
@@ -85,7 +86,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
 
   useEffect(() => {
     if (target === undefined || !isFilled) return;
-    void client.find(room.id, target).then((isFound) => isFound && setMarked(target));
+    void client.loader.history.find(room.id, target).then((isFound) => isFound && setMarked(target));
   }, [client, room.id, target, isFilled]);
   // An effect event: rows change all the time, but only a new target may scroll.
   const scrollTo = useEffectEvent((messageId: string) => {
@@ -101,7 +102,7 @@ export function Timeline({ room, chat, target, onWrite }: Props) {
     fetchOlder();
   };
   const fetchOlder = () => {
-    if ((scroller.current?.scrollTop ?? Infinity) < LOAD_OLDER_THRESHOLD_PX) void client.loadOlder(room.id);
+    if ((scroller.current?.scrollTop ?? Infinity) < LOAD_OLDER_THRESHOLD_PX) void client.loader.history.loadOlder(room.id);
   };
   // Messages that do not fill the screen cannot be scrolled, so older ones are loaded without a scroll event.
   const fetchOlderOnChange = useEffectEvent(fetchOlder);
@@ -186,14 +187,14 @@ function TimelineRow({ row, room, chat, onWrite, marked }: RowProps) {
       );
     case 'message': {
       const { message } = row;
-      const parent = message.replyToId && chat.messages.find((other) => other.id === message.replyToId);
+      const parentId = repliedToId(message);
       return (
         <MessageRow
           message={message}
           isContinued={row.isContinued}
           isMarked={message.id === marked}
           isPinned={chat.pinned[message.id] === true}
-          repliedTo={parent || undefined}
+          repliedTo={parentId === undefined ? undefined : chat.messages.find((other) => other.id === parentId)}
           roomRole={room.role}
           onWrite={onWrite}
         />

@@ -1,5 +1,5 @@
 /** Builds the rows of the message list: messages, day separators, and the beginning of the room. */
-import type { ChatMessage } from '../chat/state';
+import { clientIdOf, isStored, type ChatMessage } from '../chat/message';
 import { dayOf } from '../ui/time';
 
 export type Row =
@@ -25,18 +25,17 @@ export function rowsOf(messages: ChatMessage[], isComplete: boolean): Row[] {
 
 /** Stable key: a sent message keeps its row when the hub assigns its id. */
 function keyOf(message: ChatMessage): string {
-  return message.clientMessageId ?? message.id;
+  return clientIdOf(message) ?? message.id;
 }
 
 function continues(before: ChatMessage, message: ChatMessage): boolean {
   return (
     before.from === message.from &&
-    before.role === message.role &&
+    before.role === 'user' &&
     message.role === 'user' &&
     message.replyToId === undefined &&
-    message.forwardedFrom === undefined &&
-    message.relayed === undefined &&
-    before.relayed === undefined &&
+    !(isStored(message) && (message.forwardedFrom !== undefined || message.relayed !== undefined)) &&
+    !(isStored(before) && before.relayed !== undefined) &&
     message.timestampMs - before.timestampMs < BYLINE_GAP_MS
   );
 }

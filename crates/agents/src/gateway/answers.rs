@@ -5,8 +5,11 @@ use super::store::new_id;
 use super::{AgentSpec, Gateway, HostedRun, register, slash_commands, workspace};
 use crate::kinds::AgentConfig;
 use parlor_model::{AgentId, RoomId};
+use parlor_wire::agentim::gateway::frames::AnswerFrame;
+use parlor_wire::agentim::gateway::frames::answers::Unsupported;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
-use serde_json::{Value, json};
+use parlor_wire::frames::encode;
+use serde_json::Value;
 use std::path::Path;
 
 const NO_CREDENTIALS: &str =
@@ -23,14 +26,13 @@ impl Gateway {
             Instruction::ShowWorkspace { agent, request, wanted, .. } => {
                 let Some(hosted) = self.agents.get(&agent) else { return };
                 let answer = move |response| {
-                    json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
-                        "requestId": request, "response": response })
+                    let (agent_id, request_id) = (agent.as_str(), &*request);
+                    encode(&AnswerFrame::WorkspaceResponse { agent_id, request_id, response })
                 };
                 match hosted.agent_config.directory.clone() {
                     Some(directory) if self.workspace_tasks.len() < MAX_CONCURRENT_WORKSPACE_REQUESTS => {
-                        let task =
-                            async move { answer(workspace::show(directory, &wanted.0).await).to_string() };
-                        self.workspace_tasks.spawn(task);
+                        self.workspace_tasks
+                            .spawn(async move { answer(workspace::show(directory, &wanted.0).await) });
                         return;
                     }
                     Some(_) => answer(workspace::error("Too many workspace requests at once. Try again.")),
@@ -39,46 +41,40 @@ impl Gateway {
             }
             Instruction::Rewind { agent, room, .. } => {
                 self.reset_session(&agent, &room);
-                json!({ "type": "gateway:rewind_result", "agentId": agent.as_str(),
-                    "roomId": room.as_str(), "success": true })
+                let (agent_id, room_id) = (agent.as_str(), room.as_str());
+                encode(&AnswerFrame::RewindResult { agent_id, room_id, success: true })
             }
             Instruction::Spawn { request, kind, name, working_directory } => {
                 let spawned = self.spawn(&kind, &name, working_directory.as_deref());
-                let mut answer = json!({ "type": "gateway:spawn_result", "requestId": request,
-                    "success": spawned.is_ok() });
-                match spawned {
-                    Ok(agent) => answer["agentId"] = agent.as_str().into(),
-                    Err(reason) => answer["error"] = (&*reason).into(),
-                }
-                answer
+                encode(&AnswerFrame::SpawnResult {
+                    request_id: &request,
+                    success: spawned.is_ok(),
+                    agent_id: spawned.as_ref().ok().map(AgentId::as_str),
+                    error: spawned.as_ref().err().map(|reason| &**reason),
+                })
             }
             Instruction::Relay { kind, request, .. } => {
-                let mut answer = match kind {
-                    RelayKind::ListCredentials => {
-                        json!({ "type": "gateway:credential_list", "credentials": [] })
+                let request_id = request.as_deref();
+                let unsupported = Unsupported { success: false, error: NO_CREDENTIALS, request_id };
+                encode(&match kind {
+                    RelayKind::ListCredentials => AnswerFrame::CredentialList { credentials: [], request_id },
+                    RelayKind::AddCredential | RelayKind::ManageCredential => {
+                        AnswerFrame::CredentialResult(unsupported)
                     }
-                    RelayKind::AddCredential | RelayKind::ManageCredential => json!({
-                        "type": "gateway:credential_result", "success": false, "error": NO_CREDENTIALS }),
-                    RelayKind::StartOauth => json!({
-                        "type": "gateway:oauth_url", "success": false, "error": NO_CREDENTIALS }),
-                    RelayKind::CompleteOauth => json!({
-                        "type": "gateway:oauth_result", "success": false, "error": NO_CREDENTIALS }),
-                };
-                if let Some(request) = request {
-                    answer["requestId"] = (&*request).into();
-                }
-                answer
+                    RelayKind::StartOauth => AnswerFrame::OauthUrl(unsupported),
+                    RelayKind::CompleteOauth => AnswerFrame::OauthResult(unsupported),
+                })
             }
             _ => return,
         };
-        self.queue_frame(answer.to_string());
+        self.queue_frame(answer);
     }
 
-    fn command(&mut self, agent: &AgentId, room: &RoomId, command: &str) -> Value {
+    fn command(&mut self, agent: &AgentId, room: &RoomId, command: &str) -> String {
         let (success, message) = match command.trim_start_matches('/') {
             "clear" => {
                 self.reset_session(agent, room);
-                (true, "Started a new conversation.".into())
+                (true, "Started a new conversation.".to_owned())
             }
             "stop" => {
                 let matches = |run: &&HostedRun| run.agent == *agent && run.room == *room;
@@ -91,8 +87,8 @@ impl Gateway {
             }
             other => (false, self.command_hint(agent, other)),
         };
-        json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(), "roomId": room.as_str(),
-            "command": command, "success": success, "message": message })
+        let (agent_id, room_id, message) = (agent.as_str(), room.as_str(), &*message);
+        encode(&AnswerFrame::AgentCommandResult { agent_id, room_id, command, success, message })
     }
 
     /// The answer to a command that the gateway does not execute itself. The agent program's own commands
@@ -116,19 +112,17 @@ impl Gateway {
         }
     }
 
-    fn describe(&self, agent: &AgentId, room: Option<&RoomId>) -> Value {
+    fn describe(&self, agent: &AgentId, room: Option<&RoomId>) -> String {
         let hosted = self.agents.get(agent);
-        let mut answer = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
-            "slashCommands": slash_commands(hosted.map_or(&[], |hosted| &hosted.commands)),
-            "mcpServers": [], "permissionLevel": "interactive" });
         let model = hosted.and_then(|hosted| hosted.agent_config.extra.get("model"));
-        if let Some(model) = model.and_then(Value::as_str) {
-            answer["model"] = model.into();
-        }
-        if let Some(room) = room {
-            answer["roomId"] = room.as_str().into();
-        }
-        answer
+        encode(&AnswerFrame::AgentInfo {
+            agent_id: agent.as_str(),
+            slash_commands: slash_commands(hosted.map_or(&[], |hosted| &hosted.commands)),
+            mcp_servers: [],
+            permission_level: "interactive",
+            model: model.and_then(Value::as_str),
+            room_id: room.map(RoomId::as_str),
+        })
     }
 
     fn spawn(&mut self, kind: &str, name: &str, directory: Option<&str>) -> Result<AgentId, Box<str>> {

@@ -12,12 +12,14 @@ use crate::FrameChannel;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
+use parlor_wire::agentim::gateway::frames::AnswerFrame;
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RunRequest, SenderType, read};
 use parlor_wire::agentim::gateway::ingress::{AgentForm, GatewayMessage, RelayedAnswer, Status};
+use parlor_wire::frames::encode;
 use player::{ScriptPlayer, UserResponse};
 use script::ScriptContext;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -99,23 +101,30 @@ impl ActiveReplies {
             }
             Instruction::Remove { .. } => return std::ops::ControlFlow::Break(()),
             Instruction::Command { agent, room, command, .. } => {
-                let text = "I have no commands. Mention me, and I will show you around.";
-                let body = json!({ "type": "gateway:agent_command_result", "agentId": agent.as_str(),
-                    "roomId": room.as_str(), "command": command, "success": false, "message": text });
+                let body = encode(&AnswerFrame::AgentCommandResult {
+                    agent_id: agent.as_str(),
+                    room_id: room.as_str(),
+                    command: &command,
+                    success: false,
+                    message: "I have no commands. Mention me, and I will show you around.",
+                });
                 self.answer(AnswerKind::AgentCommand, agent, Some(room), body);
             }
             Instruction::DescribeAgent { agent, room } => {
-                let mut body = json!({ "type": "gateway:agent_info", "agentId": agent.as_str(),
-                    "slashCommands": [], "mcpServers": [], "permissionLevel": "interactive" });
-                if let Some(room) = &room {
-                    body["roomId"] = room.as_str().into();
-                }
+                let body = encode(&AnswerFrame::AgentInfo {
+                    agent_id: agent.as_str(),
+                    slash_commands: Vec::<Value>::new().into(),
+                    mcp_servers: [],
+                    permission_level: "interactive",
+                    model: None,
+                    room_id: room.as_ref().map(RoomId::as_str),
+                });
                 self.answer(AnswerKind::AgentInfo, agent, room, body);
             }
             Instruction::ShowWorkspace { agent, room, request, .. } => {
                 let response = json!({ "kind": "error", "message": "I have no working directory." });
-                let body = json!({ "type": "gateway:workspace_response", "agentId": agent.as_str(),
-                    "requestId": request, "response": response });
+                let (agent_id, request_id) = (agent.as_str(), &*request);
+                let body = encode(&AnswerFrame::WorkspaceResponse { agent_id, request_id, response });
                 self.answer(AnswerKind::Workspace, agent, Some(room), body);
             }
             // The guide has no credentials and no sessions, accepts no injections, and its in-process
@@ -182,8 +191,8 @@ impl ActiveReplies {
         }
     }
 
-    fn answer(&mut self, kind: AnswerKind, agent: AgentId, room: Option<RoomId>, body: serde_json::Value) {
-        let body = Payload(body.to_string().into());
+    fn answer(&mut self, kind: AnswerKind, agent: AgentId, room: Option<RoomId>, body: String) {
+        let body = Payload(body.into());
         let message =
             GatewayMessage::Answer(RelayedAnswer { kind, agent: Some(agent), room, request: None, body });
         let outgoing = self.outgoing.clone();

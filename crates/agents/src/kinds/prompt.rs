@@ -60,6 +60,8 @@ mod tests {
             kind: SenderType::Agent,
             role: None,
             role_description: None,
+            agent_type: None,
+            capabilities: None,
             status: None,
         };
         let room =

@@ -116,10 +116,10 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
     run(
         sql,
         "INSERT INTO runs (id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, \
-         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
+         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival, stop_requested) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
          ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
-         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, parent = ?11",
+         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, parent = ?11, stop_requested = ?22",
         &[
             &it.id.as_str(),
             &it.agent.as_str(),
@@ -142,6 +142,7 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
             &it.started_at.map(|time| time.0),
             &it.ended_at.map(|time| time.0),
             &it.arrival.as_ref().map(|id| id.as_str()),
+            &it.stop_requested,
         ],
     )
     .map(drop)
@@ -176,7 +177,8 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
 }
 
 pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
-     reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival";
+     reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival, \
+     stop_requested";
 
 pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
@@ -209,6 +211,7 @@ pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         started_at: maybe_time(row, 18)?,
         ended_at: maybe_time(row, 19)?,
         arrival: row.get_ref(20)?.as_str_or_null()?.map(UserId::stored),
+        stop_requested: row.get(21)?,
     })
 }
 

@@ -4,7 +4,7 @@ use crate::scene::{Scene, coder};
 use parlor_engine::Limits;
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_model::command::{
-    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, SetIdlePrompt, SetMission,
+    AddMember, ChangeMember, CreateRoom, FreezeRoom, RemoveMember, SetIdlePrompt, SetMission, StopRuns,
     {EndMission, PromptIdle, RoomChanges, ThawRoom},
 };
 use parlor_model::query::Page;
@@ -44,7 +44,7 @@ async fn is_prompted(scene: &Scene, times: usize) -> String {
     let prompted = async {
         while prompts(scene).len() < times {
             // The scheduler applies the end of a run later than the store, so retry.
-            scene.hub.prompt_idle().await;
+            scene.hub.hosting().prompt_idle().await;
             tokio::task::yield_now().await;
         }
     };
@@ -58,7 +58,8 @@ async fn is_prompted(scene: &Scene, times: usize) -> String {
 
 /// Stops the agent's run in a room and reports the agent as online and idle.
 async fn finish_run(scene: &Scene, room: &RoomId, run: &str) {
-    scene.hub.stop(&scene.ann, room, &coder()).await.unwrap();
+    let stop = StopRuns { room: room.clone(), agent: coder() };
+    scene.hub.execute(&scene.ann, stop).await.unwrap();
     let ended = async {
         while is_open(scene, run) {
             tokio::task::yield_now().await;
@@ -66,7 +67,7 @@ async fn finish_run(scene: &Scene, room: &RoomId, run: &str) {
     };
     tokio::time::timeout(TEST_TIMEOUT, ended).await.expect("the run ends before the timeout");
     let connection = *scene.gateway.connection.lock();
-    scene.hub.report_status(connection, &coder(), AgentStatus::Online, 0).await;
+    scene.hub.hosting().report_status(connection, &coder(), AgentStatus::Online, 0).await;
 }
 
 fn is_open(scene: &Scene, run: &str) -> bool {
@@ -82,7 +83,7 @@ fn is_open(scene: &Scene, run: &str) -> bool {
 }
 
 async fn is_not_prompted(scene: &Scene, times: usize, why: &str) {
-    scene.hub.prompt_idle().await;
+    scene.hub.hosting().prompt_idle().await;
     assert_eq!(prompts(scene).len(), times, "{why}");
 }
 
@@ -197,7 +198,7 @@ async fn an_agent_with_several_missions_is_prompted_for_one_at_a_time_in_rotatio
     for (times, expected) in [(1, [1, 0]), (2, [1, 1]), (3, [2, 1]), (4, [2, 2])] {
         let prompted = async {
             while prompt_counts().iter().sum::<usize>() < times {
-                scene.hub.prompt_idle().await;
+                scene.hub.hosting().prompt_idle().await;
                 tokio::task::yield_now().await;
             }
         };

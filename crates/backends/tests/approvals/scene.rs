@@ -88,6 +88,7 @@ impl Scene {
         let input = (Payload(format!("{{\"n\":{input}}}").into()), InputDigest([input; 32]));
         let (input, digest) = input;
         self.hub
+            .hosting()
             .request_approval(ApprovalRequest {
                 connection,
                 agent,
@@ -117,7 +118,7 @@ impl Scene {
     pub async fn decide(&self, caller: &Caller, approval: &Approval, allow: bool) -> Result<(), Refusal> {
         let approval = approval.id.clone();
         let command = DecideApproval { approval, allow, always: false, reason: None, digest: None };
-        self.hub.decide_approval(caller, command).await.map(drop)
+        self.hub.execute(caller, command).await.map(drop)
     }
 }
 
@@ -215,9 +216,9 @@ pub struct Gateway {
 struct Records(watch::Sender<Vec<(String, String)>>);
 
 impl Host for Records {
-    fn send(&self, command: &HostCommand<'_>) {
+    fn send(&self, command: HostCommand) {
         let record = match command {
-            HostCommand::Decided { request, decision, .. } => ((*request).into(), result(decision).into()),
+            HostCommand::Decided { request, decision, .. } => (request.into(), result(&decision).into()),
             HostCommand::StartRun { started, .. } => (started.run.id.to_string(), "work".into()),
             _ => return,
         };
@@ -229,14 +230,14 @@ impl Gateway {
     async fn connect(hub: &Hub, owner: &Caller) -> Self {
         let records = Arc::new(Records(watch::Sender::new(Vec::new())));
         let (connection, agent) = register(hub, owner, "laptop", &records).await;
-        hub.agent_online(connection, &agent).await.unwrap();
+        hub.hosting().agent_online(connection, &agent).await.unwrap();
         Self { connection: Mutex::new(connection), agent: Mutex::new(agent), records }
     }
 
     /// Drops the connection of the gateway.
     pub async fn lose(&self, hub: &Hub) {
         let connection = *self.connection.lock();
-        hub.gateway_disconnected(connection).await;
+        hub.hosting().gateway_disconnected(connection).await;
     }
 
     /// Reconnects the same gateway.
@@ -247,7 +248,7 @@ impl Gateway {
     pub async fn reconnect_as(&self, hub: &Hub, owner: &Caller, gateway: &str) {
         let (connection, agent) = register(hub, owner, gateway, &self.records).await;
         *self.connection.lock() = connection;
-        hub.agent_online(connection, &agent).await.unwrap();
+        hub.hosting().agent_online(connection, &agent).await.unwrap();
         *self.agent.lock() = agent;
     }
 
@@ -292,7 +293,8 @@ async fn register(
     let id = GatewayId::stored(gateway);
     let connect = ConnectGateway { id: id.clone(), device: Device::default(), ephemeral: false };
     hub.execute(owner, connect).await.unwrap();
-    let connection = hub.gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
+    let connection =
+        hub.hosting().gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
     let registration = AgentRegistration {
         gateway: id,
         id: coder(),

@@ -3,7 +3,7 @@
 use crate::scene::{Scene, coder};
 use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
 use parlor_engine::{Fault, Limits, Severity};
-use parlor_model::command::{ChangeRoom, Post, RoomChanges};
+use parlor_model::command::{ChangeRoom, Post, RoomChanges, StopRuns};
 use parlor_model::{AnswerPolicy, Run, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,9 +98,12 @@ fn state(scene: &Scene, run: &Run) -> RunState {
 /// Waits until the gateway receives the run, stops it, and reports the agent as online and idle.
 async fn finish_run(scene: &Scene, run: &Run) {
     assert_eq!(scene.gateway.receives(run.id.as_str()).await, "work");
-    scene.hub.stop(&scene.ann, &scene.room, &coder()).await.unwrap();
+    let stop = StopRuns { room: scene.room.clone(), agent: coder() };
+    scene.hub.execute(&scene.ann, stop).await.unwrap();
+    // Returns after the scheduler has applied the stop, which the gateway confirms below.
+    scene.hub.hosting().must_wait(run).await;
     let connection = *scene.gateway.connection.lock();
-    scene.hub.report_status(connection, &coder(), parlor_model::AgentStatus::Online, 0).await;
+    scene.hub.hosting().report_status(connection, &coder(), parlor_model::AgentStatus::Online, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@
 mod contract;
 mod differential;
 mod fixtures;
+mod stops;
 mod stores;
 mod test_hub;
 mod writer_cache;

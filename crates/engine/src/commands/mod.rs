@@ -157,6 +157,7 @@ commands! {
     AnswerQuestions,
     AppendNoop,
     AskApproval,
+    CancelRun,
     ChangeAgent,
     ChangeMember,
     ChangePassword,
@@ -236,6 +237,7 @@ commands! {
     SetUp,
     StartRun,
     StartUnpromptedRun,
+    StopRuns,
     Subscribe,
     TakeUnreferencedBlobs,
     ThawRoom,
@@ -243,4 +245,5 @@ commands! {
     UnpinMessage,
     Unsubscribe,
     UpdatePlan,
+    WithdrawRuns,
 }

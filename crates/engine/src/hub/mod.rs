@@ -18,7 +18,7 @@ use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
 use crate::tasks::Tasks;
-use parlor_model::{AgentId, Caller, Chunk, Epoch, Refusal, RoomId, Seq, Time};
+use parlor_model::{Caller, Epoch, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -180,11 +180,6 @@ impl Hub {
             told: fanout.seen(),
             size: reader.size(),
         }
-    }
-
-    /// Tool calls in progress in the running runs of a room.
-    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
-        self.inner.fanout.tools_in_use(room)
     }
 
     /// Project roots of rooms, up to date with the published events.

@@ -1,17 +1,16 @@
-//! Reads of a hub: queries, permission checks, and the credentials that sign-ins are checked with.
+//! Reads of a hub: queries and permission checks.
 //!
 //! Owns: the limits on concurrent reads, which run on blocking threads.
 
 use super::Hub;
 use crate::Fault;
 use crate::cache::Cache;
-use crate::permission::{AuthContext, CallerContext, PermitError};
+use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
 use crate::queries;
 use crate::read_view::ReadView;
-use parlor_model::{
-    ApiKey, BlobDigest, Caller, HubSettings, Position, Refusal, SecondFactor, SecretHash, Seq, User, UserId,
-};
+use parlor_model::query::NeedsSetup;
+use parlor_model::{BlobDigest, Caller, Position, Refusal, Seq};
 use std::any::Any;
 
 impl Hub {
@@ -72,55 +71,10 @@ impl Hub {
         Ok(admitted)
     }
 
-    /// Account with this username, including its password hash: for checking credentials only.
-    pub async fn account(&self, username: &str) -> Result<Option<User>, Refusal> {
-        let username: Box<str> = username.into();
-        self.read_snapshot(move |_, snapshot| snapshot.user_named(&username)).await
-    }
-
-    /// An account and its confirmed or offered second factor: for checking credentials only.
-    pub async fn second_factor(
-        &self,
-        user: &UserId,
-    ) -> Result<Option<(User, Option<SecondFactor>)>, Refusal> {
-        let id = user.clone();
-        self.read_snapshot(move |_, snapshot| {
-            let Some(user) = snapshot.user(&id)? else { return Ok(None) };
-            Ok(Some((user, snapshot.second_factor(&id)?)))
-        })
-        .await
-    }
-
-    /// Settings that admins changed at run time; unset fields keep their configured values.
-    pub async fn settings(&self) -> Result<HubSettings, Refusal> {
-        self.read_snapshot(|_, snapshot| snapshot.settings()).await
-    }
-
-    /// API key with this secret: for checking credentials only.
-    pub async fn key(&self, secret: SecretHash) -> Result<Option<ApiKey>, Refusal> {
-        self.read_snapshot(move |_, snapshot| snapshot.key_with(&secret)).await
-    }
-
-    /// The caller's current auth context, or `NotSignedIn` if its account, sign-in or key no longer exists.
-    pub async fn auth_context(&self, caller: &Caller) -> Result<AuthContext, Refusal> {
-        let caller = caller.clone();
-        let found = self
-            .read_snapshot(move |hub, snapshot| {
-                hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.clone()))
-            })
-            .await?;
-        found.as_deref().cloned().ok_or(Refusal::NotSignedIn)
-    }
-
-    /// Whether the hub has no admin account yet.
-    pub async fn needs_setup(&self) -> Result<bool, Refusal> {
-        self.read_snapshot(|_, snapshot| Ok(snapshot.admins()? == 0)).await
-    }
-
     /// Waits until the first admin account exists.
     pub async fn wait_for_first_admin(&self) -> Result<(), Refusal> {
         let mut published = self.inner.fanout.watch();
-        while self.needs_setup().await? {
+        while self.read(&Caller::ANONYMOUS, NeedsSetup).await? {
             // The fan-out, which owns the sender, lives as long as this hub, so waiting cannot fail.
             let _ = published.changed().await;
         }

@@ -10,8 +10,8 @@ use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::tasks::Tasks;
-use parlor_model::command::{AppendNoop, DisconnectGateway, ExpireApproval};
-use parlor_model::{ApprovalId, Caller, Gateway};
+use parlor_model::command::{AppendNoop, DisconnectGateway, ExpireApproval, FinishRun};
+use parlor_model::{ApprovalId, Caller, Gateway, Run, RunOutcome};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::{Semaphore, mpsc};
@@ -24,6 +24,7 @@ impl Hub {
         let mut writer =
             Writer::new(store, bus.clone(), clock.clone(), ids.clone(), health.clone(), limits.clone())?;
         let expired_approvals = expire_open_approvals(&mut writer, &*reader)?;
+        end_stopped_runs(&mut writer, &*reader)?;
         mark_gateways_disconnected(&mut writer, &*reader)?;
         // Takes a new `Seq`, so that the ordinals of signals sent before this start stay lower than all
         // ordinals sent from now on.
@@ -102,6 +103,20 @@ fn expire_open_approvals(writer: &mut Writer, reader: &dyn Reader) -> Result<Vec
     let expire = |approval: &ApprovalId| ExpireApproval { approval: approval.clone() };
     run_startup_commands(writer, open.iter().map(expire).collect());
     Ok(open)
+}
+
+/// Ends the runs whose stop was requested before the previous process ended. Their gateways receive the end when
+/// they resume the runs.
+fn end_stopped_runs(writer: &mut Writer, reader: &dyn Reader) -> Result<(), Fault> {
+    let mut stopped = Vec::new();
+    reader.with(&mut |snapshot| {
+        stopped = snapshot.open_runs()?;
+        Ok(())
+    })?;
+    stopped.retain(|run| run.stop_requested);
+    let end = |run: Run| FinishRun { run: run.id, outcome: RunOutcome::Cancelled, said: None };
+    run_startup_commands(writer, stopped.into_iter().map(end).collect());
+    Ok(())
 }
 
 /// Marks gateways as disconnected that were connected when the previous process ended without doing so.

@@ -137,8 +137,11 @@ macro_rules! queries {
 
 queries! {
     CountReplies,
+    FindAccount,
+    FindKey,
     GetAgent,
     GetAgentCard,
+    GetAuthContext,
     GetIdlePrompt,
     GetMe,
     GetMessage,
@@ -146,6 +149,7 @@ queries! {
     GetRoom,
     GetRun,
     GetRunMessages,
+    GetSecondFactor,
     GetService,
     GetSettings,
     GetUpload,
@@ -170,6 +174,7 @@ queries! {
     ListPins,
     ListPlans,
     ListProjectRoots,
+    ListQueue,
     ListRecent,
     ListReplies,
     ListRevisions,
@@ -196,8 +201,8 @@ queries! {
     MayRegister,
     MaySeeLimits,
     MaySpawnAgents,
-    MayStopRuns,
     MayUpload,
+    NeedsSetup,
     SearchMessages,
     SearchUsers,
 }

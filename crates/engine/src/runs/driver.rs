@@ -1,13 +1,12 @@
-//! Scheduler driver: the async loop that starts ready runs, ends finished ones, and sends commands to
-//! gateways.
+//! Scheduler driver: the async loop that performs the scheduler's actions in order.
 //!
-//! Acts on committed events only, and changes state through `Hub::execute` like any other caller.
+//! Changes state through `Hub::execute` like any other caller. Actions that wait for the store run in tasks
+//! of their own, so that no run waits for another.
 
 use super::host::HostCommand;
-use super::hosting::drop_text_only_chunks;
-use super::scheduler::{EndedRun, RunToFinish};
+use super::hosting::{Hosting, drop_text_only_chunks};
+use super::scheduler::{Action, RunToFinish};
 use super::triage::TriageDecision;
-use crate::Hub;
 use crate::hub::WeakHub;
 use parlor_model::command::{AppendNoop, FinishRun, RunStart, StartRun};
 use parlor_model::query::Page;
@@ -26,7 +25,7 @@ const CONTEXT_MESSAGES: usize = 20;
 pub async fn run_loop(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
-        hub.drive_runs().await;
+        hub.hosting().drive_runs().await;
         let (scheduler_handle, fanout) = (hub.shared_scheduler(), hub.shared_fanout());
         let deadline = scheduler_handle.lock().next_deadline(hub.limits().gateway_grace, Instant::now());
         // The loop must not keep the hub alive while it waits.
@@ -49,78 +48,48 @@ pub async fn run_loop(weak: WeakHub) {
     }
 }
 
-impl Hub {
+impl Hosting {
     async fn drive_runs(&self) {
-        // Only this loop publishes backlogs, so that their revisions are published in order.
-        let queues = self.scheduler().lock().take_queues(Instant::now());
-        for (room, signal) in queues {
-            self.fanout().signal_room(&room, &signal, None);
+        let (scheduler, grace_period) = (self.hub.scheduler(), self.hub.limits().gateway_grace);
+        let actions = scheduler.lock().take_actions(grace_period, Instant::now());
+        for action in actions {
+            self.perform(action).await;
         }
-        let (ready, cancelled, due, stale, changed, removed, stops, overdue, over) = {
-            let (mut scheduler, now) = (self.scheduler().lock(), Instant::now());
-            let removed = scheduler.take_removed().into_iter();
-            let removed: Vec<_> = removed
-                .filter_map(|(connection, agent)| Some((scheduler.host(connection)?, agent)))
-                .collect();
-            let stops = self.take_stop_commands(&mut scheduler);
-            let due = scheduler.take_runs_to_finish(self.limits().gateway_grace, now);
-            let (stale, changed) = (scheduler.take_stale(), scheduler.take_changed());
-            let overdue = scheduler.overdue(now);
-            let over = scheduler.take_ended_runs().into_iter();
-            let over: Vec<_> =
-                over.filter_map(|over| Some((scheduler.host(over.connection)?, over))).collect();
-            (
-                scheduler.take_ready(now),
-                scheduler.take_cancelled_before_start(),
-                due,
-                stale,
-                changed,
-                removed,
-                stops,
-                overdue,
-                over,
-            )
-        };
-        for (host, agent, room) in stops {
-            host.send(&HostCommand::Stop { agent: &agent, room: &room });
-        }
-        self.offer_injections().await;
-        for (host, EndedRun { agent, room, run, outcome, .. }) in &over {
-            host.send(&HostCommand::Ended { agent, room, run, outcome });
-        }
-        for (host, agent) in removed {
-            host.send(&HostCommand::Remove { agent: &agent });
-        }
-        for approval in overdue {
-            let hub = self.clone();
-            // If this fails, the scheduler returns the approval again while it is open.
-            self.tasks().spawn(async move { hub.expire(&approval).await });
-        }
-        for due in due {
-            let hub = self.clone();
-            self.tasks().spawn(async move { hub.finish_run(due).await });
-        }
-        for run in cancelled {
-            let hub = self.clone();
-            self.tasks().spawn(async move { hub.end_unstarted_run(run, RunOutcome::Cancelled).await });
-        }
-        for room in stale {
-            let _ = self.send_room_context(&room, None).await;
-        }
-        for agent in changed {
-            self.publish_agent_status(&agent).await;
-        }
-        for run in ready {
-            let hub = self.clone();
-            self.tasks().spawn(async move { hub.start_run(run).await });
+    }
+
+    async fn perform(&self, action: Action) {
+        let hosting = self.clone();
+        match action {
+            // Only this loop publishes backlogs, so that their revisions are published in order.
+            Action::PublishQueue(room, signal) => self.hub.fanout().signal_room(&room, &signal, None),
+            Action::OfferInjection(offer) => self.offer_injection(offer).await,
+            Action::ExpireApproval(approval) => {
+                // If this fails, the scheduler returns the approval again while it is open.
+                self.hub.tasks().spawn(async move { hosting.expire(&approval).await });
+            }
+            Action::FinishRun(due) => {
+                self.hub.tasks().spawn(async move { hosting.finish_run(due).await });
+            }
+            Action::CancelQueuedRun(run) => {
+                self.hub
+                    .tasks()
+                    .spawn(async move { hosting.end_unstarted_run(run, RunOutcome::Cancelled).await });
+            }
+            Action::SendRoomContext(room) => {
+                let _ = self.send_room_context(&room, None).await;
+            }
+            Action::PublishStatus(agent) => self.publish_agent_status(&agent).await,
+            Action::StartRun(run) => {
+                self.hub.tasks().spawn(async move { hosting.start_run(run).await });
+            }
         }
     }
 
     /// Ends a run that is queued or has just started. Retries while the store is unavailable.
     pub(super) async fn end_unstarted_run(&self, run: RunId, outcome: RunOutcome) {
         let finished = FinishRun { run, outcome, said: None };
-        while let Err(Refusal::Unavailable) = self.execute(&Caller::OPERATOR, finished.clone()).await
-            && !self.is_closing()
+        while let Err(Refusal::Unavailable) = self.hub.execute(&Caller::OPERATOR, finished.clone()).await
+            && !self.hub.is_closing()
         {
             // The store is unavailable, for example because the disk is full, and no event reports its
             // recovery.
@@ -133,8 +102,8 @@ impl Hub {
             Ok(TriageDecision::Yes) => {}
             // The run stays queued until its triage fallback bucket has a token.
             Ok(TriageDecision::Later) => {
-                self.scheduler().lock().retry_start(&run);
-                return self.scheduler().wake_driver.notify_one();
+                self.hub.scheduler().lock().retry_start(&run);
+                return self.hub.scheduler().wake_driver.notify_one();
             }
             Ok(TriageDecision::No) => {
                 return self
@@ -143,8 +112,8 @@ impl Hub {
             }
             Err(_) => return self.retry_start_later(&run).await,
         }
-        match self.execute(&Caller::OPERATOR, StartRun { run: run.clone() }).await {
-            Ok(RunStart::Started(started)) => self.dispatch_run(&started).await,
+        match self.hub.execute(&Caller::OPERATOR, StartRun { run: run.clone() }).await {
+            Ok(RunStart::Started(started)) => self.dispatch_run(*started).await,
             Err(Refusal::Unavailable) => self.retry_start_later(&run).await,
             // The start was refused, or the run no longer exists.
             Ok(RunStart::Refused(_)) | Err(_) => {}
@@ -153,40 +122,40 @@ impl Hub {
 
     async fn retry_start_later(&self, run: &RunId) {
         tokio::time::sleep(RETRY_DELAY).await;
-        self.scheduler().lock().retry_start(run);
-        self.scheduler().wake_driver.notify_one();
+        self.hub.scheduler().lock().retry_start(run);
+        self.hub.scheduler().wake_driver.notify_one();
     }
 
     /// Returns the triage decision for a run by answer policy. All other runs start without triage.
     async fn triage_decision(&self, run: &RunId) -> Result<TriageDecision, Refusal> {
         let id = run.clone();
-        let run = self.read_snapshot(move |_, store| store.run(&id)).await?;
+        let run = self.hub.read_snapshot(move |_, store| store.run(&id)).await?;
         let Some(run) = run.filter(|run| run.addressed == AddressedBy::ByPolicy) else {
             return Ok(TriageDecision::Yes);
         };
         self.triage(&run).await
     }
 
-    pub(super) async fn dispatch_run(&self, started: &StartedRun) {
+    pub(super) async fn dispatch_run(&self, started: StartedRun) {
         let agent = &started.run.agent;
         // The scheduler has to know the run before its first chunk arrives.
         self.wait_until_caught_up().await;
         let _ = self.send_room_context(&started.room.id, Some(agent)).await;
-        let on_parlor_gateway = self.scheduler().lock().is_on_parlor_gateway(agent);
+        let on_parlor_gateway = self.hub.scheduler().lock().is_on_parlor_gateway(agent);
         // If the earlier messages cannot be read, the run starts without them.
         let earlier = if on_parlor_gateway {
-            self.load_context_messages(started).await.unwrap_or_default()
+            self.load_context_messages(&started).await.unwrap_or_default()
         } else {
             Vec::new()
         };
-        let scheduler = self.scheduler().lock();
+        let scheduler = self.hub.scheduler().lock();
         let host = scheduler.online_agent(agent).and_then(|online| scheduler.host(online.connection));
         // Sent under the scheduler lock: if a stop reached the gateway first, the run would be executed after
         // it.
         if let Some(host) = host.filter(|_| scheduler.is_active(&started.run.id)) {
             // The agent may have moved to another gateway since the messages were loaded.
-            let earlier = if scheduler.is_on_parlor_gateway(agent) { &*earlier } else { &[] };
-            host.send(&HostCommand::StartRun { started, earlier });
+            let earlier = if scheduler.is_on_parlor_gateway(agent) { earlier } else { Vec::new() };
+            host.send(HostCommand::StartRun { started, earlier });
         }
     }
 
@@ -198,20 +167,21 @@ impl Hub {
             RunTrigger::Message(message) => Some(message.seq),
             RunTrigger::Task(_) | RunTrigger::Arrival { .. } => None,
         };
-        self.read_snapshot(move |_, store| {
-            let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
-            let cleared_through = member.room_preferences.cleared_through;
-            let mut messages =
-                store.history(&room, cleared_through, Page::Before(before), CONTEXT_MESSAGES)?;
-            messages.reverse();
-            Ok(messages)
-        })
-        .await
+        self.hub
+            .read_snapshot(move |_, store| {
+                let Some(member) = store.member(&room, &member)? else { return Ok(Vec::new()) };
+                let cleared_through = member.room_preferences.cleared_through;
+                let mut messages =
+                    store.history(&room, cleared_through, Page::Before(before), CONTEXT_MESSAGES)?;
+                messages.reverse();
+                Ok(messages)
+            })
+            .await
     }
 
     async fn finish_run(&self, due: RunToFinish) {
         let RunToFinish { run, reply, ending } = due;
-        let streamed = self.fanout().finish(&run, ending.text.as_deref());
+        let streamed = self.hub.fanout().finish(&run, ending.text.as_deref());
         let (text, chunks) = match streamed {
             Some((text, chunks)) if !chunks.is_empty() || ending.chunks.is_empty() => (text, chunks),
             _ => self.buffer_of(&ending.chunks).finish(ending.text.as_deref()),
@@ -224,12 +194,12 @@ impl Hub {
             claimed_depth: ending.claimed_depth,
         };
         let finished = FinishRun { run, outcome: ending.outcome, said: Some(agent_reply) };
-        match self.execute(&Caller::OPERATOR, finished.clone()).await {
+        match self.hub.execute(&Caller::OPERATOR, finished.clone()).await {
             // Another message has the reply id, so the reply is stored with a new one.
             Err(Refusal::Conflict { .. }) => {
                 let said = finished.said.map(|reply| AgentReply { message: None, ..reply });
                 let finished = FinishRun { said, ..finished };
-                let _ = self.execute(&Caller::OPERATOR, finished).await;
+                let _ = self.hub.execute(&Caller::OPERATOR, finished).await;
             }
             Err(Refusal::TooLarge { .. } | Refusal::Invalid(_)) => {
                 tracing::warn!(run = %finished.run, "a reply was too long to store");
@@ -238,10 +208,10 @@ impl Hub {
                     outcome: RunOutcome::Failed("the reply was too long to store".into()),
                     ..finished
                 };
-                let _ = self.execute(&Caller::OPERATOR, finished).await;
+                let _ = self.hub.execute(&Caller::OPERATOR, finished).await;
             }
             Err(Refusal::AlreadyExists(_) | Refusal::NotFound(_)) => {
-                self.scheduler().lock().forget_ended(&finished.run)
+                self.hub.scheduler().lock().forget_ended(&finished.run)
             }
             // The scheduler returns the run again while it has not ended.
             Ok(_) | Err(_) => {}

@@ -1,86 +1,97 @@
 //! Commands from the hub to a gateway, independent of the wire protocol that encodes them.
 
 use parlor_model::{
-    Agent, AgentId, AgentStatus, ApprovalKind, Decision, GatewayRequest, Inquiry, Member, Message, MessageId,
-    Room, RoomId, RunId, RunOutcome, StartedRun, UserId,
+    Agent, AgentId, AgentStatus, Approval, ApprovalKind, Decision, GatewayRequest, Inquiry, Member, Message,
+    MessageId, Room, RoomId, RunId, RunOutcome, StartedRun, UserId,
 };
 use std::sync::Arc;
 
 /// A command or notification for a gateway.
-pub enum HostCommand<'a> {
+#[derive(Clone)]
+pub enum HostCommand {
     /// Context of an agent in a room: the room, its system prompt and its members.
     Context {
-        agent: &'a AgentId,
-        room: &'a Room,
-        members: &'a [RoomPeer],
+        agent: AgentId,
+        room: Arc<Room>,
+        members: Arc<[RoomPeer]>,
     },
     /// Start a run.
     StartRun {
-        started: &'a StartedRun,
+        started: StartedRun,
         /// Messages before the trigger, oldest first; empty for third-party gateways.
-        earlier: &'a [Arc<Message>],
+        earlier: Vec<Arc<Message>>,
     },
     /// Inject a message into the active run `run` of a busy agent. `added` is the queued run of the message;
     /// it is merged into `run` when the gateway reports that the agent accepted the message.
     Inject {
-        agent: &'a AgentId,
-        room: &'a RoomId,
-        run: &'a RunId,
-        added: &'a RunId,
-        message: &'a Message,
+        agent: AgentId,
+        room: RoomId,
+        run: RunId,
+        added: RunId,
+        message: Arc<Message>,
     },
     Stop {
-        agent: &'a AgentId,
-        room: &'a RoomId,
+        agent: AgentId,
+        room: RoomId,
     },
     /// The end of a run is committed.
     Ended {
-        agent: &'a AgentId,
-        room: &'a RoomId,
-        run: &'a RunId,
-        outcome: &'a RunOutcome,
+        agent: AgentId,
+        room: RoomId,
+        run: RunId,
+        outcome: RunOutcome,
     },
     /// A resumed run continues after `heard`: the number of complete parts of its reply that the hub has, and
     /// the number of bytes of the next part.
     Resumed {
-        agent: &'a AgentId,
-        room: &'a RoomId,
-        run: &'a RunId,
+        agent: AgentId,
+        room: RoomId,
+        run: RunId,
         heard: (usize, usize),
     },
     /// Decision on an approval, with the request id that the gateway chose.
     Decided {
-        agent: &'a AgentId,
-        request: &'a str,
+        agent: AgentId,
+        request: Box<str>,
         kind: ApprovalKind,
-        decision: &'a Decision,
+        decision: Decision,
     },
     /// User request to an agent. The answer carries the id `request` if its frame has a field for it.
     Inquiry {
-        agent: &'a AgentId,
-        room: Option<&'a RoomId>,
-        by: &'a UserId,
-        request: &'a str,
-        inquiry: &'a Inquiry,
+        agent: AgentId,
+        room: Option<RoomId>,
+        by: UserId,
+        request: Box<str>,
+        inquiry: Inquiry,
     },
     /// Request of the owner to the gateway itself.
     GatewayRequest {
-        request: &'a str,
-        gateway_request: &'a GatewayRequest,
+        request: Box<str>,
+        gateway_request: GatewayRequest,
     },
     /// The messages of a room from `message` on were deleted; the agent has to drop them from its context.
     Rewind {
-        agent: &'a AgentId,
-        room: &'a RoomId,
-        message: &'a MessageId,
+        agent: AgentId,
+        room: RoomId,
+        message: MessageId,
     },
     /// The agent was deleted, or another gateway hosts it now.
     Remove {
-        agent: &'a AgentId,
+        agent: AgentId,
     },
 }
 
+impl HostCommand {
+    /// The decision on an approval; `None` while it is open.
+    pub fn decided(approval: &Approval) -> Option<Self> {
+        let Approval { agent, request, subject, decision, .. } = approval;
+        let (agent, request) = (agent.clone(), request.clone());
+        Some(Self::Decided { agent, request, kind: subject.kind(), decision: decision.clone()? })
+    }
+}
+
 /// A member of a room, as described to the agents in it.
+#[derive(Debug, Clone)]
 pub struct RoomPeer {
     pub member: Member,
     /// Agent and its status, if the member is an agent.
@@ -91,5 +102,5 @@ pub struct RoomPeer {
 pub trait Host: Send + Sync {
     /// Sends a command. Must not block: an implementation that cannot queue the command closes the gateway
     /// connection.
-    fn send(&self, command: &HostCommand<'_>);
+    fn send(&self, command: HostCommand);
 }

@@ -2,8 +2,8 @@
 //!
 //! The time of each prompt is stored, so a restarted hub continues the same schedule.
 
+use super::hosting::Hosting;
 use crate::Fault;
-use crate::Hub;
 use crate::hub::WeakHub;
 use crate::ports::Snapshot;
 use parlor_model::command::PromptIdle;
@@ -21,7 +21,7 @@ pub async fn run_loop(weak: WeakHub) {
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
         let polled_at = Instant::now();
-        hub.prompt_idle().await;
+        hub.hosting().prompt_idle().await;
         let scheduler_handle = hub.shared_scheduler();
         // The loop must not keep the hub alive while it waits.
         drop(hub);
@@ -30,22 +30,22 @@ pub async fn run_loop(weak: WeakHub) {
     }
 }
 
-impl Hub {
+impl Hosting {
     /// Prompts every agent whose idle prompt is due. Uses the hub's clock, which tests can set.
     pub async fn prompt_idle(&self) {
-        let now = self.now();
+        let now = self.hub.now();
         // After a read error, the next check tries again.
-        let Ok(mut due) = self.read_snapshot(move |_, store| due(now, store)).await else { return };
+        let Ok(mut due) = self.hub.read_snapshot(move |_, store| due(now, store)).await else { return };
         // If several missions are due for an agent, the one with the oldest prompt comes first, so that none
         // starves.
         due.sort_by_key(|due| due.prompted_at);
         let mut prompted = HashSet::new();
         for DuePrompt { mission, agent, .. } in due {
             // One prompt per agent and check: the scheduler learns of the new run only after the commit.
-            if !prompted.contains(&agent) && self.scheduler().lock().is_idle(&agent) {
+            if !prompted.contains(&agent) && self.hub.scheduler().lock().is_idle(&agent) {
                 let prompt = PromptIdle { mission, agent: agent.clone() };
                 // The prompt is refused if the mission, the room or the agent has changed since the check.
-                if self.execute(&Caller::OPERATOR, prompt).await.is_ok() {
+                if self.hub.execute(&Caller::OPERATOR, prompt).await.is_ok() {
                     prompted.insert(agent);
                 }
             }

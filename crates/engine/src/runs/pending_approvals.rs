@@ -70,10 +70,6 @@ impl PendingApprovals {
         self.open.remove(id);
     }
 
-    pub fn is_overdue(&self, id: &ApprovalId, now: Instant) -> bool {
-        self.open.get(id).is_some_and(|open| open.deadline <= now)
-    }
-
     /// Returns the approvals to expire now. Each is returned once, and again after `STORE_RETRY_DELAY` while
     /// it is open.
     pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
@@ -141,8 +137,6 @@ mod tests {
             "a repeated request does not extend the deadline"
         );
         assert_eq!(pending_approvals.overdue(start + MINUTE / 2), []);
-        assert!(!pending_approvals.is_overdue(&id, start + MINUTE / 2));
-        assert!(pending_approvals.is_overdue(&id, start + MINUTE));
         let expired = [id];
         assert_eq!(pending_approvals.overdue(start + MINUTE), expired);
         assert_eq!(pending_approvals.overdue(start + MINUTE), []);

@@ -1,6 +1,6 @@
 //! Triage: decides whether an agent answers an unaddressed message.
 
-use crate::Hub;
+use super::hosting::Hosting;
 use crate::ports::{Triage, TriageCase, TriageFuture};
 use parlor_model::{AddressedBy, MemberId, Refusal, Run};
 use std::time::Instant;
@@ -14,10 +14,10 @@ pub enum TriageDecision {
     Later,
 }
 
-impl Hub {
+impl Hosting {
     pub(super) async fn triage(&self, run: &Run) -> Result<TriageDecision, Refusal> {
         let (triaged_run, run) = (run, run.clone());
-        let case = self.read_snapshot(move |_, store| {
+        let case = self.hub.read_snapshot(move |_, store| {
             let Some(trigger) = &run.trigger else { return Ok(None) };
             let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(&run.room)?);
             let (Some(agent), Some(message), Some(room)) = found else { return Ok(None) };
@@ -44,8 +44,8 @@ impl Hub {
         let Some(case) = case.await?.filter(|case| case.room.uses_triage()) else {
             return Ok(TriageDecision::Yes);
         };
-        let limits = self.limits();
-        match tokio::time::timeout(limits.triage_timeout, self.triage_port().should_answer(case)).await {
+        let limits = self.hub.limits();
+        match tokio::time::timeout(limits.triage_timeout, self.hub.triage_port().should_answer(case)).await {
             Ok(Ok(true)) => return Ok(TriageDecision::Yes),
             Ok(Ok(false)) => return Ok(TriageDecision::No),
             Ok(Err(fault)) => tracing::warn!(%fault, "triage failed"),
@@ -53,7 +53,7 @@ impl Hub {
         }
         // If triage fails, the agent answers, because silence would look like a fault. The fallback limit
         // bounds such runs.
-        let may = self.scheduler().lock().allow_triage_fallback(triaged_run, limits, Instant::now());
+        let may = self.hub.scheduler().lock().allow_triage_fallback(triaged_run, limits, Instant::now());
         Ok(if may { TriageDecision::Yes } else { TriageDecision::Later })
     }
 }

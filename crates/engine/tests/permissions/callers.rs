@@ -31,9 +31,11 @@ pub enum CallerKind {
     /// permissions.
     KeyWith,
     Operator,
+    /// The hub's authentication code.
+    Authenticator,
 }
 
-pub const COLUMNS: [CallerKind; 12] = [
+pub const COLUMNS: [CallerKind; 13] = [
     CallerKind::Anonymous,
     CallerKind::Revoked,
     CallerKind::NonMember,
@@ -46,6 +48,7 @@ pub const COLUMNS: [CallerKind; 12] = [
     CallerKind::KeyWithout,
     CallerKind::KeyWith,
     CallerKind::Operator,
+    CallerKind::Authenticator,
 ];
 
 /// Owns the agent `coder`. As the owner of the keys, this user is also site admin and room owner.
@@ -54,7 +57,7 @@ const AGENT_OWNER: &str = "agent-owner";
 impl CallerKind {
     pub fn user(self) -> Option<UserId> {
         let id = match self {
-            Self::Anonymous | Self::Operator => return None,
+            Self::Anonymous | Self::Operator | Self::Authenticator => return None,
             Self::AgentOwner | Self::KeyWithout | Self::KeyWith => AGENT_OWNER,
             Self::Revoked => "revoked",
             Self::NonMember => "non-member",
@@ -70,6 +73,7 @@ impl CallerKind {
     pub fn caller(self) -> Caller {
         match (self, self.user()) {
             (Self::Operator, _) => Caller::OPERATOR,
+            (Self::Authenticator, _) => Caller::AUTHENTICATOR,
             (Self::KeyWithout | Self::KeyWith, Some(user)) => Caller::program(user, KeyId::stored("key")),
             (_, Some(user)) => Caller::person(user, SignInId::stored("device")),
             (_, None) => Caller::ANONYMOUS,
@@ -125,7 +129,7 @@ impl CallerKind {
 
     fn standing(self, needed: Option<Scope>) -> Option<AuthContext> {
         let scopes = match (self, needed) {
-            (Self::Anonymous | Self::Revoked | Self::Operator, _) => return None,
+            (Self::Anonymous | Self::Revoked | Self::Operator | Self::Authenticator, _) => return None,
             (Self::KeyWithout, Some(scope)) => {
                 Some(Scope::ALL.into_iter().filter(|other| !other.covers(scope)).collect())
             }

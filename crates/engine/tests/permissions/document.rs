@@ -19,7 +19,7 @@ pub fn document() -> String {
 
 const INTRODUCTION: &str = "# Permissions
 
-What the engine decides for each kind of caller, command by command. `cargo xtask permissions` generates this file from the table in
+The engine's decision for each command and query and each kind of caller. `cargo xtask permissions` generates this file from the table in
 `crates/engine/tests/permissions`, which the tests compare with the code. Everything that no row allows is refused.
 
 A cell is the engine's answer:
@@ -33,7 +33,7 @@ A cell is the engine's answer:
 - **kept:** a room must keep its owner.
 - **invalid:** the request contradicts itself or the account's rights, and the answer says how.
 
-The column *Situation* says what the store contains besides the room and the caller; it is empty if there is nothing else. *Key*
+The column *Situation* names the rows that the store contains besides the room and the caller. *Key*
 is the scope that an API key needs; a dash means that no key may do it, or only one with several scopes.
 
 The callers:
@@ -54,6 +54,7 @@ fn heading(who: CallerKind) -> &'static str {
         CallerKind::KeyWithout => "Key without",
         CallerKind::KeyWith => "Key with",
         CallerKind::Operator => "Operator",
+        CallerKind::Authenticator => "Authenticator",
     }
 }
 
@@ -73,6 +74,7 @@ fn description(who: CallerKind) -> &'static str {
         }
         CallerKind::KeyWith => "an API key with only the scope in *Key*, of a user with all rights.",
         CallerKind::Operator => "the hub itself, and the command line on its machine.",
+        CallerKind::Authenticator => "the code of the hub that checks the credentials of clients.",
     }
 }
 
@@ -91,7 +93,7 @@ fn section(text: &mut String, title: &str, families: &[Family], lines: impl Fn(&
     }
 }
 
-fn rows<Request>(rows: &[Row<Request>], name: impl Fn(&Request) -> &'static str) -> String {
+fn rows<Request: std::fmt::Debug>(rows: &[Row<Request>], name: impl Fn(&Request) -> &'static str) -> String {
     let mut text = String::new();
     for row in rows {
         let situation = match row.given_name {
@@ -99,7 +101,7 @@ fn rows<Request>(rows: &[Row<Request>], name: impl Fn(&Request) -> &'static str)
             given => given.to_lowercase().replace('_', " "),
         };
         let key = row.scope.map_or("–".into(), |scope| format!("`{}`", scope.as_str()));
-        let cells: Vec<_> = row.verdicts.split_whitespace().map(cell).collect();
+        let cells: Vec<_> = row.verdicts().into_iter().map(cell).collect();
         writeln!(text, "| `{}` | {situation} | {key} | {} |", name(&row.request), cells.join(" | "))
             .expect("a string accepts all text");
     }

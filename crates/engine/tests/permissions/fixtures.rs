@@ -24,6 +24,7 @@ pub fn run() -> Run {
         state: RunState::Running,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(5),
         started_at: Some(Time(5)),
         ended_at: None,

@@ -15,8 +15,21 @@ pub struct Row<Request> {
     /// Rows that the store contains besides those of the caller.
     pub given: Stored,
     pub given_name: &'static str,
-    /// One verdict per column, in the order of `COLUMNS`.
+    /// One verdict per column, in the order of `COLUMNS`. The last one is omitted if the authentication code
+    /// has no more rights than an anonymous caller.
     pub verdicts: &'static str,
+}
+
+impl<Request: std::fmt::Debug> Row<Request> {
+    /// The verdicts of all columns.
+    pub fn verdicts(&self) -> Vec<&'static str> {
+        let mut verdicts: Vec<&str> = self.verdicts.split_whitespace().collect();
+        if verdicts.len() + 1 == COLUMNS.len() {
+            verdicts.push(verdicts[0]);
+        }
+        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", self.request);
+        verdicts
+    }
 }
 
 /// Compares the verdicts with the code, on a store with the rows of the caller and of the situation.
@@ -26,9 +39,7 @@ pub fn check<Request: std::fmt::Debug>(
 ) {
     let mut wrong = Vec::new();
     for row in rows {
-        let verdicts: Vec<&str> = row.verdicts.split_whitespace().collect();
-        assert_eq!(verdicts.len(), COLUMNS.len(), "a verdict for each column: {:?}", row.request);
-        for (who, verdict) in COLUMNS.into_iter().zip(verdicts) {
+        for (who, verdict) in COLUMNS.into_iter().zip(row.verdicts()) {
             let (mut store, reader) = MemoryStore::open(Epoch(1));
             let mut changes = who.changes(row.scope);
             changes.extend((row.given)(who));

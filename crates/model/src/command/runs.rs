@@ -46,6 +46,29 @@ pub struct MergeRun {
     pub into: RunId,
 }
 
+/// Stops the active run of an agent in a room and cancels its queued runs there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRuns {
+    pub room: RoomId,
+    pub agent: AgentId,
+}
+
+/// Cancels queued runs in a room: all of them, those of one agent, or a single run. The messages that triggered
+/// them stay. Returns the cancelled runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithdrawRuns {
+    pub room: RoomId,
+    pub agent: Option<AgentId>,
+    pub run: Option<RunId>,
+}
+
+/// Cancels a run and all its descendants, with the other runs of agents that are stopped by it. Returns those of
+/// the run and its descendants that had not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelRun {
+    pub run: RunId,
+}
+
 /// Starts a run for an agent that sends a reply without a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartUnpromptedRun {

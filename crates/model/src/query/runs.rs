@@ -1,6 +1,6 @@
 //! Queries about runs, and their answers.
 
-use crate::{AgentId, Inquiry, MessageId, RoomId, RoomSelection, Run, RunId};
+use crate::{AgentId, Inquiry, MessageId, QueuedMessage, RoomId, RoomSelection, Run, RunId};
 use serde::{Deserialize, Serialize};
 
 /// A run with the name of its agent.
@@ -44,10 +44,18 @@ pub struct ListRunsOfAgent {
     pub limit: usize,
 }
 
-/// Checks whether the caller may cancel runs in a room.
+/// Queued runs in a room, or in all rooms of the caller, oldest first in each room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MayStopRuns {
+pub struct ListQueue {
+    pub room: Option<RoomId>,
+}
+
+/// A queued run of an agent in a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueEntry {
+    pub agent: AgentId,
     pub room: RoomId,
+    pub item: QueuedMessage,
 }
 
 /// Checks whether the caller may send this inquiry to an agent, in a room or outside any room.

@@ -10,7 +10,7 @@ use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_engine::HUB;
 use parlor_model::command::{AgentRegistration, HostAgent};
-use parlor_model::query::ListUsers;
+use parlor_model::query::{FindAccount, ListUsers};
 use parlor_model::{AgentId, Caller, GatewayId, Refusal, SiteRole, UserId};
 use parlor_server::App;
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,8 @@ fn registration(id: &AgentId, entry: &AgentEntry) -> AgentRegistration {
 pub async fn owner(hub: &parlor_engine::Hub, username: Option<&str>) -> Result<UserId, Refusal> {
     let missing = Refusal::NotFound(parlor_model::EntityKind::User);
     if let Some(name) = username {
-        return hub.account(name).await?.map(|user| user.id).ok_or(missing);
+        let found = hub.read(&Caller::OPERATOR, FindAccount { username: name.into() }).await?;
+        return found.map(|user| user.id).ok_or(missing);
     }
     let all_users = ListUsers { limit: 1_000_000, offset: 0 };
     let page = hub.read(&Caller::OPERATOR, all_users).await?;

@@ -1,7 +1,7 @@
 //! Requests of a client about agents: stop, approvals, inquiries, rewinds and credentials.
 
 use crate::connection::peer::Peer;
-use parlor_model::command::DecideApproval;
+use parlor_model::command::{DecideApproval, StopRuns};
 use parlor_model::{EntityKind, GatewayRequest, Refusal};
 use parlor_wire::agentim::ingress::agents::AgentAction;
 
@@ -11,27 +11,27 @@ pub async fn handle(peer: &Peer, action: AgentAction) -> Result<(), Refusal> {
         AgentAction::Stop { room, agent } => {
             let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
             let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            hub.stop(&identity.caller, &room, &agent).await
+            hub.execute(&identity.caller, StopRuns { room, agent }).await
         }
         AgentAction::Decide { request, allow, always, reason, digest } => {
             let approval = request.ok_or(Refusal::NotFound(EntityKind::Approval))?;
             let command = DecideApproval { approval, allow, always, reason, digest };
-            hub.decide_approval(&identity.caller, command).await.map(drop)
+            hub.execute(&identity.caller, command).await.map(drop)
         }
         AgentAction::Inquire { agent, room, inquiry } => {
             let room = room.map(|room| room.ok_or(Refusal::NotFound(EntityKind::Room))).transpose()?;
             let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            hub.inquire(&identity.caller, identity.subscriber.id, agent, room, inquiry).await
+            hub.hosting().inquire(&identity.caller, identity.subscriber.id, agent, room, inquiry).await
         }
         AgentAction::Rewind { room, message } => {
             let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
             let message = message.ok_or(Refusal::NotFound(EntityKind::Message))?;
-            hub.rewind(&identity.caller, room, message).await
+            hub.hosting().rewind(&identity.caller, room, message).await
         }
         AgentAction::Credential { gateway, errand, body } => {
             let gateway = gateway.ok_or(Refusal::NotFound(EntityKind::Gateway))?;
             let gateway_request = GatewayRequest::Credential { what: errand, body };
-            hub.send_gateway_request(&identity.caller, gateway, &gateway_request).await.map(drop)
+            hub.hosting().send_gateway_request(&identity.caller, gateway, gateway_request).await.map(drop)
         }
     }
 }

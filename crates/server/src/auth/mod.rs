@@ -1,5 +1,6 @@
 //! Authentication: access tokens, API keys, passwords, second factors, tickets, and rate limiting.
 
+pub mod credentials;
 mod low_priority;
 pub mod origin;
 pub mod passwords;
@@ -17,7 +18,7 @@ use parlor_model::{Caller, Refusal};
 /// request whether the account and the sign-in are still valid.
 pub async fn caller(app: &App, token: &str) -> Result<Caller, Refusal> {
     if token.starts_with(secrets::KEY_PREFIX) {
-        let key = app.hub.key(secrets::hash(token)).await?;
+        let key = credentials::key(&app.hub, secrets::hash(token)).await?;
         return key.map(|key| Caller::program(key.owner, key.id)).ok_or(Refusal::NotSignedIn);
     }
     let claims = app.tokens.verify(token, app.hub.now()).ok_or(Refusal::NotSignedIn)?;

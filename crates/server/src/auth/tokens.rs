@@ -120,7 +120,10 @@ impl Tokens {
         let (user, sign_in, key) = match &creator.principal {
             Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
             Principal::Program { user, key } => (user, None, Some(key.as_str())),
-            Principal::Anonymous | Principal::Connector { .. } | Principal::Operator => return None,
+            Principal::Anonymous
+            | Principal::Authenticator
+            | Principal::Connector { .. }
+            | Principal::Operator => return None,
         };
         let expires = now.plus(LINK_TTL);
         let claims = LinkClaims {

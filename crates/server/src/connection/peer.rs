@@ -8,6 +8,7 @@ use crate::App;
 use bytes::Bytes;
 use parlor_engine::fanout::{DisconnectReason, Egress, Outbox, Subscriber};
 use parlor_engine::permission::AuthContext;
+use parlor_model::query::GetAuthContext;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Peer {
     /// `false` if the connection has not authenticated yet.
     pub async fn has_signed_in_as(&self, caller: &Caller) -> Result<bool, Refusal> {
         let Some(identity) = &self.identity else { return Ok(false) };
-        let auth_context = self.app.hub.auth_context(caller).await?;
+        let auth_context = self.app.hub.read(caller, GetAuthContext).await?;
         if identity.subscriber.user != auth_context.user.id {
             return Err(Refusal::NotSignedIn);
         }
@@ -108,7 +109,7 @@ impl Peer {
     /// once.
     pub async fn is_expired(&self) -> bool {
         let Some(identity) = &self.identity else { return false };
-        matches!(self.app.hub.auth_context(&identity.caller).await, Err(Refusal::NotSignedIn))
+        matches!(self.app.hub.read(&identity.caller, GetAuthContext).await, Err(Refusal::NotSignedIn))
     }
 
     /// Returns the identity, or the refusal for requests that need one.

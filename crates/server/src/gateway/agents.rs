@@ -35,7 +35,7 @@ impl GatewayAgents {
         };
         app.hub.execute(&caller, connect).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        match app.hub.gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
+        match app.hub.hosting().gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
             Ok(connection) => Ok(Self { caller, gateway, connection }),
             Err(refusal) => {
                 let disconnect = DisconnectGateway { gateway };
@@ -49,8 +49,8 @@ impl GatewayAgents {
 
     /// Ends the connection, and marks the gateway as disconnected unless it has reconnected already.
     pub async fn end(self, app: &App) {
-        app.hub.gateway_disconnected(self.connection).await;
-        if !app.hub.is_connected(&self.gateway) {
+        app.hub.hosting().gateway_disconnected(self.connection).await;
+        if !app.hub.hosting().is_connected(&self.gateway) {
             let disconnect = DisconnectGateway { gateway: self.gateway };
             // May fail if the store is unavailable: the scheduler tracks live connections without the store.
             let _ = app.hub.execute(&self.caller, disconnect).await;
@@ -58,7 +58,7 @@ impl GatewayAgents {
     }
 
     pub async fn handle(&self, app: &App, message: GatewayMessage) -> Result<(), Refusal> {
-        let (hub, connection) = (&app.hub, self.connection);
+        let (hub, connection) = (app.hub.hosting(), self.connection);
         match message {
             GatewayMessage::Register(form) => self.register(app, form).await,
             GatewayMessage::Unregister { agent } => {
@@ -147,10 +147,10 @@ impl GatewayAgents {
         // ones.
         let owner = match self.caller == Caller::OPERATOR {
             true => {
-                let agent = app.hub.hosted_agent(&form.id, &self.gateway).await?;
+                let agent = app.hub.hosting().hosted_agent(&form.id, &self.gateway).await?;
                 let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
                 if agent.host.slash_commands == form.slash_commands {
-                    return app.hub.agent_online(self.connection, &agent).await;
+                    return app.hub.hosting().agent_online(self.connection, &agent).await;
                 }
                 Some(agent.owner)
             }
@@ -175,9 +175,9 @@ impl GatewayAgents {
             None => app.hub.execute(&self.caller, RegisterAgent { registration }).await?,
         };
         match registered {
-            Registered::Agent(agent) => app.hub.agent_online(self.connection, &agent).await,
+            Registered::Agent(agent) => app.hub.hosting().agent_online(self.connection, &agent).await,
             Registered::Dismissed(agent) => {
-                app.hub.dismiss(self.connection, &agent);
+                app.hub.hosting().dismiss(self.connection, &agent);
                 Ok(())
             }
         }

@@ -4,7 +4,7 @@ use parlor_engine::runs::HostCommand;
 use parlor_model::ApprovalKind;
 use parlor_wire::agentim::gateway::egress::{self, ContextPeer};
 
-pub fn encode(command: &HostCommand<'_>) -> String {
+pub fn encode(command: &HostCommand) -> String {
     match command {
         HostCommand::Context { agent, room, members } => {
             let peers = members.iter().map(|peer| ContextPeer {
@@ -22,7 +22,7 @@ pub fn encode(command: &HostCommand<'_>) -> String {
         }
         HostCommand::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
         HostCommand::Inquiry { agent, room, by, request, inquiry } => {
-            egress::inquiry(agent, *room, by, request, inquiry)
+            egress::inquiry(agent, room.as_ref(), by, request, inquiry)
         }
         HostCommand::GatewayRequest { request, gateway_request } => {
             egress::gateway_request(request, gateway_request)

@@ -20,7 +20,7 @@ pub async fn host_locally(
 ) -> Result<(), Refusal> {
     let host = Arc::new(ChannelHost { outgoing, receiver_stalled: Notify::new() });
     let gateway = GatewayId::stored(HUB);
-    let connection = app.hub.gateway_connected(owner, gateway.clone(), true, host.clone())?;
+    let connection = app.hub.hosting().gateway_connected(owner, gateway.clone(), true, host.clone())?;
     let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection };
     loop {
         let text = tokio::select! {
@@ -37,7 +37,7 @@ pub async fn host_locally(
             Err(frame_error) => tracing::warn!(?frame_error, "failed to decode a frame of a local agent"),
         }
     }
-    app.hub.gateway_disconnected(connection).await;
+    app.hub.hosting().gateway_disconnected(connection).await;
     Ok(())
 }
 
@@ -48,8 +48,8 @@ struct ChannelHost {
 }
 
 impl Host for ChannelHost {
-    fn send(&self, command: &HostCommand<'_>) {
-        if self.outgoing.try_send(encode(command)).is_err() {
+    fn send(&self, command: HostCommand) {
+        if self.outgoing.try_send(encode(&command)).is_err() {
             self.receiver_stalled.notify_one();
         }
     }

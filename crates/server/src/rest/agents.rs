@@ -26,7 +26,7 @@ pub fn agent_id(id: &str) -> Result<AgentId, Problem> {
 }
 
 fn agent_response<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
-    rest::Agent::new(card, app.hub.agent_status(&card.agent.id))
+    rest::Agent::new(card, app.hub.hosting().agent_status(&card.agent.id))
 }
 
 async fn read_card(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
@@ -124,7 +124,7 @@ pub async fn spawn(
         working_directory: body.working_directory,
         credential: body.credential_id,
     });
-    let request_id = app.hub.send_gateway_request(&caller, gateway, &gateway_request).await?;
+    let request_id = app.hub.hosting().send_gateway_request(&caller, gateway, gateway_request).await?;
     Ok(data(rest::Spawning { request_id }))
 }
 

@@ -44,7 +44,7 @@ pub async fn decide(
             given => given.flatten(),
         },
     };
-    let approval = app.hub.decide_approval(&caller, command).await?;
+    let approval = app.hub.execute(&caller, command).await?;
     Ok(data(rest::Approval::from(&*approval)))
 }
 

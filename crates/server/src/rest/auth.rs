@@ -1,7 +1,7 @@
 //! Sign-in and sign-out: password login, the first admin, refresh tokens, and the list of a user's sign-ins.
 
 use crate::App;
-use crate::auth::secrets;
+use crate::auth::{credentials, secrets};
 use crate::http::body::{Body, MaybeBody};
 use crate::http::browser::{COOKIE_NAME, NoForeignPage, RefreshCookie};
 use crate::http::parameters::Path;
@@ -35,13 +35,13 @@ pub async fn login(
     Body(body): Body<rest::Login>,
 ) -> Result<LoginResponse, Problem> {
     app.logins.check(peer.0.ip())?;
-    let account = app.hub.account(&body.username).await?;
+    let account = credentials::account(&app.hub, &body.username).await?;
     let hash = account.as_ref().map(|user| &*user.password_hash);
     let verified = app.passwords.verify(&body.password, hash).await?;
     let now = app.hub.now();
     let Some(user) = account.filter(|user| verified && !user.is_locked(now)) else {
-        let account = app.hub.account(&body.username).await?;
-        record_failed_sign_in(&app, &app.hub.settings().await?, account, false, peer).await;
+        let account = credentials::account(&app.hub, &body.username).await?;
+        record_failed_sign_in(&app, &credentials::settings(&app.hub).await?, account, false, peer).await;
         return Err(Refusal::WrongCredentials.into());
     };
     if user.second_factor {

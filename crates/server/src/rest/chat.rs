@@ -15,9 +15,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use parlor_engine::fanout::RoomFilter;
-use parlor_model::command::{AnswerQuestions, PromptAgent, PromptMode, Prompted};
+use parlor_model::command::{AnswerQuestions, CancelRun, PromptAgent, PromptMode, Prompted, WithdrawRuns};
 use parlor_model::query::{
-    GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListRuns, MayPromptAgent, NamedRun,
+    GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListQueue, ListRuns, MayPromptAgent, NamedRun,
 };
 use parlor_model::{AgentId, ApprovalId, Caller, EntityKind, Refusal, RoomSelection, RunId, RunState};
 use parlor_wire::events::ingress;
@@ -72,7 +72,7 @@ pub async fn chat(
             RunState::Ended(outcome) if outcome.reason().is_some() => {
                 ("refused", outcome.reason().map(Into::into))
             }
-            RunState::Queued if app.hub.must_wait(run).await => ("queued", None),
+            RunState::Queued if app.hub.hosting().must_wait(run).await => ("queued", None),
             _ => ("started", None),
         },
     };
@@ -132,7 +132,7 @@ pub async fn queue(
 ) -> Result<BareJson<QueueList>, ChatEventsProblem> {
     let room = params.session_id.as_deref().map(room_id).transpose()?;
     let agent = params.agent_id.as_deref().map(agent_id).transpose()?;
-    let queued = app.hub.queue(&caller, room).await?;
+    let queued = app.hub.read(&caller, ListQueue { room }).await?;
     let matching = queued.iter().filter(|queued| agent.as_ref().is_none_or(|agent| *agent == queued.agent));
     let items = matching.map(|queued| QueueItem::new(&queued.item, &queued.room, &queued.agent)).collect();
     Ok(bare_json(QueueList { items }))
@@ -145,7 +145,7 @@ pub async fn unqueue(
 ) -> Result<BareJson<QueueRemoved>, ChatEventsProblem> {
     let (room, agent) = (room_id(&params.session_id)?, params.agent_id.as_deref().map(agent_id).transpose()?);
     let run = params.id.as_deref().map(run_id).transpose()?;
-    let removed = app.hub.unqueue(&caller, &room, agent.as_ref(), run.as_ref()).await?;
+    let removed = app.hub.execute(&caller, WithdrawRuns { room, agent, run }).await?;
     Ok(bare_json(QueueRemoved { removed: removed.iter().map(ToString::to_string).collect() }))
 }
 
@@ -222,7 +222,7 @@ pub async fn cancel(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewCancel>,
 ) -> Result<BareJson<Cancelled>, ChatEventsProblem> {
-    let cancelled = app.hub.cancel(&caller, &run_id(&body.run_id)?).await?;
+    let cancelled = app.hub.execute(&caller, CancelRun { run: run_id(&body.run_id)? }).await?;
     Ok(bare_json(Cancelled { cancelled_run_ids: cancelled.iter().map(ToString::to_string).collect() }))
 }
 
@@ -242,7 +242,7 @@ pub async fn respond(
     let not_found = Problem::Status(StatusCode::NOT_FOUND, "Question not found");
     let Ok(approval) = ApprovalId::parse(&body.question_id) else { return Err(not_found.into()) };
     let answers = body.answers.into_iter().map(Into::into).collect();
-    let answered = app.hub.answer_questions(&caller, AnswerQuestions { approval, answers }).await;
+    let answered = app.hub.execute(&caller, AnswerQuestions { approval, answers }).await;
     answered.map(|_| bare_json(Responded { status: "ok" })).map_err(|refusal| match refusal {
         Refusal::NotFound(EntityKind::Approval) => not_found.into(),
         Refusal::AlreadyExists(EntityKind::Approval) => {

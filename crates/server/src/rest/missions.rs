@@ -48,6 +48,8 @@ pub async fn set(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewMission>,
 ) -> Result<BareJson<Okay>, ChatEventsProblem> {
+    // Refuses a key without the scope before the body is validated.
+    app.hub.may(&caller, ListRooms).await?;
     let rooms = room_selection(body.session_id.as_deref(), body.project_root.as_deref())?;
     let parse_agent = |agent: NewIdleAgent| {
         let idle =
@@ -109,6 +111,7 @@ pub async fn set_override(
     Authenticated(caller): Authenticated,
     Body(body): Body<NewOverride>,
 ) -> Result<BareJson<Okay>, ChatEventsProblem> {
+    // Refuses a key without the scope before the body is validated.
     app.hub.may(&caller, ListRooms).await?;
     let agent = agent_id(&body.agent_id)?;
     let rooms = room_selection(body.session_id.as_deref(), body.project_root.as_deref())?;

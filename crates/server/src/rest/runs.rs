@@ -42,5 +42,5 @@ pub async fn deliveries(
 }
 
 fn delivery_list(app: &App, runs: &[NamedRun]) -> List<TurnDelivery<'static>> {
-    list(runs.iter().map(|(run, name)| TurnDelivery::new(run, name, app.hub.has_spoken(&run.id))))
+    list(runs.iter().map(|(run, name)| TurnDelivery::new(run, name, app.hub.hosting().has_spoken(&run.id))))
 }

@@ -2,6 +2,7 @@
 
 use super::auth::{SignedIn, record_failed_sign_in, sign_in};
 use crate::App;
+use crate::auth::credentials;
 use crate::auth::second_factor::{backup_codes, backup_hash, uri};
 use crate::http::body::Body;
 use crate::http::browser::NoForeignPage;
@@ -25,9 +26,9 @@ pub async fn verify(
     Body(body): Body<rest::TotpLogin>,
 ) -> SignedIn {
     app.logins.check(peer.0.ip())?;
-    let (settings, now) = (app.hub.settings().await?, app.hub.now());
+    let (settings, now) = (credentials::settings(&app.hub).await?, app.hub.now());
     let challenged = app.tokens.verify_challenge(&body.totp_token, now).ok_or(Refusal::WrongCredentials)?;
-    let found = app.hub.second_factor(&challenged.user).await?;
+    let found = credentials::second_factor(&app.hub, &challenged.user).await?;
     let Some((user, factor)) = found.filter(|(user, _)| challenged.matches(&user.password_hash)) else {
         return Err(Refusal::WrongCredentials.into());
     };
@@ -50,7 +51,7 @@ pub async fn set_up(
     let (user, _) = own(&app, &caller).await?;
     let (secret, sealed) = app.second_factors.generate(&user.id);
     app.hub.execute(&caller, OfferSecondFactor { sealed }).await?;
-    let uri = uri(app.hub.settings().await?.name(), &user.username, &secret);
+    let uri = uri(credentials::settings(&app.hub).await?.name(), &user.username, &secret);
     Ok(data(rest::TotpSetup { secret: &secret, uri: &uri }))
 }
 
@@ -95,5 +96,5 @@ async fn own(app: &App, caller: &Caller) -> Result<(User, Option<SecondFactor>),
     // Rejects API keys here, before their response could reveal whether the code or the password is correct.
     app.hub.may(caller, ListSignIns).await?;
     let user = caller.user().ok_or(Refusal::NotSignedIn)?;
-    app.hub.second_factor(user).await?.ok_or(Refusal::NotSignedIn)
+    credentials::second_factor(&app.hub, user).await?.ok_or(Refusal::NotSignedIn)
 }

@@ -4,7 +4,7 @@ use super::roots::room_selection;
 use crate::App;
 use crate::http::Authenticated;
 use crate::http::parameters::Parameters;
-use crate::http::problem::Problem;
+use crate::http::problem::ChatEventsProblem;
 use crate::http::response::{BareJson, bare_json};
 use crate::workspace::{self, Missing};
 use axum::extract::State;
@@ -34,7 +34,7 @@ pub async fn tree(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     Parameters(params): Parameters<TreeQuery>,
-) -> Result<BareJson<Tree>, Problem> {
+) -> Result<BareJson<Tree>, ChatEventsProblem> {
     let rooms = room_selection(params.session_id.as_deref(), params.project_root.as_deref())?;
     let WorkspaceRoot { room, root } = app.hub.read(&caller, GetWorkspaceRoot { rooms }).await?;
     let below = params.path.unwrap_or_default();
@@ -50,7 +50,7 @@ pub async fn tree(
     let scanned = scanned.map_err(|_| Refusal::Unavailable)?;
     let mut tree = scanned.map_err(|Missing| Refusal::NotFound(EntityKind::ProjectRoot))?;
     let from = if tree.path == *root { String::new() } else { tree.path.clone() };
-    for (agent, call) in app.hub.tools_in_use(&room) {
+    for (agent, call) in app.hub.hosting().tools_in_use(&room) {
         let Some(path) = worked_on(&call, &root) else { continue };
         let Ok(path) = Path::new(&path).strip_prefix(&from) else { continue };
         let steps: Vec<&str> = path.iter().filter_map(|step| step.to_str()).collect();

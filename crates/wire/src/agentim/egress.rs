@@ -3,137 +3,130 @@
 pub mod agents;
 
 use super::codes;
-use super::frames::{MemberFrame, MessageFrame, ReactionFrame, RoomFrame};
-use super::rest::Task;
+use super::frames::server::{
+    AboutMessage, AuthResult, BookmarkUpdate, ErrorFrame, MessageAck, MessageMarked, MessagePinned, Pong,
+    Presence, ReactionUpdate, ReadReceipt, RemovedTask, RoomCleared, RoomPosition, RoomRemoved, RoomState,
+    RoomUpdate, TaskUpdate, TerminalData, Typing,
+};
+use super::frames::{MemberFrame, ReactionFrame, ServerFrame};
+use super::rest::{False, TaskStatus, True};
+use crate::frames::{encode, encode_about};
 use crate::time::iso;
 use parlor_model::command::Posted;
-use parlor_model::{ApprovalKind, Decision, Epoch, Event, LoggedEvent, Position, Refusal, RoomId, Signal};
-use serde::Serialize;
-use serde_json::json;
+use parlor_model::{
+    ApprovalKind, Decision, Epoch, Event, LoggedEvent, Message, MessageId, Position, Refusal, RoomId, Signal,
+};
 
 /// Encodes an event; `None` if AgentIM has no frame for it.
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
     let position = Position { epoch, seq: logged_event.seq }.to_string();
-    match &logged_event.event {
+    let position = &*position;
+    let frame = match &logged_event.event {
         Event::MessagePosted { message, .. } if message.destination.room().is_some() => {
+            let about = about_message(message, position);
+            let size = size_about(message);
             // The message of a run completes a streaming reply.
-            let kind =
-                if message.run_output.is_some() { "server:message_complete" } else { "server:new_message" };
-            Some(about_message(kind, &message.as_ref().into(), &position))
+            let frame = match message.run_output {
+                Some(_) => ServerFrame::MessageComplete(about),
+                None => ServerFrame::NewMessage(about),
+            };
+            return Some(encode_about(&frame, size));
         }
         Event::MessageEdited(message) => {
-            Some(about_message("server:message_edited", &message.as_ref().into(), &position))
+            let frame = ServerFrame::MessageEdited(about_message(message, position));
+            return Some(encode_about(&frame, size_about(message)));
         }
-        Event::MessageDeleted { room, message } => Some(text(json!({
-            "type": "server:message_deleted",
-            "roomId": room.as_str(),
-            "messageId": message.as_str(),
-            "position": position,
-        }))),
-        Event::ReactionsChanged { room, message, reactions } => Some(encode(&ReactionUpdate {
-            kind: "server:reaction_update",
+        Event::MessageDeleted { room, message } => {
+            ServerFrame::MessageDeleted(marked(room, message, position))
+        }
+        Event::ReactionsChanged { room, message, reactions } => ServerFrame::ReactionUpdate(ReactionUpdate {
             room_id: room.as_str(),
             message_id: message.as_str(),
             reactions: reactions.iter().map(ReactionFrame::from).collect(),
-            position: &position,
-        })),
-        Event::MessagePinned(pin) => Some(text(json!({
-            "type": "server:message_pinned",
-            "roomId": pin.room.as_str(),
-            "messageId": pin.message.as_str(),
-            "pinnedById": pin.by.as_str(),
-            "pinnedAt": iso(pin.at),
-            "position": position,
-        }))),
-        Event::MessageUnpinned { room, message } => Some(text(json!({
-            "type": "server:message_unpinned",
-            "roomId": room.as_str(),
-            "messageId": message.as_str(),
-            "position": position,
-        }))),
-        Event::BookmarkChanged { room, message, kept, .. } => Some(text(json!({
-            "type": "server:bookmark_update",
-            "roomId": room.as_str(),
-            "messageId": message.as_str(),
-            "bookmarked": kept,
-            "position": position,
-        }))),
-        Event::RoomChanged(room) => Some(encode(&RoomUpdate {
-            kind: "server:room_update",
+            position,
+        }),
+        Event::MessagePinned(pin) => ServerFrame::MessagePinned(MessagePinned {
+            room_id: pin.room.as_str(),
+            message_id: pin.message.as_str(),
+            pinned_by_id: pin.by.as_str(),
+            pinned_at: iso(pin.at),
+            position,
+        }),
+        Event::MessageUnpinned { room, message } => {
+            ServerFrame::MessageUnpinned(marked(room, message, position))
+        }
+        Event::BookmarkChanged { room, message, kept, .. } => ServerFrame::BookmarkUpdate(BookmarkUpdate {
+            room_id: room.as_str(),
+            message_id: message.as_str(),
+            bookmarked: *kept,
+            position,
+        }),
+        Event::RoomChanged(room) => {
+            ServerFrame::RoomUpdate(RoomUpdate { room: room.as_ref().into(), members: None, position })
+        }
+        Event::MembersChanged { room, members, .. } => ServerFrame::RoomUpdate(RoomUpdate {
             room: room.as_ref().into(),
-            members: Vec::new(),
-            position: &position,
-        })),
-        Event::MembersChanged { room, members, .. } => Some(encode(&RoomUpdate {
-            kind: "server:room_update",
-            room: room.as_ref().into(),
-            members: members.iter().map(MemberFrame::from).collect(),
-            position: &position,
-        })),
-        Event::RoomRemoved { room, .. } => Some(room_removed(room)),
-        Event::TaskChanged(task) => Some(encode(&TaskUpdate {
-            kind: "server:task_update",
+            members: (!members.is_empty()).then(|| members.iter().map(MemberFrame::from).collect()),
+            position,
+        }),
+        Event::RoomRemoved { room, .. } => return Some(room_removed(room)),
+        Event::TaskChanged(task) => ServerFrame::TaskUpdate(TaskUpdate::Changed {
             room_id: task.room.as_str(),
             task: task.as_ref().into(),
-            position: &position,
-        })),
-        Event::TaskRemoved { room, task } => Some(text(json!({
-            "type": "server:task_update",
-            "roomId": room.as_str(),
-            // The task is deleted, but clients require these fields.
-            "task": {
-                "id": task.as_str(),
-                "roomId": room.as_str(),
-                "title": "",
-                "status": "cancelled",
-                "createdById": "",
-                "createdAt": iso(logged_event.at),
-                "updatedAt": iso(logged_event.at),
+            position,
+        }),
+        Event::TaskRemoved { room, task } => ServerFrame::TaskUpdate(TaskUpdate::Removed {
+            room_id: room.as_str(),
+            task: RemovedTask {
+                id: task.as_str(),
+                room_id: room.as_str(),
+                title: "",
+                status: TaskStatus::Cancelled,
+                created_by_id: "",
+                created_at: iso(logged_event.at),
+                updated_at: iso(logged_event.at),
             },
-            "removed": true,
-            "position": position,
-        }))),
-        Event::RoomRead { room, user, username, at } => Some(text(json!({
-            "type": "server:read_receipt",
-            "roomId": room.as_str(),
-            "userId": user.as_str(),
-            "username": username,
-            "lastReadAt": iso(*at),
-            "position": position,
-        }))),
+            removed: True,
+            position,
+        }),
+        Event::RoomRead { room, user, username, at } => ServerFrame::ReadReceipt(ReadReceipt {
+            room_id: room.as_str(),
+            user_id: user.as_str(),
+            username,
+            last_read_at: iso(*at),
+            position,
+        }),
         Event::RoomPreferencesChanged(member) => {
             let own = &member.room_preferences;
-            Some(encode(&RoomState {
-                kind: "server:room_state",
+            ServerFrame::RoomState(RoomState {
                 room_id: member.room.as_str(),
                 pinned: own.pinned_at.is_some(),
                 archived: own.archived_at.is_some(),
-                notification_pref: own.notifications.as_str(),
+                notification_pref: own.notifications.into(),
                 pinned_at: own.pinned_at.map(iso),
                 archived_at: own.archived_at.map(iso),
-                position: &position,
-            }))
+                position,
+            })
         }
-        Event::RoomCleared { room, at, .. } => Some(text(json!({
-            "type": "server:room_cleared",
-            "roomId": room.as_str(),
-            "clearedAt": iso(*at),
-            "position": position,
-        }))),
+        Event::RoomCleared { room, at, .. } => {
+            ServerFrame::RoomCleared(RoomCleared { room_id: room.as_str(), cleared_at: iso(*at), position })
+        }
         // Question sets are published as chat events only.
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval)
             if approval.subject.kind() == ApprovalKind::Questions =>
         {
-            None
+            return None;
         }
         // No position: the frame is also sent, out of order, to late joiners while the approval is open.
         Event::ApprovalAsked(approval) => {
-            approval.decision.is_none().then(|| agents::permission_request(approval))
+            return approval.decision.is_none().then(|| agents::permission_request(approval));
         }
-        Event::ApprovalDecided(approval) => Some(match &approval.decision {
-            Some(Decision::Expired) => agents::permission_request_expired(approval),
-            _ => agents::permission_resolved(approval),
-        }),
+        Event::ApprovalDecided(approval) => {
+            return Some(match &approval.decision {
+                Some(Decision::Expired) => agents::permission_request_expired(approval),
+                _ => agents::permission_resolved(approval),
+            });
+        }
         Event::MessagePosted { .. }
         | Event::UserChanged { .. }
         | Event::UserRemoved(_)
@@ -145,39 +138,45 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
         | Event::SettingsChanged
         | Event::RunChanged(_)
         | Event::PlanChanged(_)
-        | Event::Tombstone => None,
-    }
+        | Event::Tombstone => return None,
+    };
+    Some(encode(&frame))
+}
+
+fn about_message<'a>(message: &'a Message, position: &'a str) -> AboutMessage<'a> {
+    AboutMessage { message: message.into(), position }
+}
+
+fn size_about(message: &Message) -> usize {
+    message.text.len() + 640 + 320 * message.attachments.len()
+}
+
+fn marked<'a>(room: &'a RoomId, message: &'a MessageId, position: &'a str) -> MessageMarked<'a> {
+    MessageMarked { room_id: room.as_str(), message_id: message.as_str(), position }
 }
 
 pub fn room_removed(room: &RoomId) -> String {
-    text(json!({ "type": "server:room_removed", "roomId": room.as_str() }))
+    encode(&ServerFrame::RoomRemoved(RoomRemoved { room_id: room.as_str() }))
 }
 
 /// Encodes a signal; `None` if AgentIM has no frame for it.
 pub fn signal(signal: &Signal) -> Option<String> {
-    Some(match signal {
-        Signal::Typing { room, user, username } => text(json!({
-            "type": "server:typing",
-            "roomId": room.as_str(),
-            "userId": user.as_str(),
-            "username": username,
-        })),
-        Signal::Presence { user, username, online } => text(json!({
-            "type": "server:presence",
-            "userId": user.as_str(),
-            "username": username,
-            "online": online,
-        })),
-        Signal::Chunk { room, agent, agent_name, message, chunk, first } => {
-            agents::chunk(room, agent, agent_name, message, chunk, *first)
+    let frame = match signal {
+        Signal::Typing { room, user, username } => {
+            ServerFrame::Typing(Typing { room_id: room.as_str(), user_id: user.as_str(), username })
         }
-        Signal::Terminal { room, agent, agent_name, data } => text(json!({
-            "type": "server:terminal_data",
-            "agentId": agent.as_str(),
-            "agentName": agent_name,
-            "roomId": room.as_str(),
-            "data": data,
-        })),
+        Signal::Presence { user, username, online } => {
+            ServerFrame::Presence(Presence { user_id: user.as_str(), username, online: *online })
+        }
+        Signal::Chunk { room, agent, agent_name, message, chunk, first } => {
+            return Some(agents::chunk(room, agent, agent_name, message, chunk, *first));
+        }
+        Signal::Terminal { room, agent, agent_name, data } => ServerFrame::TerminalData(TerminalData {
+            agent_id: agent.as_str(),
+            agent_name,
+            room_id: room.as_str(),
+            data,
+        }),
         Signal::AgentStatus { agent, name, kind, model, status, queue_depth } => {
             agents::status(agent, name, kind, model.as_deref(), *status, *queue_depth)
         }
@@ -188,141 +187,45 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
             return None;
         }
-    })
+    };
+    Some(encode(&frame))
 }
 
 pub fn authenticated(user: &str) -> String {
-    text(json!({ "type": "server:auth_result", "ok": true, "userId": user }))
+    encode(&ServerFrame::AuthResult(AuthResult::Accepted { ok: True, user_id: user }))
 }
 
 pub fn not_authenticated(error: &str) -> String {
-    text(json!({ "type": "server:auth_result", "ok": false, "error": error }))
+    encode(&ServerFrame::AuthResult(AuthResult::Rejected { ok: False, error }))
 }
 
 pub fn pong(ts: &serde_json::Number) -> String {
-    text(json!({ "type": "server:pong", "ts": ts }))
+    encode(&ServerFrame::Pong(Pong { ts }))
 }
 
 pub fn error(code: &str, message: &str) -> String {
-    text(json!({ "type": "server:error", "code": code, "message": message }))
+    encode(&ServerFrame::Error(ErrorFrame { code, message, client_message_id: None }))
 }
 
 /// Encodes a refusal, with the `clientMessageId` of the refused message if it has one.
 pub fn refusal(refusal: &Refusal, client_message_id: Option<&str>) -> String {
     let (code, message) = codes::frame(refusal);
-    match client_message_id {
-        None => error(code, &message),
-        Some(id) => text(json!({
-            "type": "server:error",
-            "code": code,
-            "message": message,
-            "clientMessageId": id,
-        })),
-    }
+    encode(&ServerFrame::Error(ErrorFrame { code, message: &message, client_message_id }))
 }
 
 pub fn acknowledged(posted: &Posted, client_message_id: &str) -> String {
-    encode(&Acknowledged {
-        kind: "server:message_ack",
+    encode(&ServerFrame::MessageAck(MessageAck {
         client_message_id,
         message_id: posted.id.as_str(),
         seq: posted.position.seq.0,
         epoch: posted.position.epoch.to_string(),
-    })
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Acknowledged<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    client_message_id: &'a str,
-    message_id: &'a str,
-    seq: u64,
-    epoch: String,
+    }))
 }
 
 pub fn joined(room: &RoomId, position: Position) -> String {
-    text(json!({ "type": "server:room_joined", "roomId": room.as_str(), "position": position.to_string() }))
+    encode(&ServerFrame::RoomJoined(RoomPosition { room_id: room.as_str(), position: position.to_string() }))
 }
 
 pub fn resync(room: &RoomId, position: Position) -> String {
-    text(json!({ "type": "server:resync", "roomId": room.as_str(), "position": position.to_string() }))
-}
-
-#[derive(Serialize)]
-struct AboutMessage<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    message: &'a MessageFrame<'a>,
-    position: &'a str,
-}
-
-fn about_message(kind: &str, message: &MessageFrame, position: &str) -> String {
-    encode_about(
-        &AboutMessage { kind, message, position },
-        message.content.len() + 640 + 320 * message.attachments.len(),
-    )
-}
-
-#[derive(Serialize)]
-struct RoomUpdate<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    room: RoomFrame<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<MemberFrame<'a>>,
-    position: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskUpdate<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    room_id: &'a str,
-    task: Task<'a>,
-    position: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReactionUpdate<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    room_id: &'a str,
-    message_id: &'a str,
-    reactions: Vec<ReactionFrame<'a>>,
-    position: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RoomState<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    room_id: &'a str,
-    pinned: bool,
-    archived: bool,
-    notification_pref: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pinned_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    archived_at: Option<String>,
-    position: &'a str,
-}
-
-pub(super) fn encode(frame: &impl Serialize) -> String {
-    encode_about(frame, 256)
-}
-
-/// Encodes a frame into a buffer of initially `size` bytes. A good estimate avoids reallocation.
-fn encode_about(frame: &impl Serialize, size: usize) -> String {
-    let mut text = Vec::with_capacity(size);
-    serde_json::to_writer(&mut text, frame).expect("frames consist of strings, numbers and lists");
-    String::from_utf8(text).expect("JSON is UTF-8")
-}
-
-fn text(frame: serde_json::Value) -> String {
-    frame.to_string()
+    encode(&ServerFrame::Resync(RoomPosition { room_id: room.as_str(), position: position.to_string() }))
 }

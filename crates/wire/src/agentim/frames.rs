@@ -1,5 +1,11 @@
-//! Types that AgentIM frames and REST bodies share. Absent fields are omitted, never `null`, because
-//! AgentIM's clients discard a frame that contains `null`.
+//! Frames of `/ws/client` in both directions, and the types that frames and REST bodies share. Absent fields are
+//! omitted, never `null`, because AgentIM's clients discard a frame that contains `null`.
+
+pub mod client;
+pub mod server;
+
+pub use client::ClientFrame;
+pub use server::ServerFrame;
 
 use super::egress::agents::object_without_nulls;
 use super::rest::{MemberType, MessageType, NotificationPref, RoomKind, RoomPolicy, RoomRole, SenderType};
@@ -153,7 +159,7 @@ pub struct ChunkFrame<'a> {
     pub content: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Object)]
-    #[cfg_attr(test, ts(type = "Record<string, unknown>"))]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::AnyObject>"))]
     pub metadata: Option<Box<RawValue>>,
 }
 

@@ -2,6 +2,8 @@
 
 pub mod agents;
 
+use super::frames::ClientFrame;
+use super::frames::client::{Auth, InRoom, JoinRoom, Ping, SendMessage, SubscribeEvents};
 use crate::json::{self, JsonLimits};
 use agents::AgentAction;
 use parlor_model::{MessageId, Post, RoomId};
@@ -110,102 +112,53 @@ pub(super) fn check_frame<'a>(text: &'a str, limits: &FrameLimits) -> Result<Cow
 
 pub fn read(text: &str, limits: &FrameLimits) -> Result<ClientRequest, FrameError> {
     let kind = check_frame(text, limits)?;
-    Ok(match &*kind {
-        "client:auth" => {
-            let Auth { token, protocol_version } = parse(text)?;
-            ClientRequest::Auth { token, version: protocol_version }
+    let frame = ClientFrame::parse(&kind, text).map_err(|_| FrameError::Unknown)?;
+    Ok(match frame.ok_or(FrameError::Unknown)? {
+        ClientFrame::Auth(Auth { token, protocol_version }) => {
+            ClientRequest::Auth { token: token.into(), version: protocol_version.map(Into::into) }
         }
-        "client:join_room" => {
-            let Join { room_id, since } = parse(text)?;
-            ClientRequest::Join { room: RoomId::parse(&room_id).ok(), since }
+        ClientFrame::JoinRoom(JoinRoom { room_id, since }) => {
+            ClientRequest::Join { room: RoomId::parse(&room_id).ok(), since: since.map(Into::into) }
         }
-        "client:subscribe_events" => {
-            let Follow { since } = parse(text)?;
-            ClientRequest::Follow { since }
+        ClientFrame::SubscribeEvents(SubscribeEvents { since }) => {
+            ClientRequest::Follow { since: since.map(Into::into) }
         }
-        "client:leave_room" => ClientRequest::Leave { room: room(text)? },
-        "client:typing" => ClientRequest::Typing { room: room(text)? },
-        "client:send_message" => {
-            let send: Send = parse(text)?;
-            let reply_to = match send.reply_to_id {
-                None => Ok(None),
-                Some(id) => MessageId::parse(&id).map(Some).map_err(|_| ()),
-            };
-            let post = Draft {
-                content: send.content.into(),
-                mentions: send.mentions.unwrap_or_default(),
-                reply_to,
-                attachments: send.attachment_ids.unwrap_or_default(),
-                client_message_id: send.client_message_id,
-            };
-            ClientRequest::Send { room: RoomId::parse(&send.room_id).ok(), post }
+        ClientFrame::LeaveRoom(InRoom { room_id }) => {
+            ClientRequest::Leave { room: RoomId::parse(&room_id).ok() }
         }
-        "client:ping" => {
-            let Ping { ts } = parse(text)?;
-            ClientRequest::Ping { ts }
+        ClientFrame::Typing(InRoom { room_id }) => {
+            ClientRequest::Typing { room: RoomId::parse(&room_id).ok() }
         }
-        other => ClientRequest::OfAgents(agents::read(other, text).ok_or(FrameError::Unknown)??),
+        ClientFrame::SendMessage(send) => {
+            ClientRequest::Send { room: RoomId::parse(&send.room_id).ok(), post: draft(send) }
+        }
+        ClientFrame::Ping(Ping { ts }) => ClientRequest::Ping { ts },
+        of_agents => ClientRequest::OfAgents(agents::read(of_agents, text)?),
     })
+}
+
+fn draft(send: SendMessage<'_>) -> Draft {
+    let reply_to = match send.reply_to_id {
+        None => Ok(None),
+        Some(id) => MessageId::parse(&id).map(Some).map_err(|_| ()),
+    };
+    Draft {
+        content: send.content.into(),
+        mentions: send.mentions.unwrap_or_default(),
+        reply_to,
+        attachments: send.attachment_ids.unwrap_or_default(),
+        client_message_id: send.client_message_id,
+    }
 }
 
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FrameError> {
     serde_json::from_str(text).map_err(|_| FrameError::Unknown)
 }
 
-fn room(text: &str) -> Result<Option<RoomId>, FrameError> {
-    let InRoom { room_id } = parse(text)?;
-    Ok(RoomId::parse(&room_id).ok())
-}
-
 #[derive(Deserialize)]
 struct Kind<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Auth {
-    token: Box<str>,
-    protocol_version: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Join<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    since: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-struct Follow {
-    since: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InRoom<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Send<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    content: Cow<'a, str>,
-    mentions: Option<Vec<Box<str>>>,
-    reply_to_id: Option<Box<str>>,
-    attachment_ids: Option<Vec<Box<str>>>,
-    client_message_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-struct Ping {
-    ts: serde_json::Number,
 }
 
 #[cfg(test)]

@@ -7,5 +7,3 @@ pub mod frames;
 pub mod gateway;
 pub mod ingress;
 pub mod rest;
-#[cfg(test)]
-mod typescript;

@@ -1,12 +1,13 @@
 //! Encodes receipts, query answers and deliveries as broker frames.
 
-use super::frames::{Frame, HandledBy, mailbox_path};
+use super::frames::{AgentSummary, Frame, HandledBy, SessionEntry, SubscriptionEntry, mailbox_path};
 use super::ingress::EchoedFields;
 use crate::broker::codes;
 use parlor_model::command::{AgentWithSubscriptions, Posted, ReceivedMail};
 use parlor_model::query::FoundAgent;
 use parlor_model::{Agent, DeadLetter, Delivery, Message, Refusal, Session, Subscription};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Receipt of a command of any type that a frame can request.
@@ -91,8 +92,7 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &B
     let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
     let frame = match answer {
         BrokerAnswer::Agents(agents) => {
-            let agents: Vec<Value> = agents.iter().map(summary).collect();
-            Frame::new(&result).with("agents", &agents)
+            Frame::new(&result).with("agents", &agents.iter().map(summary).collect::<Vec<_>>())
         }
         BrokerAnswer::Agent(FoundAgent::OfAnother(agent)) => {
             Frame::new(&result).with("agent", &summary(agent))
@@ -100,10 +100,8 @@ pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &B
         BrokerAnswer::Agent(FoundAgent::Own { agent, subscriptions, sessions }) => {
             let mut agent = described(agent, subscriptions);
             // Clients expect `autoRun`, although the hub does not implement it.
-            if agent.get("autoRun").is_none() {
-                agent["autoRun"] = Value::Null;
-            }
-            agent["sessions"] = sessions.iter().map(session).collect();
+            agent.entry("autoRun").or_insert(Value::Null);
+            agent.insert("sessions".into(), value(&sessions.iter().map(session).collect::<Vec<_>>()));
             Frame::new(&result).with("agent", &agent)
         }
         BrokerAnswer::Subscriptions(subscriptions) => {
@@ -128,9 +126,12 @@ fn copies(mail: &[(Arc<Message>, Delivery)]) -> impl Iterator<Item = Frame> {
     mail.iter().map(|(message, delivery)| Frame::of_copy(message, delivery))
 }
 
-fn listed(subscriptions: &[Subscription]) -> Vec<Value> {
-    let listed = |subscription: &Subscription| json!({ "pattern": subscription.pattern.as_str(), "addedAt": subscription.added_at.millis() });
-    subscriptions.iter().map(listed).collect()
+fn listed(subscriptions: &[Subscription]) -> Vec<SubscriptionEntry<'_>> {
+    let listed = subscriptions.iter().map(|subscription| SubscriptionEntry {
+        pattern: subscription.pattern.as_str(),
+        added_at: subscription.added_at.millis(),
+    });
+    listed.collect()
 }
 
 fn routed(frame: Frame, posted: &Posted) -> Frame {
@@ -167,44 +168,48 @@ fn dead_letter(letter: &DeadLetter) -> Frame {
     }
 }
 
-fn session(session: &Session) -> Value {
-    json!({
-        "id": session.id.as_str(),
-        "title": session.title,
-        "isDefault": session.id == parlor_model::SessionId::main(),
-        "createdAt": session.created_at.millis(),
-    })
+fn session(session: &Session) -> SessionEntry<'_> {
+    SessionEntry {
+        id: session.id.as_str(),
+        title: &session.title,
+        is_default: session.id == parlor_model::SessionId::main(),
+        created_at: session.created_at.millis(),
+    }
 }
 
-/// Describes an agent. Fields of the hub are inserted last, so that settings of the owner cannot override
-/// them.
-fn described(agent: &Agent, subscriptions: &[Subscription]) -> Value {
+/// Describes an agent with the settings of its owner. Fields of the hub are inserted last, so that settings
+/// cannot override them.
+fn described(agent: &Agent, subscriptions: &[Subscription]) -> Map<String, Value> {
     let mut described = Map::new();
-    described.insert("workDirs".into(), json!([]));
+    described.insert("workDirs".into(), Value::Array(Vec::new()));
     described.insert("defaultModel".into(), Value::Null);
     described.insert("heartbeat".into(), Value::Null);
     for (key, value) in &agent.settings {
         described.insert(key.to_string(), serde_json::from_str(&value.0).unwrap_or_default());
     }
-    described.insert("id".into(), json!(agent.id.as_str()));
-    described.insert("name".into(), json!(agent.name));
-    described.insert("description".into(), json!(agent.description));
-    described.insert("subscriptions".into(), json!(listed(subscriptions)));
-    Value::Object(described)
+    described.insert("id".into(), agent.id.as_str().into());
+    described.insert("name".into(), (&*agent.name).into());
+    described.insert("description".into(), (&*agent.description).into());
+    described.insert("subscriptions".into(), value(&listed(subscriptions)));
+    described
 }
 
-fn summary(agent: &Agent) -> Value {
+fn value(entries: &impl Serialize) -> Value {
+    serde_json::to_value(entries).expect("entries consist of strings and numbers")
+}
+
+fn summary(agent: &Agent) -> AgentSummary<'_> {
     let setting = |key: &str, default: Value| {
         agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(default)
     };
-    json!({
-        "id": agent.id.as_str(),
-        "name": agent.name,
-        "description": agent.description,
-        "workDirs": setting("workDirs", json!([])),
-        "defaultModel": setting("defaultModel", Value::Null),
-        "isWorking": false,
-        "activeCount": 0,
-        "activeSessions": [],
-    })
+    AgentSummary {
+        id: agent.id.as_str(),
+        name: &agent.name,
+        description: &agent.description,
+        work_dirs: setting("workDirs", Value::Array(Vec::new())),
+        default_model: setting("defaultModel", Value::Null),
+        is_working: false,
+        active_count: 0,
+        active_sessions: [],
+    }
 }

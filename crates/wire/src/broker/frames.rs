@@ -1,9 +1,13 @@
-//! Builder for broker frames, and the encoding of messages in them.
+//! Builder for broker frames, the objects in them, and the encoding of messages.
+//!
+//! The type of an answer follows from that of the request, and payloads are copied without being parsed; a builder
+//! does both, which an enum of frames would not.
 
 use crate::files::FileFrame;
 use crate::relayed::RelayedFrame;
 use parlor_model::{Delivery, Mailbox, Message, SessionRef};
 use serde::Serialize;
+use serde_json::Value;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +20,38 @@ impl<'a> From<&'a SessionRef> for HandledBy<'a> {
     fn from(handler: &'a SessionRef) -> Self {
         Self { agent_id: handler.agent.as_str(), session_id: handler.session.as_str() }
     }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionEntry<'a> {
+    pub pattern: &'a str,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub added_at: i64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEntry<'a> {
+    pub id: &'a str,
+    pub title: &'a str,
+    pub is_default: bool,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub created_at: i64,
+}
+
+/// An agent as other users see it. The last three fields are constant: clients require them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSummary<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub description: &'a str,
+    pub work_dirs: Value,
+    pub default_model: Value,
+    pub is_working: bool,
+    pub active_count: u32,
+    pub active_sessions: [&'a str; 0],
 }
 
 /// Builder for a JSON object. Writes payloads as raw text, because a `serde_json::Value` would lose digits of

@@ -4,9 +4,12 @@ use crate::canonical;
 use parlor_model::run_event::{self, Choice, Question};
 use parlor_model::{Approval, ApprovalSubject, InputDigest, Payload};
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
+use ts_rs::TS;
 use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
 pub struct AskedQuestion {
     pub question: String,
     pub header: String,
@@ -15,6 +18,7 @@ pub struct AskedQuestion {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
 pub struct AskedOption {
     pub label: String,
     #[schema(required)]
@@ -24,6 +28,7 @@ pub struct AskedOption {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct QuestionAnswer {
     pub question_index: usize,
     /// Labels of the selected options.

@@ -5,21 +5,21 @@
 
 mod signals;
 
-use signals::plan_data;
-pub use signals::{queued, signal};
+pub use signals::signal;
 
 use super::answers::{self, QuestionAnswer};
-use super::frames::{StreamFormat, UiMessage};
-use crate::decisions;
+use super::frames::data::*;
+use super::frames::{EventFrame, StreamFormat, Subject, UiMessage};
+use crate::frames::encode;
 use crate::relayed::RelayedFrame;
 use crate::time::iso;
+use crate::words::{PermissionResult, QuestionStatus};
 use parlor_model::mission;
 use parlor_model::{
     AgentId, Approval, ApprovalKind, ApprovalSubject, CurrentPlan, Decision, Epoch, Event, LoggedEvent,
     Member, MemberChange, MemberId, Message, MessageId, Ordinal, Position, Room, RoomId, Run, RunOutcome,
     RunState, Sender, SignalStamp, Task,
 };
-use serde_json::{Value, json};
 
 /// Encoding and filters of a subscriber. A filter that is `None` passes everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ impl Filter {
     /// Returns whether the message passes the filters. A `sync` or `resync` message ignores the agent filter
     /// and, if it belongs to no room, the project-root filter. The session filter always applies.
     fn passes(&self, message: &UiMessage) -> bool {
-        let sync = matches!(message.phase, Some("sync" | "resync"));
+        let sync = matches!(message.subject, Subject::RunSync | Subject::RunResync(_));
         let matches =
             |filter: Option<&str>, actual: Option<&str>| filter.is_none_or(|filter| Some(filter) == actual);
         let session = matches(self.session.as_ref().map(RoomId::as_str), message.session_id);
@@ -77,16 +77,14 @@ pub fn replay(
 pub fn position(position: Position, form: StreamFormat) -> String {
     match form {
         StreamFormat::Block => format!("id: {position}\n\n"),
-        StreamFormat::Frame => format!(r#"{{"type":"server:events_subscribed","position":"{position}"}}"#),
+        StreamFormat::Frame => encode(&EventFrame::EventsSubscribed { position: position.to_string() }),
     }
 }
 
 /// Encodes the loss of access to a room. Uses the last ordinal of the event, after all its other messages.
 pub fn room_lost(room: &RoomId, by: &LoggedEvent, filter: &Filter, root: Option<&str>) -> Option<String> {
-    let message = UiMessage::new(format!("room-lost-{}", by.seq), "room")
-        .phase("removed")
-        .in_room(room)
-        .with_root(root);
+    let message =
+        UiMessage::new(format!("room-lost-{}", by.seq), Subject::RoomRemoved).in_room(room).with_root(root);
     let last = Ordinal::of(by.seq).part(Ordinal::MAX_PARTS - 1);
     filter.passes(&message).then(|| message.write(filter.form, last, by.at, None))
 }
@@ -100,49 +98,54 @@ pub fn resync(
     stamp: SignalStamp,
     form: StreamFormat,
 ) -> String {
-    let mut data = json!({ "reason": reason, "lagged_count": lost });
-    if let Some(position) = position {
-        data["position"] = position.to_string().into();
-    }
-    let message = UiMessage::new(format!("run-resync-{}", stamp.ordinal.0), "run").phase("resync");
-    message.text("Resync required").data(data).write(form, stamp.ordinal, stamp.at, None)
+    let position = position.map(|position| position.to_string());
+    let data = ResyncData { reason, lagged_count: lost, position };
+    let message = UiMessage::new(format!("run-resync-{}", stamp.ordinal.0), Subject::RunResync(data));
+    message.text("Resync required").write(form, stamp.ordinal, stamp.at, None)
 }
 
 /// Returns the messages of an event, in order; fewer than [`Ordinal::MAX_PARTS`].
 fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
     let named = |name: &str| format!("{name}-{}", logged_event.seq);
     let sync = |room| refresh(room, logged_event);
-    let of_message = |name, room, message| marked(name, room, message, logged_event);
     match &logged_event.event {
         Event::MessagePosted { message, .. } => posted(message),
-        Event::MessageEdited(message) => posted(message)
-            .into_iter()
-            .filter(|part| part.kind == "message")
-            .map(|part| edited(part, logged_event))
-            .collect(),
-        Event::MessageDeleted { room, message } => vec![of_message("deleted", room, message)],
-        Event::MessagePinned(pin) => vec![of_message("pinned", &pin.room, &pin.message)],
-        Event::MessageUnpinned { room, message } => vec![of_message("unpinned", room, message)],
+        Event::MessageEdited(message) => edited(message, logged_event).into_iter().collect(),
+        Event::MessageDeleted { room, message } => {
+            vec![UiMessage::new(named("msg-deleted"), Subject::MessageDeleted(mark(message))).in_room(room)]
+        }
+        Event::MessagePinned(pin) => {
+            let subject = Subject::MessagePinned(mark(&pin.message));
+            vec![UiMessage::new(named("msg-pinned"), subject).in_room(&pin.room)]
+        }
+        Event::MessageUnpinned { room, message } => {
+            vec![UiMessage::new(named("msg-unpinned"), Subject::MessageUnpinned(mark(message))).in_room(room)]
+        }
         Event::BookmarkChanged { room, message, kept, .. } => {
-            vec![of_message(if *kept { "bookmarked" } else { "unbookmarked" }, room, message)]
+            let message = match kept {
+                true => UiMessage::new(named("msg-bookmarked"), Subject::MessageBookmarked(mark(message))),
+                false => {
+                    UiMessage::new(named("msg-unbookmarked"), Subject::MessageUnbookmarked(mark(message)))
+                }
+            };
+            vec![message.in_room(room)]
         }
         Event::ReactionsChanged { room, message, reactions } => {
-            let encode = |reaction: &parlor_model::Reaction| {
-                let ids: Vec<&str> = reaction.people.iter().map(|person| person.user.as_str()).collect();
-                let names: Vec<&str> = reaction.people.iter().map(|person| &*person.username).collect();
-                json!({ "emoji": reaction.emoji, "user_ids": ids, "usernames": names })
-            };
-            let reactions: Vec<Value> = reactions.iter().map(encode).collect();
-            let data = json!({ "message_id": message.as_str(), "reactions": reactions });
-            vec![UiMessage::new(named("reaction"), "reaction").in_room(room).data(data)]
+            let reactions = reactions.iter().map(|reaction| ReactionsOfEmoji {
+                emoji: &reaction.emoji,
+                user_ids: reaction.people.iter().map(|person| person.user.as_str()).collect(),
+                usernames: reaction.people.iter().map(|person| &*person.username).collect(),
+            });
+            let data = ReactionData { message_id: message.as_str(), reactions: reactions.collect() };
+            vec![UiMessage::new(named("reaction"), Subject::Reaction(data)).in_room(room)]
         }
         Event::RoomRead { room, user, username, at } => {
-            let data = json!({ "user_id": user.as_str(), "username": username, "read_at": iso(*at) });
-            vec![UiMessage::new(named("receipt"), "receipt").in_room(room).data(data)]
+            let data = ReceiptData { user_id: user.as_str(), username, read_at: iso(*at) };
+            vec![UiMessage::new(named("receipt"), Subject::Receipt(data)).in_room(room)]
         }
         Event::RoomChanged(room) => {
-            let message = UiMessage::new(named("room"), "room").phase("changed").in_room(&room.id);
-            vec![message.data(json!({ "room": about_room(room) })), sync(Some(&room.id))]
+            let subject = Subject::RoomChanged(RoomChangedData { room: about_room(room) });
+            vec![UiMessage::new(named("room"), subject).in_room(&room.id), sync(Some(&room.id))]
         }
         Event::MembersChanged { room, change, members } => {
             let (change, member) = match change {
@@ -150,39 +153,36 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
                 MemberChange::Changed(member) => ("changed", member),
                 MemberChange::Removed(member) => ("removed", member),
             };
-            let members: Vec<Value> = members.iter().map(about_member).collect();
-            let data = json!({
-                "room": about_room(room), "change": change, "member": member_id(member), "members": members,
-            });
-            let message = UiMessage::new(named("room"), "room").phase("members").in_room(&room.id).data(data);
+            let members = members.iter().map(about_member).collect();
+            let data =
+                RoomMembersData { room: about_room(room), change, member: member_ref(member), members };
+            let message = UiMessage::new(named("room"), Subject::RoomMembers(data)).in_room(&room.id);
             vec![message, sync(Some(&room.id))]
         }
         Event::RoomRemoved { room, .. } => {
-            vec![UiMessage::new(named("room"), "room").phase("removed").in_room(room), sync(Some(room))]
+            vec![UiMessage::new(named("room"), Subject::RoomRemoved).in_room(room), sync(Some(room))]
         }
         Event::RoomPreferencesChanged(member) => {
             let own = &member.room_preferences;
-            let data = json!({
-                "pinned": own.pinned_at.is_some(),
-                "archived": own.archived_at.is_some(),
-                "notifications": own.notifications.as_str(),
-            });
-            vec![UiMessage::new(named("room"), "room").phase("arranged").in_room(&member.room).data(data)]
+            let data = RoomArrangedData {
+                pinned: own.pinned_at.is_some(),
+                archived: own.archived_at.is_some(),
+                notifications: own.notifications.as_str(),
+            };
+            vec![UiMessage::new(named("room"), Subject::RoomArranged(data)).in_room(&member.room)]
         }
         Event::RoomCleared { room, .. } => {
-            vec![UiMessage::new(named("room"), "room").phase("cleared").in_room(room)]
+            vec![UiMessage::new(named("room"), Subject::RoomCleared).in_room(room)]
         }
         Event::TaskChanged(task) => {
-            let message = UiMessage::new(named("task"), "task").phase("changed").in_room(&task.room);
-            vec![message.text(&task.title).data(about_task(task)), sync(Some(&task.room))]
+            let message = UiMessage::new(named("task"), Subject::TaskChanged(about_task(task)));
+            vec![message.in_room(&task.room).text(&*task.title), sync(Some(&task.room))]
         }
         Event::TaskRemoved { room, task } => {
-            let message = UiMessage::new(named("task"), "task").phase("removed").in_room(room);
-            vec![message.data(json!({ "id": task.as_str() })), sync(Some(room))]
+            let subject = Subject::TaskRemoved(TaskRemovedData { id: task.as_str() });
+            vec![UiMessage::new(named("task"), subject).in_room(room), sync(Some(room))]
         }
-        Event::AgentChanged { agent, .. } => {
-            vec![UiMessage { agent_id: Some(agent.id.as_str()), ..sync(None) }]
-        }
+        Event::AgentChanged { agent, .. } => vec![sync(None).by_agent(&agent.id)],
         // An event read from the log has no stored audience, so the message does not name the agent.
         Event::AgentRemoved { .. } | Event::UserChanged { .. } | Event::SettingsChanged => vec![sync(None)],
         Event::RunChanged(run) => ended(run, logged_event),
@@ -198,86 +198,83 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
 }
 
 fn refresh<'a>(room: Option<&'a RoomId>, logged_event: &LoggedEvent) -> UiMessage<'a> {
-    let message = UiMessage::new(format!("run-sync-{}", logged_event.seq), "run").phase("sync");
+    let message = UiMessage::new(format!("run-sync-{}", logged_event.seq), Subject::RunSync);
     UiMessage { session_id: room.map(RoomId::as_str), ..message.text("State updated") }
 }
 
-fn marked<'a>(
-    how: &'static str,
-    room: &'a RoomId,
-    message: &MessageId,
-    logged_event: &LoggedEvent,
-) -> UiMessage<'a> {
-    let data = json!({ "message_id": message.as_str() });
-    UiMessage::new(format!("msg-{how}-{}", logged_event.seq), "message").phase(how).in_room(room).data(data)
+fn mark(message: &MessageId) -> MarkData<'_> {
+    MarkData { message_id: message.as_str() }
 }
 
 /// Encodes a posted message. The reply of a run also ends its token stream and is repeated as a text segment.
 fn posted(message: &Message) -> Vec<UiMessage<'_>> {
     let Some(room) = message.destination.room() else { return Vec::new() };
+    let whole = about_message(message, room, format!("msg-{}", message.id), Subject::Message);
+    let Some(output) = &message.run_output else {
+        return idle_prompt(message, room).into_iter().chain([whole]).collect();
+    };
+    let data = ReplyData { run_id: output.run.as_str(), message_id: message.id.as_str() };
+    let of_reply = |id: String, subject, text| UiMessage {
+        agent_id: whole.agent_id,
+        ..UiMessage::new(id, subject).in_room(room).text(text)
+    };
+    let end = of_reply(format!("token-{}-done", output.run), Subject::TokensDone(data), "");
+    let segment = of_reply(format!("text-seg-{}", message.id), Subject::TextSegment(data), &*message.text);
+    vec![end, segment, whole]
+}
+
+fn edited<'a>(message: &'a Message, logged_event: &LoggedEvent) -> Option<UiMessage<'a>> {
+    let id = format!("msg-edit-{}", logged_event.seq);
+    Some(about_message(message, message.destination.room()?, id, Subject::MessageEdited))
+}
+
+fn about_message<'a>(
+    message: &'a Message,
+    room: &'a RoomId,
+    id: String,
+    subject: impl FnOnce(MessageData<'a>) -> Subject<'a>,
+) -> UiMessage<'a> {
     let addressed = message.mentions.iter().find_map(|mention| mention.member.agent());
     let (from, role, agent) = match &message.sender {
         Sender::Agent(agent) => (agent.as_str(), "assistant", Some(agent)),
         Sender::User(_) => ("user", "user", addressed),
         Sender::Source(name) => (&**name, "user", addressed),
     };
-    let mut data = json!({
-        "message_id": message.id.as_str(),
-        "from": from,
-        "role": role,
-        "name": message.sender_name,
-        "sender_id": message.sender.id(),
-        "sender_type": message.sender.kind(),
-    });
-    let to = if role == "assistant" { Some("user") } else { addressed.map(AgentId::as_str) };
-    let optional = [
-        ("to", to.map(Value::from)),
-        ("reply_to", message.reply_to.as_ref().map(|id| id.as_str().into())),
-        ("run_id", message.run_output.as_ref().map(|output| output.run.as_str().into())),
-        ("outcome", message.run_output.as_ref().map(|output| output.outcome.as_str().into())),
-        ("attachments", attachments(message)),
-        ("relayed", message.relayed.as_deref().map(|relayed| json!(RelayedFrame::from(relayed)))),
-    ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            data[name] = value;
-        }
-    }
-    let with_agent = |part| match agent {
-        Some(agent) => UiMessage::by_agent(part, agent),
-        None => part,
+    let output = message.run_output.as_deref();
+    let data = MessageData {
+        message_id: message.id.as_str(),
+        from,
+        role,
+        name: &message.sender_name,
+        sender_id: message.sender.id(),
+        sender_type: message.sender.kind(),
+        to: if role == "assistant" { Some("user") } else { addressed.map(AgentId::as_str) },
+        reply_to: message.reply_to.as_ref().map(MessageId::as_str),
+        run_id: output.map(|output| output.run.as_str()),
+        outcome: output.map(|output| output.outcome.as_str()),
+        attachments: attachments(message),
+        relayed: message.relayed.as_deref().map(RelayedFrame::from),
     };
-    let whole = UiMessage::new(format!("msg-{}", message.id), "message").in_room(room).text(&message.text);
-    let whole = with_agent(whole.data(data));
-    let Some(output) = &message.run_output else {
-        return idle_prompt(message, room).into_iter().chain([whole]).collect();
-    };
-    let run = json!({ "run_id": output.run.as_str(), "message_id": message.id.as_str() });
-    let end = UiMessage::new(format!("token-{}-done", output.run), "token").phase("done").text("");
-    let segment = UiMessage::new(format!("text-seg-{}", message.id), "text_segment").text(&message.text);
-    vec![with_agent(end.in_room(room).data(run.clone())), with_agent(segment.in_room(room).data(run)), whole]
+    let message = UiMessage::new(id, subject(data)).in_room(room).text(&*message.text);
+    UiMessage { agent_id: agent.map(AgentId::as_str), ..message }
 }
 
 /// Encodes the activity of an idle prompt, if the message is a prompt of a mission.
 fn idle_prompt<'a>(message: &'a Message, room: &'a RoomId) -> Option<UiMessage<'a>> {
-    let (agent, mission) = mission::of(message)?;
-    let data = json!({ "status": "idle_prompt_triggered", "mission_id": mission });
-    let activity = UiMessage::new(format!("idle-trigger-{}", message.id), "activity").phase("doing");
-    Some(activity.text("Idle prompt triggered").in_room(room).by_agent(agent).data(data))
+    let (agent, mission_id) = mission::of(message)?;
+    let data = IdlePromptData { status: "idle_prompt_triggered", mission_id };
+    let activity = UiMessage::new(format!("idle-trigger-{}", message.id), Subject::IdlePrompt(data));
+    Some(activity.text("Idle prompt triggered").in_room(room).by_agent(agent))
 }
 
-fn edited<'a>(part: UiMessage<'a>, logged_event: &LoggedEvent) -> UiMessage<'a> {
-    UiMessage { id: format!("msg-edit-{}", logged_event.seq), phase: Some("edited"), ..part }
-}
-
-fn attachments(message: &Message) -> Option<Value> {
-    let encode = |attachment: &parlor_model::Attachment| {
-        let file = &attachment.file;
-        json!({
-            "id": attachment.id.as_str(), "name": file.name, "content_type": file.media.as_str(), "size": file.size,
-        })
-    };
-    (!message.attachments.is_empty()).then(|| message.attachments.iter().map(encode).collect())
+fn attachments(message: &Message) -> Option<Vec<AttachmentData<'_>>> {
+    let attachments = message.attachments.iter().map(|attachment| AttachmentData {
+        id: attachment.id.as_str(),
+        name: &attachment.file.name,
+        content_type: attachment.file.media.as_str(),
+        size: attachment.file.size,
+    });
+    (!message.attachments.is_empty()).then(|| attachments.collect())
 }
 
 /// Encodes the end of a run. An event read from the log carries the current state of its run, so the event of
@@ -289,32 +286,27 @@ fn ended<'a>(run: &'a Run, logged_event: &LoggedEvent) -> Vec<UiMessage<'a>> {
     }
     let milliseconds = |started: parlor_model::Time| (logged_event.at.0 - started.0).max(0) / 1000;
     let duration_ms = run.started_at.map(milliseconds);
-    let message = |id: String, kind| UiMessage::new(id, kind).in_room(&run.room).by_agent(&run.agent);
-    let mut result = json!({
-        "type": "none", "status": status(outcome), "handled": duration_ms.is_some(),
-    });
-    if let Some(reason) = outcome.reason() {
-        result["reason"] = reason.into();
-    }
-    let mut data = json!({ "outcome": result, "run_id": run.id.as_str() });
-    if let Some(trigger) = &run.trigger {
-        data["message_id"] = trigger.as_str().into();
-    }
-    let ended =
-        message(format!("run-outcome-{}", run.id), "run").phase("outcome").text("Run outcome").data(data);
-    if duration_ms.is_none() {
-        return vec![ended];
-    }
-    let idle = json!({ "status": "idle", "run_id": run.id.as_str(), "parent_id": null });
-    let idle = message(format!("act-{}", run.id), "activity").phase("done").data(idle);
+    let message = |id: String, subject| UiMessage::new(id, subject).in_room(&run.room).by_agent(&run.agent);
+    let result = RunResult {
+        kind: "none",
+        status: status(outcome),
+        handled: duration_ms.is_some(),
+        reason: outcome.reason(),
+    };
+    let message_id = run.trigger.as_ref().map(MessageId::as_str);
+    let data = RunOutcomeData { outcome: result, run_id: run.id.as_str(), message_id };
+    let ended = message(format!("run-outcome-{}", run.id), Subject::RunOutcome(data)).text("Run outcome");
+    let Some(duration_ms) = duration_ms else { return vec![ended] };
+    let idle = ActivityData { status: ActivityStatus::Idle, run_id: run.id.as_str(), parent_id: None };
+    let idle = message(format!("act-{}", run.id), Subject::ActivityDone(idle));
     let tokens = run.usage.input_tokens + run.usage.output_tokens;
-    let complete = json!({
-        "run_id": run.id.as_str(),
-        "duration_ms": duration_ms,
-        "context_tokens": (tokens > 0).then_some(tokens),
-        "parent_id": run.parent.as_ref().map(|parent| parent.as_str()),
-    });
-    let complete = message(format!("turn-complete-{}", run.id), "turn_complete").data(complete);
+    let complete = TurnCompleteData {
+        run_id: run.id.as_str(),
+        duration_ms,
+        context_tokens: (tokens > 0).then_some(tokens),
+        parent_id: run.parent.as_ref().map(|parent| parent.as_str()),
+    };
+    let complete = message(format!("turn-complete-{}", run.id), Subject::TurnComplete(complete));
     vec![idle, ended, complete]
 }
 
@@ -330,107 +322,117 @@ pub fn status(outcome: &RunOutcome) -> &'static str {
 }
 
 fn planned(plan: &CurrentPlan) -> UiMessage<'_> {
-    let data = json!({ "plan": standing(plan), "run_id": plan.run.as_str() });
-    let message = UiMessage::new(format!("run-plan-{}", plan.run), "run").phase("plan_update").rev(plan.rev);
-    message.text("Plan updated").in_room(&plan.room).by_agent(&plan.agent).data(data)
+    let data = PlanUpdateData { plan: standing(plan), run_id: plan.run.as_str() };
+    let message = UiMessage::new(format!("run-plan-{}", plan.run), Subject::PlanUpdate(data)).rev(plan.rev);
+    message.text("Plan updated").in_room(&plan.room).by_agent(&plan.agent)
 }
 
 /// Encodes a current plan, with the text as edited by a user.
-pub fn standing(plan: &CurrentPlan) -> Value {
-    let mut encoded = plan_data(&plan.plan);
-    if let Some(text) = &plan.text {
-        encoded["plan_text"] = (&**text).into();
+pub fn standing(current: &CurrentPlan) -> PlanData<'_> {
+    let items = current.plan.steps.iter().map(|step| PlanItem {
+        title: &step.title,
+        description: step.description.as_deref(),
+        status: step.state.into(),
+    });
+    PlanData {
+        summary: &current.plan.summary,
+        items: items.collect(),
+        status: current.plan.state.into(),
+        plan_text: current.text.as_deref().or(current.plan.text.as_deref()),
     }
-    encoded
 }
 
+/// Encodes an open approval or question set; `None` if it is decided.
 fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
-    let ApprovalSubject::Tool(input) = &approval.subject else {
-        let data = json!({
-            "question_id": approval.id.as_str(),
-            "run_id": approval.run.as_str(),
-            "agent_name": approval.agent_name,
-            "questions": answers::asked(approval),
-            "expires_at": iso(approval.expires_at),
-        });
-        let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
-        let message = message.in_room(&approval.room).by_agent(&approval.agent).data(data);
-        return approval.decision.is_none().then_some(message);
+    if approval.decision.is_some() {
+        return None;
+    }
+    let (id, run_id, agent_name) = (approval.id.as_str(), approval.run.as_str(), &*approval.agent_name);
+    let expires_at = iso(approval.expires_at);
+    let message = match &approval.subject {
+        ApprovalSubject::Questions(_) => {
+            let questions = answers::asked(approval);
+            let data = QuestionsAskedData { question_id: id, run_id, agent_name, questions, expires_at };
+            UiMessage::new(format!("ask-user-{id}"), Subject::QuestionsAsked(data))
+        }
+        ApprovalSubject::Tool(input) => {
+            let data = ApprovalAskedData {
+                request_id: id,
+                run_id,
+                agent_name,
+                tool: &approval.tool,
+                input: serde_json::from_str(&input.0).unwrap_or_default(),
+                input_digest: approval.digest.to_string(),
+                expires_at,
+            };
+            UiMessage::new(format!("approval-{id}"), Subject::ApprovalAsked(data))
+        }
     };
-    let input: Value = serde_json::from_str(&input.0).unwrap_or_default();
-    let data = json!({
-        "request_id": approval.id.as_str(),
-        "run_id": approval.run.as_str(),
-        "agent_name": approval.agent_name,
-        "tool": approval.tool,
-        "input": input,
-        "input_digest": approval.digest.to_string(),
-        "expires_at": iso(approval.expires_at),
-    });
-    let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("asked");
-    approval.decision.is_none().then(|| message.in_room(&approval.room).by_agent(&approval.agent).data(data))
+    Some(message.in_room(&approval.room).by_agent(&approval.agent))
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
-    if approval.subject.kind() == ApprovalKind::Questions {
-        let status = approval.decision.as_ref().map_or("withdrawn", decisions::question_set);
-        let mut data = json!({
-            "question_id": approval.id.as_str(), "run_id": approval.run.as_str(), "status": status,
-        });
-        if let Some(Decision::Answered { by, answers }) = &approval.decision {
-            data["answers"] = json!(answers.iter().map(QuestionAnswer::from).collect::<Vec<_>>());
-            data["answered_by"] = by.user.as_str().into();
-            data["answered_by_name"] = (*by.name).into();
+    let (id, run_id, decision) = (approval.id.as_str(), approval.run.as_str(), approval.decision.as_ref());
+    let message = match approval.subject.kind() {
+        ApprovalKind::Questions => {
+            let (by, answers) = match decision {
+                Some(Decision::Answered { by, answers }) => (Some(by), Some(answers)),
+                _ => (None, None),
+            };
+            let data = QuestionsResolvedData {
+                question_id: id,
+                run_id,
+                status: QuestionStatus::of(decision),
+                answers: answers.map(|answers| answers.iter().map(QuestionAnswer::from).collect()),
+                answered_by: by.map(|by| by.user.as_str()),
+                answered_by_name: by.map(|by| &*by.name),
+            };
+            UiMessage::new(format!("ask-user-{id}"), Subject::QuestionsResolved(data))
         }
-        let message = UiMessage::new(format!("ask-user-{}", approval.id), "ask_user");
-        return message.phase("resolved").rev(2).in_room(&approval.room).by_agent(&approval.agent).data(data);
+        ApprovalKind::Tool => {
+            let by = match decision {
+                Some(Decision::Allowed { by } | Decision::Denied { by, .. }) => Some(by),
+                _ => None,
+            };
+            let data = ApprovalResolvedData {
+                request_id: id,
+                run_id,
+                decision: PermissionResult::of(decision),
+                decided_by: by.map(|by| by.user.as_str()),
+                decided_by_name: by.map(|by| &*by.name),
+            };
+            UiMessage::new(format!("approval-{id}"), Subject::ApprovalResolved(data))
+        }
+    };
+    message.rev(2).in_room(&approval.room).by_agent(&approval.agent)
+}
+
+fn about_room(room: &Room) -> RoomData<'_> {
+    RoomData {
+        id: room.id.as_str(),
+        name: &room.name,
+        kind: room.kind.as_str(),
+        policy: room.policy.as_str(),
+        frozen: room.is_frozen(),
+        project_root: room.project_root.as_deref(),
     }
-    let mut data = json!({
-        "request_id": approval.id.as_str(),
-        "run_id": approval.run.as_str(),
-        // Default deny: an approval without a decision is reported as denied.
-        "decision": approval.decision.as_ref().map_or("deny", decisions::permission),
-    });
-    if let Some(Decision::Allowed { by } | Decision::Denied { by, .. }) = &approval.decision {
-        data["decided_by"] = by.user.as_str().into();
-        data["decided_by_name"] = (*by.name).into();
+}
+
+fn member_ref(member: &MemberId) -> MemberRef<'_> {
+    MemberRef { id: member.as_str(), kind: if member.user().is_some() { "user" } else { "agent" } }
+}
+
+fn about_member(member: &Member) -> MemberData<'_> {
+    let MemberRef { id, kind } = member_ref(&member.member);
+    MemberData { id, kind, name: &member.name, role: member.role.as_str() }
+}
+
+fn about_task(task: &Task) -> TaskData<'_> {
+    TaskData {
+        id: task.id.as_str(),
+        title: &task.title,
+        status: task.status.as_str(),
+        created_by: member_ref(&task.created_by),
+        assignee: task.assignee.as_ref().map(member_ref),
     }
-    let message = UiMessage::new(format!("approval-{}", approval.id), "approval").phase("resolved").rev(2);
-    message.in_room(&approval.room).by_agent(&approval.agent).data(data)
-}
-
-fn about_room(room: &Room) -> Value {
-    json!({
-        "id": room.id.as_str(),
-        "name": room.name,
-        "kind": room.kind.as_str(),
-        "policy": room.policy.as_str(),
-        "frozen": room.is_frozen(),
-        "project_root": room.project_root,
-    })
-}
-
-fn member_id(member: &MemberId) -> Value {
-    let kind = if member.user().is_some() { "user" } else { "agent" };
-    json!({ "id": member.as_str(), "type": kind })
-}
-
-fn about_member(member: &Member) -> Value {
-    let mut about = member_id(&member.member);
-    about["name"] = (*member.name).into();
-    about["role"] = member.role.as_str().into();
-    about
-}
-
-fn about_task(task: &Task) -> Value {
-    let mut about = json!({
-        "id": task.id.as_str(),
-        "title": task.title,
-        "status": task.status.as_str(),
-        "created_by": member_id(&task.created_by),
-    });
-    if let Some(assignee) = &task.assignee {
-        about["assignee"] = member_id(assignee);
-    }
-    about
 }

@@ -1,11 +1,134 @@
 //! The message type of the chat-events stream, and its encoding for SSE and WebSocket.
 
+pub mod data;
+
+use crate::frames::encode_about;
+use data::*;
 use parlor_model::{AgentId, Ordinal, Position, RoomId, Time};
-use serde::Serialize;
-use serde_json::Value;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::borrow::Cow;
+#[cfg(test)]
+use ts_rs::TS;
+
+/// Defines the subjects of messages: kind, phase and the type of `data`.
+macro_rules! subjects {
+    ($(#[$meta:meta])* pub enum $name:ident<$life:lifetime> {
+        $($(#[$doc:meta])* $variant:ident $(($data:ident: $type:ty))? = $kind:literal $(/ $phase:literal)?,)+
+    }) => {
+        $(#[$meta])*
+        pub enum $name<$life> {
+            $($(#[$doc])* $variant $(($type))?,)+
+        }
+
+        impl $name<'_> {
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $kind,)+ }
+            }
+
+            pub fn phase(&self) -> Option<&'static str> {
+                let phases: &[&'static str] = match self { $(Self::$variant { .. } => &[$($phase)?],)+ };
+                phases.first().copied()
+            }
+
+            fn serialize_data<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    $(Self::$variant $(($data))? => { $(map.serialize_entry("data", $data)?;)? })+
+                }
+                Ok(())
+            }
+        }
+
+        #[cfg(test)]
+        impl<$life> TS for $name<$life> {
+            type WithoutGenerics = $name<'static>;
+            type OptionInnerType = Self;
+
+            fn name(_: &ts_rs::Config) -> String {
+                stringify!($name).into()
+            }
+
+            fn inline(config: &ts_rs::Config) -> String {
+                let variants = [$({
+                    let phase: &[&str] = &[$($phase)?];
+                    let phase = phase.first().map_or("phase?: undefined".to_owned(), |phase| format!("phase: {phase:?}"));
+                    let data: &[String] = &[$(<$type as TS>::name(config))?];
+                    let data = data.first().map_or("data?: undefined".to_owned(), |data| format!("data: {data}"));
+                    format!("{{ kind: {:?}, {phase}, {data} }}", $kind)
+                },)+];
+                variants.join(" | ")
+            }
+
+            fn inline_flattened(config: &ts_rs::Config) -> String {
+                format!("({})", Self::inline(config))
+            }
+
+            fn visit_dependencies(visitor: &mut impl ts_rs::TypeVisitor)
+            where
+                Self: 'static,
+            {
+                $($(visitor.visit::<$type>();)?)+
+            }
+        }
+    };
+}
+
+subjects! {
+    /// Subject of a message. Some subjects have the same kind and phase and differ in their data.
+    #[derive(Debug)]
+    pub enum Subject<'a> {
+        Message(data: MessageData<'a>) = "message",
+        MessageEdited(data: MessageData<'a>) = "message" / "edited",
+        MessageDeleted(data: MarkData<'a>) = "message" / "deleted",
+        MessagePinned(data: MarkData<'a>) = "message" / "pinned",
+        MessageUnpinned(data: MarkData<'a>) = "message" / "unpinned",
+        MessageBookmarked(data: MarkData<'a>) = "message" / "bookmarked",
+        MessageUnbookmarked(data: MarkData<'a>) = "message" / "unbookmarked",
+        MessagesRewound(data: RewoundData<'a>) = "message" / "rewound",
+        Reaction(data: ReactionData<'a>) = "reaction",
+        Receipt(data: ReceiptData<'a>) = "receipt",
+        RoomChanged(data: RoomChangedData<'a>) = "room" / "changed",
+        RoomMembers(data: RoomMembersData<'a>) = "room" / "members",
+        RoomRemoved = "room" / "removed",
+        RoomArranged(data: RoomArrangedData) = "room" / "arranged",
+        RoomCleared = "room" / "cleared",
+        TaskChanged(data: TaskData<'a>) = "task" / "changed",
+        TaskRemoved(data: TaskRemovedData<'a>) = "task" / "removed",
+        /// State may have changed that no other message reports.
+        RunSync = "run" / "sync",
+        /// Messages were lost that cannot be replayed: the client reloads all state.
+        RunResync(data: ResyncData<'a>) = "run" / "resync",
+        RunOutcome(data: RunOutcomeData<'a>) = "run" / "outcome",
+        PlanUpdate(data: PlanUpdateData<'a>) = "run" / "plan_update",
+        ContextUsage(data: ContextUsageData<'a>) = "run" / "context_usage",
+        SubagentSpawned(data: SubagentSpawnedData<'a>) = "run" / "subagent_spawned",
+        SubagentResult(data: SubagentResultData<'a>) = "run" / "subagent_result",
+        ChangeReport(data: ChangeReportData<'a>) = "run" / "change_report",
+        TurnComplete(data: TurnCompleteData<'a>) = "turn_complete",
+        ActivityDoing(data: ActivityData<'a>) = "activity" / "doing",
+        ActivityDone(data: ActivityData<'a>) = "activity" / "done",
+        IdlePrompt(data: IdlePromptData<'a>) = "activity" / "doing",
+        Queue(data: QueueData) = "queue",
+        ToolProgress(data: ToolProgressData<'a>) = "tool_progress",
+        ModelFallback(data: ModelFallbackData<'a>) = "model_fallback",
+        Token(data: TokenData<'a>) = "token",
+        TokensDone(data: ReplyData<'a>) = "token" / "done",
+        TextSegment(data: ReplyData<'a>) = "text_segment",
+        BlockStart(data: BlockStartData<'a>) = "content_block" / "start",
+        BlockUpdate(data: BlockUpdateData<'a>) = "content_block" / "update",
+        ApprovalAsked(data: ApprovalAskedData<'a>) = "approval" / "asked",
+        ApprovalResolved(data: ApprovalResolvedData<'a>) = "approval" / "resolved",
+        QuestionsAsked(data: QuestionsAskedData<'a>) = "ask_user",
+        QuestionsResolved(data: QuestionsResolvedData<'a>) = "ask_user" / "resolved",
+        Typing(data: TypingData<'a>) = "typing",
+        UserPresence(data: UserPresenceData<'a>) = "presence",
+        AgentPresence(data: AgentPresenceData<'a>) = "presence",
+        Terminal = "terminal",
+    }
+}
 
 /// A message of the stream (`UiSseMessage`). Absent fields are omitted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(TS), ts(rename = "UiSseMessage", optional_fields))]
 pub struct UiMessage<'a> {
     /// Id of the subject. A later message with the same id replaces the earlier one.
     pub id: String,
@@ -14,38 +137,54 @@ pub struct UiMessage<'a> {
     /// Revision: number of messages with this id so far.
     pub rev: u64,
     pub ts_ms: i64,
-    pub kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(flatten))]
+    pub subject: Subject<'a>,
+    pub text: Option<Cow<'a, str>>,
     pub agent_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Room of the message.
     pub session_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub project_root: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+}
+
+impl Serialize for UiMessage<'_> {
+    /// Writes `data` last, although kind and phase precede the other fields.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("seq", &self.seq)?;
+        map.serialize_entry("rev", &self.rev)?;
+        map.serialize_entry("ts_ms", &self.ts_ms)?;
+        map.serialize_entry("kind", self.subject.kind())?;
+        let optional = [
+            ("phase", self.subject.phase()),
+            ("text", self.text.as_deref()),
+            ("agent_id", self.agent_id),
+            ("session_id", self.session_id),
+            ("project_root", self.project_root),
+        ];
+        for (key, value) in optional {
+            if let Some(value) = value {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        self.subject.serialize_data(&mut map)?;
+        map.end()
+    }
 }
 
 impl<'a> UiMessage<'a> {
     /// Creates a message without ordinal and time; [`UiMessage::write`] sets them.
-    pub fn new(id: String, kind: &'static str) -> Self {
-        let (phase, text, agent_id, session_id, project_root, data) = Default::default();
-        Self { id, seq: 0, rev: 1, ts_ms: 0, kind, phase, text, agent_id, session_id, project_root, data }
-    }
-
-    pub fn phase(self, phase: &'static str) -> Self {
-        Self { phase: Some(phase), ..self }
+    pub fn new(id: String, subject: Subject<'a>) -> Self {
+        let (text, agent_id, session_id, project_root) = Default::default();
+        Self { id, seq: 0, rev: 1, ts_ms: 0, subject, text, agent_id, session_id, project_root }
     }
 
     pub fn rev(self, rev: u64) -> Self {
         Self { rev, ..self }
     }
 
-    pub fn text(self, text: &'a str) -> Self {
-        Self { text: Some(text), ..self }
+    pub fn text(self, text: impl Into<Cow<'a, str>>) -> Self {
+        Self { text: Some(text.into()), ..self }
     }
 
     pub fn by_agent(self, agent: &'a AgentId) -> Self {
@@ -61,10 +200,6 @@ impl<'a> UiMessage<'a> {
         Self { project_root: root, ..self }
     }
 
-    pub fn data(self, data: Value) -> Self {
-        Self { data: Some(data), ..self }
-    }
-
     /// Encodes the message. `position` is set for the last message of a logged event, so that a client can
     /// resume after it.
     pub fn write(
@@ -75,12 +210,36 @@ impl<'a> UiMessage<'a> {
         position: Option<Position>,
     ) -> String {
         (self.seq, self.ts_ms) = (ordinal.0, at.0.div_euclid(1000));
-        let mut written = Vec::with_capacity(384 + self.text.map_or(0, str::len));
-        written.extend_from_slice(form.before(position).as_bytes());
-        serde_json::to_writer(&mut written, &self).expect("consists of strings, numbers and lists");
-        written.extend_from_slice(form.after().as_bytes());
-        String::from_utf8(written).expect("JSON is UTF-8")
+        let size = 384 + self.text.as_ref().map_or(0, |text| text.len());
+        match form {
+            StreamFormat::Frame => {
+                let position = position.map(|position| position.to_string());
+                encode_about(&EventFrame::Event { position, event: self }, size)
+            }
+            StreamFormat::Block => {
+                let id = position.map_or(String::new(), |position| format!("id: {position}\n"));
+                format!("{id}data: {}\n\n", encode_about(&self, size))
+            }
+        }
     }
+}
+
+/// A frame of `/ws/client` for a client that subscribed to chat events.
+#[derive(Debug, serde::Serialize)]
+#[cfg_attr(test, derive(TS))]
+#[serde(tag = "type")]
+#[allow(clippy::large_enum_variant, reason = "a frame is encoded where it is built")]
+pub enum EventFrame<'a> {
+    #[serde(rename = "server:event")]
+    Event {
+        /// Set in the last message of a logged event, so that a client can resume after it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        position: Option<String>,
+        event: UiMessage<'a>,
+    },
+    #[serde(rename = "server:events_subscribed")]
+    EventsSubscribed { position: String },
 }
 
 /// Encoding of the stream: SSE blocks of `GET /api/events`, or WebSocket frames.
@@ -89,24 +248,4 @@ pub enum StreamFormat {
     #[default]
     Block,
     Frame,
-}
-
-impl StreamFormat {
-    fn before(self, position: Option<Position>) -> String {
-        match (self, position) {
-            (Self::Block, None) => "data: ".into(),
-            (Self::Block, Some(position)) => format!("id: {position}\ndata: "),
-            (Self::Frame, None) => r#"{"type":"server:event","event":"#.into(),
-            (Self::Frame, Some(position)) => {
-                format!(r#"{{"type":"server:event","position":"{position}","event":"#)
-            }
-        }
-    }
-
-    fn after(self) -> &'static str {
-        match self {
-            Self::Block => "\n\n",
-            Self::Frame => "}",
-        }
-    }
 }

@@ -2,12 +2,14 @@
 //! since 1970.
 
 use super::answers::{self, AskedQuestion, QuestionAnswer};
-use super::egress::{queued, standing, status};
+use super::egress::{standing, status};
 use crate::time::iso;
 use parlor_model::{
     AgentId, Approval, CurrentPlan, Message, QueuedMessage, RoomId, Run, RunState, Sender, Time,
 };
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
+use ts_rs::TS;
 use utoipa::ToSchema;
 
 #[derive(Serialize, ToSchema)]
@@ -51,7 +53,8 @@ pub struct ChatAccepted {
     pub reason: Option<String>,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
 pub struct QueueItem {
     pub id: String,
     pub agent_id: String,
@@ -65,14 +68,13 @@ pub struct QueueItem {
 
 impl QueueItem {
     pub fn new(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Self {
-        let encoded = queued(item, room, agent);
         Self {
             id: item.run.as_str().into(),
             agent_id: agent.as_str().into(),
             session_id: room.as_str().into(),
             message_id: item.message.as_ref().map(|message| message.as_str().into()),
             preview: item.preview.clone().into(),
-            timestamp: encoded["timestamp"].as_i64().unwrap_or_default(),
+            timestamp: seconds(item.at),
             status: "queued",
         }
     }
@@ -342,7 +344,7 @@ impl From<&CurrentPlan> for AgentPlan {
             agent_id: plan.agent.as_str().into(),
             run_id: plan.run.as_str().into(),
             rev: plan.rev,
-            plan: standing(plan),
+            plan: serde_json::to_value(standing(plan)).expect("a plan consists of texts"),
         }
     }
 }

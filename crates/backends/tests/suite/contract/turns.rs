@@ -25,6 +25,7 @@ pub fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOut
         state: RunState::Ended(outcome),
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(1),
         started_at: Some(Time(2)),
         ended_at: Some(Time(at)),

@@ -6,12 +6,13 @@ use parlor_engine::Fault;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
-    AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, ChangeAgent, ChangeMember, ChangeRoom,
-    ChangeRoomPreferences, ChangeRouter, ChangeTask, CreateKey, DecideApproval, DecidePlan, DeleteMessage,
-    DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndSignIn, ForwardMessage,
-    FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask, RewindRoom,
-    SetIdlePrompt, SetMission, Subscribe, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
+    AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, CancelRun, ChangeAgent, ChangeMember,
+    ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeTask, CreateKey, DecideApproval, DecidePlan,
+    DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndSignIn,
+    ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
+    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
+    RewindRoom, SetIdlePrompt, SetMission, StopRuns, Subscribe, ThawRoom, ToggleReaction, UnpinMessage,
+    Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, UploadId, UserId,
@@ -50,10 +51,16 @@ pub fn caller(
         | AnyCommand::ReportUsage(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DecidePlan(DecidePlan { rooms: RoomSelection { room: Some(room), .. }, .. })
         | AnyCommand::ForwardMessage(ForwardMessage { room, .. })
+        | AnyCommand::StopRuns(StopRuns { room, .. })
+        | AnyCommand::WithdrawRuns(WithdrawRuns { room, .. })
         | AnyCommand::MarkRoomRead(MarkRoomRead { room }) => member_of(room, dice, store)?,
         AnyCommand::EditMessage(EditMessage { message, .. })
         | AnyCommand::DeleteMessage(DeleteMessage { message })
         | AnyCommand::RewindRoom(RewindRoom { message, .. }) => sender_of(message, store)?,
+        AnyCommand::CancelRun(CancelRun { run }) => match store.run(run)? {
+            Some(run) => member_of(&run.room, dice, store)?,
+            None => None,
+        },
         AnyCommand::DeleteMessages(DeleteMessages { messages }) => match messages.first() {
             Some(message) => sender_of(message, store)?,
             None => None,

@@ -12,14 +12,14 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, GetAgent, GetAgentCard, GetMe, GetMessage, GetRoom, GetRun, GetRunMessages, GetService,
-    GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules, ListApprovals,
-    ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListGateways, ListHistory,
-    ListInvitations, ListKeys, ListMail, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks,
-    ListPins, ListPlans, ListProjectRoots, ListRecent, ListReplies, ListRevisions, ListRooms,
-    ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
+    CountReplies, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom, GetRun, GetRunMessages,
+    GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules,
+    ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListGateways,
+    ListHistory, ListInvitations, ListKeys, ListMail, ListMembers, ListMissions, ListOpenQuestions,
+    ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent, ListReplies, ListRevisions,
+    ListRooms, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
     ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailPage, MayFollowRoom,
-    MayListenToMailbox, MayReadRooms, MayUpload, Page, Recent, SearchMessages, SearchUsers,
+    MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -452,7 +452,8 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     }
     let agents = world.agents.iter().cloned();
     queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
-    queries.extend([GetSettings.into(), ListInvitations.into(), GetMe.into()]);
+    queries.extend([GetSettings.into(), ListInvitations.into(), GetMe.into(), NeedsSetup.into()]);
+    queries.push(GetAuthContext.into());
     queries.push(ListUsers { limit: 3, offset: 1 }.into());
     queries.push(SearchUsers { text: "a".into() }.into());
     let every = |limit| AuditFilter { limit, ..AuditFilter::default() };
@@ -465,7 +466,7 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     ];
     queries.extend(filters.map(|filter| AnyQuery::from(ListAuditRecords { filter })));
     queries.push(ListOwnTasks { limit: 3, offset: 1 }.into());
-    queries.push(ListOpenQuestions.into());
+    queries.extend([ListOpenQuestions.into(), ListQueue { room: None }.into()]);
     queries.push(ListPlans { rooms: at_root() }.into());
     for room in &world.rooms {
         queries.extend([

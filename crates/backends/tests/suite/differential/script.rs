@@ -8,7 +8,7 @@ use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
-    ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
+    CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
     CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
     EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
@@ -17,7 +17,8 @@ use parlor_model::command::{
     Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
     RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation,
     RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp,
-    StartRun, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe,
+    StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction,
+    UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -210,8 +211,26 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     // The run is interrupted, and its reply arrives late.
     let finished = FinishRun { run: next.clone(), outcome: RunOutcome::Interrupted, said: None };
     run.must(Caller::OPERATOR, finished).await?;
-    let late = PostLateReply { agent: coder(), room: first, said: reply("late"), run: Some(next) };
-    run.must(Caller::OPERATOR, late).await
+    let said = reply("late");
+    let late = PostLateReply { agent: coder(), room: first.clone(), said, run: Some(next) };
+    run.must(Caller::OPERATOR, late).await?;
+    stops(run, users, first).await
+}
+
+/// Withdraws the queued runs of `coder`, and stops an active one twice.
+async fn stops(run: &mut Run, users: &PreludeUsers, room: RoomId) -> ScriptResult {
+    let (ann, agent) = (&users.ann, coder());
+    run.must(Caller::OPERATOR, StartUnpromptedRun { agent: agent.clone(), room: room.clone() }).await?;
+    let active = run.world.runs.last().expect("a run was just started").clone();
+    let mention = Post { mentions: vec!["coder".into()], ..post(room.clone(), "wait") };
+    run.must(ann.clone(), mention).await?;
+    assert_ne!(queued(run, &room).len(), 0);
+    run.must(ann.clone(), WithdrawRuns { room: room.clone(), agent: None, run: None }).await?;
+    assert_eq!(queued(run, &room).len(), 0);
+    run.must(ann.clone(), CancelRun { run: active.clone() }).await?;
+    run.must(ann.clone(), StopRuns { room, agent }).await?;
+    let finished = FinishRun { run: active, outcome: RunOutcome::Cancelled, said: None };
+    run.must(Caller::OPERATOR, finished).await
 }
 
 /// Queued runs of `coder` in a room, oldest first.

@@ -6,8 +6,8 @@ use super::dice::Dice;
 use super::world::World;
 use crate::fixtures::plan;
 use parlor_model::command::{
-    DecidePlan, FinishRun, MergeRun, PlanDecision, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun,
-    UpdatePlan,
+    CancelRun, DecidePlan, FinishRun, MergeRun, PlanDecision, PostLateReply, ReportUsage, StartRun,
+    StartUnpromptedRun, StopRuns, UpdatePlan, WithdrawRuns,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, RunId, RunOutcome, Usage};
@@ -40,6 +40,19 @@ pub fn start(dice: &mut Dice, world: &mut World) -> StartRun {
 pub fn join(dice: &mut Dice, world: &mut World) -> MergeRun {
     let into = run(dice, world);
     MergeRun { run: run(dice, world), into }
+}
+
+pub fn stop(dice: &mut Dice, world: &mut World) -> StopRuns {
+    StopRuns { room: room(dice, world), agent: agent(dice, world) }
+}
+
+pub fn withdraw(dice: &mut Dice, world: &mut World) -> WithdrawRuns {
+    let run = dice.maybe(|dice| run(dice, world));
+    WithdrawRuns { room: room(dice, world), agent: dice.maybe(|dice| agent(dice, world)), run }
+}
+
+pub fn cancel(dice: &mut Dice, world: &mut World) -> CancelRun {
+    CancelRun { run: run(dice, world) }
 }
 
 pub fn open(dice: &mut Dice, world: &mut World) -> StartUnpromptedRun {

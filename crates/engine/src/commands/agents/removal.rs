@@ -11,7 +11,7 @@ use crate::read_view::ReadView;
 use crate::routing_index::RouteChange;
 use parlor_model::{Agent, Approval, Event, EventAudience, MemberId, Room};
 
-/// What users and agents leave behind when they are removed.
+/// Memberships and open approvals that end when users or agents are removed.
 #[derive(Debug, Clone, Default)]
 pub struct Departure {
     pub memberships: Vec<Membership>,

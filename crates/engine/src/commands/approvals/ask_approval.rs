@@ -171,6 +171,7 @@ mod tests {
             state: RunState::Running,
             reply: None,
             usage: Usage::default(),
+            stop_requested: false,
             queued_at: Time(1),
             started_at: Some(Time(1)),
             ended_at: None,

@@ -139,6 +139,7 @@ mod tests {
             state,
             reply: None,
             usage: Usage::default(),
+            stop_requested: false,
             queued_at: NOW,
             started_at: None,
             ended_at: None,

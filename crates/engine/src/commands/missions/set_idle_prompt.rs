@@ -23,7 +23,7 @@ pub struct Facts {
     is_set: bool,
 }
 
-/// What the idle prompt applies to.
+/// Rooms in which the idle prompt applies.
 enum Target {
     /// All rooms of the agent, which are listed.
     Agent {

@@ -1,4 +1,4 @@
-//! What freezing and thawing a room have in common.
+//! Permission and effects that freezing and thawing a room share.
 
 use crate::changes::RoomChange;
 use crate::effects::EffectsBuilder;

@@ -3,6 +3,7 @@
 //! Owns: every agent that a message addresses gets a run or a reason for its refusal, in the transaction of
 //! the message.
 
+mod cancel_run;
 pub mod context;
 mod finish_run;
 mod merge_run;
@@ -12,8 +13,11 @@ mod reply;
 mod report_usage;
 mod start_run;
 mod start_unprompted_run;
+mod stop_runs;
+mod stopping;
 #[cfg(test)]
 mod test_fixtures;
+mod withdraw_runs;
 
 use crate::changes::RunChange;
 use crate::effects::EffectsBuilder;
@@ -87,6 +91,7 @@ pub fn create_runs(
             },
             reply: None,
             usage: Usage::default(),
+            stop_requested: false,
             queued_at: now,
             started_at: None,
             ended_at: refused.map(|_| now),
@@ -189,6 +194,7 @@ pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &Effec
         state: RunState::Running,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: effects.now,
         started_at: Some(effects.now),
         ended_at: None,

@@ -44,6 +44,7 @@ pub fn run(state: RunState) -> Run {
         state,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(1),
         started_at: Some(Time(1)),
         ended_at: None,

@@ -1,7 +1,7 @@
 //! Ends all sign-ins of the caller except the one that the request was made with.
 
 use crate::audit;
-use crate::changes::CredentialChange;
+use crate::changes::{AccountChange, CredentialChange};
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{AuthContext, CallerContext, PermitError};
@@ -41,6 +41,8 @@ impl Command for EndOtherSignIns {
             effects.publish(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.clone() });
         }
         if !others.is_empty() {
+            // One of the ended sign-ins may have offered a code that pairs another machine.
+            effects.change(AccountChange::RemovePairing(user.id.clone()));
             let detail = format!("{} other sessions", others.len());
             effects.audit(Action::SignedOut, Some(audit::user(user)), Some(detail.into()));
         }
@@ -62,6 +64,9 @@ mod tests {
             |change: &&Change| matches!(change, Change::Credential(CredentialChange::EndSignIn(_)));
         assert_eq!((effects.changes.iter().filter(is_ended).count(), effects.events.len()), (2, 2));
         assert_eq!(audited(&effects), [Action::SignedOut]);
+        let removes_pairing =
+            |change: &Change| matches!(change, Change::Account(AccountChange::RemovePairing(_)));
+        assert!(effects.changes.iter().any(removes_pairing));
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl Assignee {
             },
             reply: None,
             usage: Usage::default(),
+            stop_requested: false,
             queued_at: effects.now,
             started_at: None,
             ended_at: refused.map(|_| effects.now),

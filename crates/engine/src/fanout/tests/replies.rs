@@ -150,6 +150,7 @@ pub fn run(id: &str, state: RunState) -> Run {
         state,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(0),
         started_at: None,
         ended_at: None,

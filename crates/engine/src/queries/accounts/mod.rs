@@ -1,5 +1,7 @@
 //! Queries about accounts and profiles.
 
+mod find_account;
 mod get_me;
 mod list_users;
+mod needs_setup;
 mod search_users;

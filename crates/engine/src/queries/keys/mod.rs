@@ -1,3 +1,4 @@
 //! Queries about API keys.
 
+mod find_key;
 mod list_keys;

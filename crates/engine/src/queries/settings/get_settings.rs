@@ -12,9 +12,9 @@ impl Query for GetSettings {
     type Facts = ();
     type Answer = HubSettings;
 
-    /// Allowed for every user and the operator.
+    /// Allowed for every user, the operator, and the authentication code, which applies the lockout settings.
     fn permit(&self, caller: &CallerContext, _view: &mut ReadView<'_>) -> Result<(), PermitError> {
-        if !caller.is_operator() {
+        if !caller.is_operator() && !caller.is_authenticator() {
             caller.signed_in(Scope::Read)?;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Approvals in the scheduler: the run that an approval belongs to, and the delivery of decisions to
 //! gateways.
 
-use super::{Host, Scheduler};
+use super::super::host::Host;
+use super::Scheduler;
 use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,11 +44,7 @@ impl Scheduler {
         self.pending_approvals.forget(approval);
     }
 
-    pub fn is_overdue(&self, approval: &ApprovalId, now: Instant) -> bool {
-        self.pending_approvals.is_overdue(approval, now)
-    }
-
-    pub fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<ApprovalId> {
         self.pending_approvals.overdue(now)
     }
 
@@ -64,7 +61,7 @@ impl Scheduler {
         }
     }
 
-    pub fn take_decisions(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
+    pub(super) fn take_decisions(&mut self) -> Vec<(Arc<dyn Host>, Arc<Approval>)> {
         let mut decisions = Vec::new();
         for (connection, approval) in std::mem::take(&mut self.decisions_to_send) {
             match self.host(connection) {

@@ -67,7 +67,7 @@ impl Scheduler {
     }
 
     /// Returns the messages that can be offered now; each is returned once.
-    pub fn take_injection_offers(&mut self) -> Vec<InjectionOffer> {
+    pub(super) fn take_injection_offers(&mut self) -> Vec<InjectionOffer> {
         let mut offers = Vec::new();
         for agent in &self.injections.injectable {
             let Some(online) = self.online_agents.get(agent) else { continue };

@@ -9,17 +9,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A queued run of an agent in a room.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueEntry {
-    pub agent: AgentId,
-    pub room: RoomId,
-    pub item: QueuedMessage,
-}
-
-/// Maximum length of the message preview of a queued run, in characters.
-const PREVIEW_CHARS: usize = 100;
-
 #[derive(Default)]
 pub(super) struct Queues {
     /// Agents whose backlog may have changed since the last `take_queues`.
@@ -49,16 +38,12 @@ impl Queues {
 
     pub fn preview(&self, message: Option<&MessageId>) -> Box<str> {
         let message = self.last_message.as_ref().filter(|(id, _)| Some(id) == message);
-        message.map(|(_, text)| preview_of(text)).unwrap_or_default()
+        message.map(|(_, text)| QueuedMessage::preview_of(text)).unwrap_or_default()
     }
 
     pub fn forget_published(&mut self, matches: impl Fn(&AgentId, &RoomId) -> bool) {
         self.published.retain(|(agent, room), _| !matches(agent, room));
     }
-}
-
-fn preview_of(text: &str) -> Box<str> {
-    text.chars().take(PREVIEW_CHARS).collect::<String>().into()
 }
 
 impl QueuedRun {
@@ -74,7 +59,7 @@ impl Scheduler {
     }
 
     /// Returns a signal with the complete list for every backlog that changed since the last call.
-    pub fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
+    pub(super) fn take_queues(&mut self, now: Instant) -> Vec<(RoomId, Signal)> {
         let mut signals = Vec::new();
         for agent in std::mem::take(&mut self.queues.touched) {
             let mut lists = self.backlog_of(&agent, now);
@@ -109,32 +94,6 @@ impl Scheduler {
         .collect()
     }
 
-    /// Returns all queued runs in these rooms, oldest first for each agent.
-    pub fn queue_entries(&self, rooms: &[RoomId]) -> Vec<QueueEntry> {
-        let all =
-            self.queued.iter().flat_map(|(agent, queue)| queue.iter().map(move |queued| (agent, queued)));
-        let here = all.filter(|(_, waiting)| rooms.contains(&waiting.room));
-        let item = |(agent, waiting): (&AgentId, &QueuedRun)| QueueEntry {
-            agent: agent.clone(),
-            room: waiting.room.clone(),
-            item: waiting.to_message(),
-        };
-        here.map(item).collect()
-    }
-
-    /// Removes the queued runs of a room from the queue, filtered by agent or run id, and returns their ids.
-    pub fn withdraw(&mut self, room: &RoomId, agent: Option<&AgentId>, run: Option<&RunId>) -> Vec<RunId> {
-        let matches = |entry: &QueueEntry| {
-            agent.is_none_or(|agent| *agent == entry.agent) && run.is_none_or(|run| *run == entry.item.run)
-        };
-        let taken: Vec<QueueEntry> =
-            self.queue_entries(std::slice::from_ref(room)).into_iter().filter(matches).collect();
-        for entry in &taken {
-            self.forget(&entry.item.run, &entry.agent);
-        }
-        taken.into_iter().map(|entry| entry.item.run).collect()
-    }
-
     /// Whether a queued run has to wait because its agent is offline or busy.
     pub fn must_wait(&self, run: &RunId, agent: &AgentId, now: Instant) -> bool {
         let is_queued =
@@ -145,7 +104,7 @@ impl Scheduler {
     pub(super) fn update_preview(&mut self, message: &MessageId, text: &str) {
         for (agent, queue) in &mut self.queued {
             for waiting in queue.iter_mut().filter(|waiting| waiting.message.as_ref() == Some(message)) {
-                waiting.preview = preview_of(text);
+                waiting.preview = QueuedMessage::preview_of(text);
                 self.queues.touched.insert(agent.clone());
             }
         }

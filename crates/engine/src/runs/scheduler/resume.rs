@@ -1,17 +1,9 @@
 //! Runs addressed by id: Parlor gateways name the run of each reply, can resume runs after a reconnect, and
 //! are notified when the end of a run is committed.
 
-use super::{GatewayConnectionId, ReplyBinding, Scheduler};
-use parlor_model::{AgentId, MessageId, RoomId, Run, RunId, RunOutcome, RunState};
-
-/// A committed end of a run, with the gateway connection to notify.
-pub struct EndedRun {
-    pub connection: GatewayConnectionId,
-    pub agent: AgentId,
-    pub room: RoomId,
-    pub run: RunId,
-    pub outcome: RunOutcome,
-}
+use super::super::host::HostCommand;
+use super::{ReplyBinding, Scheduler};
+use parlor_model::{AgentId, MessageId, RoomId, Run, RunId, RunState};
 
 /// State of a run that a reconnected gateway wants to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +48,8 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn note_ended_run(&mut self, run: &Run) {
+    /// Reports the committed end of an active run to its Parlor gateway.
+    pub(super) fn report_ended_run(&mut self, run: &Run) {
         let RunState::Ended(outcome) = &run.state else { return };
         let Some(connection) = self.online_agents.get(&run.agent).map(|online| online.connection) else {
             return;
@@ -64,18 +57,9 @@ impl Scheduler {
         let names_runs = self.links.get(&connection).is_some_and(|connection| connection.by_room);
         if names_runs && self.running.contains_key(&run.id) {
             let (agent, room) = (run.agent.clone(), run.room.clone());
-            self.ended_runs.push(EndedRun {
-                connection,
-                agent,
-                room,
-                run: run.id.clone(),
-                outcome: outcome.clone(),
-            });
+            let (run, outcome) = (run.id.clone(), outcome.clone());
+            self.commands.push((connection, HostCommand::Ended { agent, room, run, outcome }));
         }
-    }
-
-    pub fn take_ended_runs(&mut self) -> Vec<EndedRun> {
-        std::mem::take(&mut self.ended_runs)
     }
 }
 
@@ -84,6 +68,7 @@ mod tests {
     use super::super::PendingEnd;
     use super::super::tests::{agent, over, room, scheduler_with};
     use super::*;
+    use parlor_model::RunOutcome;
     use std::time::{Duration, Instant};
 
     const GRACE_PERIOD: Duration = Duration::from_secs(60);
@@ -138,7 +123,7 @@ mod tests {
             let ended = over("1");
             scheduler.apply_event(&ended, Instant::now());
             scheduler.apply_event(&ended, Instant::now());
-            assert_eq!(scheduler.take_ended_runs().len(), expected);
+            assert_eq!(scheduler.take_commands().len(), expected);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Rewinds of rooms for offline agents: they are sent when the agent comes online, so that it drops the
 //! deleted messages from its context.
 
+use super::super::host::HostCommand;
 use super::Scheduler;
 use parlor_model::{AgentId, MessageId, RoomId};
 
@@ -8,8 +9,13 @@ use parlor_model::{AgentId, MessageId, RoomId};
 const MAX_PENDING_REWINDS: usize = 64;
 
 impl Scheduler {
-    /// Queues a rewind for an offline agent.
-    pub fn queue_rewind(&mut self, agent: &AgentId, room: &RoomId, message: &MessageId) {
+    /// Makes an agent drop the messages of a room from `message` on: now, or when it comes online.
+    pub fn rewind(&mut self, agent: &AgentId, room: &RoomId, message: &MessageId) {
+        if let Some(online) = self.online_agents.get(agent) {
+            let (agent, room, message) = (agent.clone(), room.clone(), message.clone());
+            self.commands.push((online.connection, HostCommand::Rewind { agent, room, message }));
+            return;
+        }
         let rewinds = self.pending_rewinds.entry(agent.clone()).or_default();
         // When full, later rewinds are dropped: the first one goes back furthest in the agent's context.
         if rewinds.len() < MAX_PENDING_REWINDS {
@@ -17,9 +23,11 @@ impl Scheduler {
         }
     }
 
-    /// Takes the pending rewinds of an agent that came online, oldest first.
-    pub fn take_pending_rewinds(&mut self, agent: &AgentId) -> Vec<(RoomId, MessageId)> {
-        self.pending_rewinds.remove(agent).unwrap_or_default()
+    /// Sends the pending rewinds of an agent that came online, oldest first.
+    pub fn resend_rewinds(&mut self, agent: &AgentId) {
+        for (room, message) in self.pending_rewinds.remove(agent).unwrap_or_default() {
+            self.rewind(agent, &room, &message);
+        }
     }
 
     /// Drops the pending rewinds of a room: the room was deleted, or `agent` is no longer a member of it.
@@ -37,20 +45,25 @@ impl Scheduler {
 mod tests {
     use super::super::tests::{agent, room, scheduler_with};
     use super::*;
+    use std::time::Instant;
 
     #[test]
-    fn rewinds_for_an_offline_agent_are_returned_in_order_and_once() {
-        let (mut scheduler, _) = scheduler_with(None, &[]);
+    fn rewinds_for_an_offline_agent_are_sent_in_order_and_once() {
+        let (mut scheduler, connection) = scheduler_with(None, &[]);
         for (at, message) in [("a", "1"), ("b", "2"), ("a", "3")] {
-            scheduler.queue_rewind(&agent(), &room(at), &MessageId::stored(message));
+            scheduler.rewind(&agent(), &room(at), &MessageId::stored(message));
         }
         scheduler.drop_pending_rewinds(&room("b"), Some(&agent()));
-        let rewound: Vec<String> = scheduler
-            .take_pending_rewinds(&agent())
-            .into_iter()
-            .map(|(_, message)| message.to_string())
-            .collect();
-        assert_eq!(rewound, ["1", "3"]);
-        assert_eq!(scheduler.take_pending_rewinds(&agent()), []);
+        scheduler.agent_online(&agent(), connection, "Coder", Instant::now());
+        let mut resent = || -> Vec<String> {
+            scheduler.resend_rewinds(&agent());
+            let message = |(_, command)| match command {
+                HostCommand::Rewind { message, .. } => message.to_string(),
+                _ => panic!("not a rewind"),
+            };
+            scheduler.take_commands().into_iter().map(message).collect()
+        };
+        assert_eq!(resent(), ["1", "3"]);
+        assert_eq!(resent(), [""; 0]);
     }
 }

@@ -1,14 +1,14 @@
 //! Unit tests of the scheduler: which runs it starts and ends, when, and for which gateway connection.
 
-use super::super::host::HostCommand;
+use super::super::host::{Host, HostCommand};
 use super::*;
 use parlor_model::{AddressedBy, ConversationId, Lineage, Usage};
-use parlor_model::{Frozen, Room, RoomKind, RoomRole, Time};
+use parlor_model::{Frozen, GatewayId, Room, RoomKind, RoomRole, Time, UserId};
 
 struct NullHost;
 
 impl Host for NullHost {
-    fn send(&self, _: &HostCommand<'_>) {}
+    fn send(&self, _: HostCommand) {}
 }
 
 pub(super) fn agent() -> AgentId {
@@ -34,6 +34,7 @@ pub(super) fn a_run(id: &str, room: &str, state: RunState) -> Run {
         state,
         reply: None,
         usage: Usage::default(),
+        stop_requested: false,
         queued_at: Time(1),
         started_at: None,
         ended_at: None,
@@ -68,6 +69,15 @@ pub(super) fn scheduler_with(
 
 fn ready(scheduler: &mut Scheduler) -> Vec<String> {
     scheduler.take_ready(Instant::now()).iter().map(ToString::to_string).collect()
+}
+
+/// Takes the commands for gateways and returns the stops among them.
+fn stops(scheduler: &mut Scheduler) -> Vec<(GatewayConnectionId, AgentId, RoomId)> {
+    let stop = |(connection, command)| match command {
+        HostCommand::Stop { agent, room } => Some((connection, agent, room)),
+        _ => None,
+    };
+    std::mem::take(&mut scheduler.commands).into_iter().filter_map(stop).collect()
 }
 
 fn due(scheduler: &mut Scheduler, grace_period: Duration, now: Instant) -> Vec<(String, RunOutcome)> {
@@ -180,12 +190,8 @@ fn output_of_a_stopped_run_is_dropped_and_the_next_run_waits_for_its_end() {
     let (a, reply) = (room("a"), MessageId::stored("m"));
     scheduler.bind(&agent(), &a, &reply);
     scheduler.cancel_runs(&a, Some(&agent()), Instant::now());
-    assert_eq!(scheduler.take_stops(), [(connection, agent(), a.clone())]);
-    assert_eq!(
-        scheduler.take_cancelled_before_start(),
-        [RunId::stored("2")],
-        "the queued run is cancelled too"
-    );
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), a.clone())]);
+    assert_eq!(scheduler.cancelled_before_start, [RunId::stored("2")], "the queued run is cancelled too");
     assert_eq!(scheduler.bind(&agent(), &a, &reply), ReplyBinding::Ended);
     assert_eq!(scheduler.terminal(&agent(), None, "$"), None);
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
@@ -208,7 +214,7 @@ fn a_run_cancelled_in_the_store_is_stopped_once() {
     for run_id in ["1", "1", "2"] {
         scheduler.apply_event(&run(run_id, "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     }
-    assert_eq!(scheduler.take_stops(), [(connection, agent(), room("a"))]);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
     assert_eq!(scheduler.bind(&agent(), &room("a"), &reply), ReplyBinding::Ended);
 }
 
@@ -232,8 +238,8 @@ fn freezing_a_room_cancels_all_its_runs() {
         updated_at: Time(1),
     };
     scheduler.apply_event(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
-    assert_eq!(scheduler.take_stale(), [room("a")].into());
-    assert_eq!(scheduler.take_stops(), [(connection, agent(), room("a"))]);
+    assert_eq!(scheduler.stale_room_contexts, [room("a")].into());
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [], "not confirmed by the gateway yet");
     scheduler.stopped(&agent(), Some(&room("b")));
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), []);
@@ -304,7 +310,23 @@ fn a_run_that_has_ended_in_the_store_is_not_submitted_again() {
 fn a_gateway_is_told_to_stop_a_run_that_was_cancelled_in_the_store() {
     let (mut scheduler, connection) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
     scheduler.apply_event(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
-    assert_eq!(scheduler.take_stops(), [(connection, agent(), room("a"))]);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+}
+
+#[test]
+fn a_requested_stop_is_sent_once_and_ends_the_run_also_after_a_restart() {
+    let stopping = Run { stop_requested: true, ..a_run("1", "a", RunState::Running) };
+    let stopping = Event::RunChanged(Arc::new(stopping));
+    let cancelled = [("1".into(), RunOutcome::Cancelled)];
+    let (mut scheduler, connection) =
+        scheduler_with(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
+    scheduler.apply_event(&stopping, Instant::now());
+    scheduler.apply_event(&stopping, Instant::now());
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+    assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), cancelled);
+    let (mut restarted, _) = scheduler_with(None, &[]);
+    restarted.apply_event(&stopping, Instant::now());
+    assert_eq!(due(&mut restarted, Duration::MAX, Instant::now()), cancelled);
 }
 
 #[test]
@@ -312,8 +334,8 @@ fn a_cancelled_queued_run_does_not_start() {
     let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Queued)]);
     scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
     assert_eq!(ready(&mut scheduler), [""; 0]);
-    assert_eq!(scheduler.take_cancelled_before_start(), [RunId::stored("1")]);
-    assert_eq!(scheduler.take_stops(), [], "the run is not active");
+    assert_eq!(scheduler.cancelled_before_start, [RunId::stored("1")]);
+    assert_eq!(stops(&mut scheduler), [], "the run is not active");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use parlor_model::command::{
     ChangePassword, ChangeProfile, ChangeUser, CreateUser, NewUser, OfferSetup, RemoveUser, SetUp,
     UserChanges,
 };
-use parlor_model::query::{GetMe, ListUsers, SearchUsers};
+use parlor_model::query::{FindAccount, GetMe, ListUsers, NeedsSetup, SearchUsers};
 use parlor_model::{Edit, SecretHash, SiteRole, Time};
 
 table! { commands: AnyCommand;
@@ -43,6 +43,12 @@ table! { commands: AnyCommand;
 table! { queries: AnyQuery;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::FindAccount(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes   yes", PERSON,  find_account(), READY;
+    }
+    AnyQuery::NeedsSetup(_) => {
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  NeedsSetup, READY;
+    }
     AnyQuery::GetMe(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    GetMe, READY;
     }
@@ -92,6 +98,10 @@ fn change_profile() -> ChangeProfile {
 
 fn change_password() -> ChangePassword {
     ChangePassword { verified_password_hash: "old hash".into(), password_hash: "new hash".into() }
+}
+
+fn find_account() -> FindAccount {
+    FindAccount { username: "other_user".into() }
 }
 
 fn list_users() -> ListUsers {

@@ -8,7 +8,7 @@ use parlor_engine::changes::{Change, CredentialChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{CreateKey, RevokeKey};
-use parlor_model::query::ListKeys;
+use parlor_model::query::{FindKey, ListKeys};
 use parlor_model::{ApiKey, KeyId, Scope, Time, UserId};
 use std::sync::Arc;
 
@@ -39,6 +39,9 @@ table! { commands: AnyCommand;
 table! { queries: AnyQuery;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::FindKey(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    no    yes", PERSON,  find_key(), READY;
+    }
     AnyQuery::ListKeys(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    yes  ", PERSON,  ListKeys, READY;
     }
@@ -70,4 +73,8 @@ fn put_key(owner: UserId) -> Change {
         Arc::new(ApiKey { id: named_key(), owner, name, scopes, created_at }),
         TOKEN,
     ))
+}
+
+fn find_key() -> FindKey {
+    FindKey { secret: TOKEN }
 }

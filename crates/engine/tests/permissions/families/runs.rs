@@ -2,16 +2,19 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_user, room};
 use crate::fixtures::run;
-use crate::requests::{PERSON, READ, WRITE, at_root};
+use crate::requests::{ALL_SCOPES, PERSON, READ, WRITE, at_root};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::changes::{AgentChange, Change, RoomChange, RunChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
-use parlor_model::command::{FinishRun, MergeRun, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun};
+use parlor_model::command::{
+    CancelRun, FinishRun, MergeRun, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun, StopRuns,
+    WithdrawRuns,
+};
 use parlor_model::query::{
-    GetRun, GetRunMessages, ListChildRuns, ListRuns, ListRunsOfAgent, ListRunsOfMessage, MayInquire,
-    MayStopRuns,
+    GetRun, GetRunMessages, ListChildRuns, ListQueue, ListRuns, ListRunsOfAgent, ListRunsOfMessage,
+    MayInquire,
 };
 use parlor_model::{
     Agent, AgentHost, AgentId, AgentReply, Frozen, Inquiry, Member, MemberId, MessageId, Room, RoomId,
@@ -45,6 +48,20 @@ table! { commands: AnyCommand;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), ANOTHERS_AGENT;
         "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  open_run(), READY;
         "no    no    no    no    no    no    no    no    no    no    no    ?room", PERSON,  open_run(), NO_ROOM;
+    }
+    AnyCommand::StopRuns(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   stop_runs(), A_RUN;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   stop_runs(), NO_ROOM;
+    }
+    AnyCommand::WithdrawRuns(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   withdraw_runs(), A_RUN;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   withdraw_runs(), NO_ROOM;
+    }
+    AnyCommand::CancelRun(_) => {
+        "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", ALL_SCOPES, cancel_run(), A_RUN;
+        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", ALL_SCOPES, cancel_run(), READY;
+        "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    no    who  ", READ,    cancel_run(), A_RUN;
+        "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", ALL_SCOPES, cancel_run(), A_RUN_IN_NO_ROOM;
     }
     AnyCommand::PostLateReply(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  post_late_reply(), ANOTHERS_AGENT_IN_ROOM;
@@ -90,9 +107,10 @@ table! { queries: AnyQuery;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    list_runs_of_agent(), ANOTHERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", READ,    list_runs_of_agent(), READY;
     }
-    AnyQuery::MayStopRuns(_) => {
-        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   may_stop_runs(), READY;
-        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   may_stop_runs(), NO_ROOM;
+    AnyQuery::ListQueue(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_queue(Some(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_queue(Some(lobby())), NO_ROOM;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_queue(None), READY;
     }
     AnyQuery::MayInquire(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
@@ -169,8 +187,20 @@ fn list_runs_of_agent() -> ListRunsOfAgent {
     ListRunsOfAgent { agent: AgentId::stored("coder"), limit: 10 }
 }
 
-fn may_stop_runs() -> MayStopRuns {
-    MayStopRuns { room: lobby() }
+fn list_queue(room: Option<RoomId>) -> ListQueue {
+    ListQueue { room }
+}
+
+fn stop_runs() -> StopRuns {
+    StopRuns { room: lobby(), agent: AgentId::stored("coder") }
+}
+
+fn withdraw_runs() -> WithdrawRuns {
+    WithdrawRuns { room: lobby(), agent: None, run: None }
+}
+
+fn cancel_run() -> CancelRun {
+    CancelRun { run: RunId::stored("run") }
 }
 
 fn command() -> Inquiry {

@@ -25,7 +25,7 @@ table! { queries: AnyQuery;
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  list_audit_records(), READY;
     }
     AnyQuery::GetSettings(_) => {
-        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes  ", READ,    GetSettings, READY;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   yes   yes", READ,    GetSettings, READY;
     }
     AnyQuery::MayReadMetrics(_) => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", METRICS, MayReadMetrics, READY;

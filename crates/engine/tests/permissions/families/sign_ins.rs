@@ -11,7 +11,7 @@ use parlor_model::command::{
     ConfirmSecondFactor, CreateSignIn, EndOtherSignIns, EndSignIn, OfferSecondFactor, RecordFailedSignIn,
     RefreshSignIn, RemoveSecondFactor,
 };
-use parlor_model::query::ListSignIns;
+use parlor_model::query::{GetAuthContext, GetSecondFactor, ListSignIns};
 use parlor_model::{SecretHash, SignIn, SignInId, SiteRole, Time, UserId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,12 @@ table! { commands: AnyCommand;
 table! { queries: AnyQuery;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
+    AnyQuery::GetAuthContext(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   yes   yes   who  ", PERSON,  GetAuthContext, READY;
+    }
+    AnyQuery::GetSecondFactor(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    no    yes", PERSON,  get_second_factor(), READY;
+    }
     AnyQuery::ListSignIns(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  ListSignIns, READY;
     }
@@ -89,6 +95,10 @@ fn confirm_second_factor() -> ConfirmSecondFactor {
 
 fn remove_second_factor(user: &str) -> RemoveSecondFactor {
     RemoveSecondFactor { user: UserId::stored(user), verified_password_hash: Some("hash".into()) }
+}
+
+fn get_second_factor() -> GetSecondFactor {
+    GetSecondFactor { user: other_user() }
 }
 
 fn end_sign_in() -> EndSignIn {

@@ -364,7 +364,9 @@ async fn roots(tour: &Tour, scene: &Scene) {
     let body = json!({ "projectRoot": null });
     tour.call_with(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
     tour.call(admin, &format!("GET /api/workspace/tree?session_id={room}"), &[], 404).await;
-    tour.call(admin, "GET /api/workspace/tree", &[], 400).await;
+    let request = admin.request(Method::GET, "/api/workspace/tree");
+    let without_room = tour.send("GET /api/workspace/tree", request, 400).await;
+    assert_eq!(without_room.body["fields"][0]["field"], "session_id");
     let body = json!({ "projectRoot": FOLDER });
     tour.call_with(admin, "PUT /api/rooms/{id}/project-root", &[&room], body, 200).await;
     tour.call(admin, &format!("GET /api/workspace/tree?session_id={room}"), &[], 200).await;

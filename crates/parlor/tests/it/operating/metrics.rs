@@ -12,20 +12,22 @@ use crate::process::operating::backup::backup;
 use crate::scene::{Scene, assert_refused, bare, make_key};
 
 /// Parses the Prometheus text format into samples by series name with labels. Panics on a line that is
-/// neither a sample of a declared metric nor a `# HELP` or `# TYPE` comment.
+/// neither a `# HELP` or `# TYPE` comment nor a sample of the metric declared last: all lines of a metric must be
+/// together.
 fn samples(text: &str) -> BTreeMap<String, f64> {
-    let mut declared = std::collections::BTreeSet::new();
+    let (mut declared, mut newest) = (std::collections::BTreeSet::new(), "");
     let mut samples = BTreeMap::new();
     for line in text.lines() {
         if let Some(declaration) = line.strip_prefix("# TYPE ") {
             let (name, kind) = declaration.split_once(' ').unwrap();
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
             assert!(declared.insert(name.to_owned()), "duplicate: {line}");
+            newest = name;
         } else if !line.starts_with("# HELP ") {
             let (series, value) = line.rsplit_once(' ').unwrap();
             let name = series.split('{').next().unwrap();
             let family = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
-            assert!(declared.contains(name) || declared.contains(family.unwrap_or_default()), "{line}");
+            assert!(name == newest || family == Some(newest), "{line}");
             assert!(samples.insert(series.to_owned(), value.parse().unwrap()).is_none(), "duplicate: {line}");
         }
     }

@@ -3,23 +3,30 @@
 use super::super::egress::{
     self as common,
     agents::{kind as known_kind, without_nulls},
-    encode,
 };
-use crate::decisions;
+use super::super::frames::client::{WorkspaceRequest as WorkspaceForm, WorkspaceRequestKind};
+use super::frames::HubFrame;
+use super::frames::hub::{
+    AddToRun, AgentCommand, AgentInRoom, AuthResult, Context, EarlierMessage, MemberView, PermissionResponse,
+    QuestionReply, QuestionResponse, RequestWorkspace, RewindAgent, RoomContext, RunEnded, RunResumed,
+    SendToAgent, SenderType, SpawnAgent,
+};
+use crate::frames::encode;
 use crate::time::iso;
+use crate::words::{PermissionResult, QuestionStatus};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
     MessageId, Refusal, Room, RoomId, RunId, RunOutcome, RunTrigger, Sender, Spawn, StartedRun, UserId,
     WorkspaceRequest,
 };
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 pub fn authenticated() -> String {
-    json!({ "type": "server:gateway_auth_result", "ok": true }).to_string()
+    encode(&HubFrame::AuthResult(AuthResult { ok: true, error: None }))
 }
 
 pub fn refusal(refusal: &Refusal) -> String {
@@ -33,7 +40,7 @@ pub fn refusal(refusal: &Refusal) -> String {
 }
 
 pub fn not_authenticated(error: &str) -> String {
-    json!({ "type": "server:gateway_auth_result", "ok": false, "error": error }).to_string()
+    encode(&HubFrame::AuthResult(AuthResult { ok: false, error: Some(error.into()) }))
 }
 
 /// Maximum bytes of each earlier message in the context of a run. Longer texts are cut; a reply may have 10
@@ -54,81 +61,48 @@ pub fn send_to_agent(started: &StartedRun, earlier: &[Arc<Message>]) -> String {
                 Some(description) => format!("{}\n\n{description}", task.title),
                 None => task.title.to_string(),
             };
-            (task.id.as_str(), &*prompt, "task", "system")
+            (task.id.as_str(), &*prompt, "task", SenderType::System)
         }
         RunTrigger::Arrival { name } => {
             prompt = format!("{name} has joined the room.");
-            (run.id.as_str(), &*prompt, &**name, "system")
+            (run.id.as_str(), &*prompt, &**name, SenderType::System)
         }
     };
-    encode(&SendToAgent {
-        kind: "server:send_to_agent",
-        agent_id: run.agent.as_str(),
-        room_id: run.room.as_str(),
-        message_id,
-        run_id: run.id.as_str(),
-        content,
-        sender_name,
+    encode(&HubFrame::SendToAgent(SendToAgent {
+        agent_id: run.agent.as_str().into(),
+        room_id: run.room.as_str().into(),
+        message_id: message_id.into(),
+        run_id: Some(run.id.as_str().into()),
+        content: content.into(),
+        sender_name: sender_name.into(),
         sender_type,
-        routing_mode: match run.addressed {
-            AddressedBy::Directly | AddressedBy::Unasked => "direct",
-            AddressedBy::ByPolicy => "broadcast",
-        },
-        conversation_id: run.lineage.conversation.as_str(),
-        depth: run.lineage.depth,
-        context: earlier.iter().map(|message| HistoryEntry::of(message)).collect(),
-    })
+        routing_mode: Some(match run.addressed {
+            AddressedBy::Directly | AddressedBy::Unasked => "direct".into(),
+            AddressedBy::ByPolicy => "broadcast".into(),
+        }),
+        conversation_id: Some(run.lineage.conversation.as_str().into()),
+        depth: Some(run.lineage.depth),
+        context: earlier.iter().map(|message| earlier_message(message)).collect(),
+    }))
 }
 
-fn sender_type(sender: &Sender) -> &'static str {
+fn sender_type(sender: &Sender) -> SenderType {
     match sender {
-        Sender::User(_) => "user",
-        Sender::Agent(_) => "agent",
-        Sender::Source(_) => "system",
+        Sender::User(_) => SenderType::User,
+        Sender::Agent(_) => SenderType::Agent,
+        Sender::Source(_) => SenderType::System,
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SendToAgent<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    room_id: &'a str,
-    message_id: &'a str,
-    /// Used by Parlor gateways; other gateways ignore it.
-    run_id: &'a str,
-    content: &'a str,
-    sender_name: &'a str,
-    sender_type: &'a str,
-    routing_mode: &'a str,
-    conversation_id: &'a str,
-    depth: u32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    context: Vec<HistoryEntry<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct HistoryEntry<'a> {
-    sender_id: &'a str,
-    sender_name: &'a str,
-    sender_type: &'a str,
-    content: Cow<'a, str>,
-    created_at: String,
-}
-
-impl<'a> HistoryEntry<'a> {
-    fn of(message: &'a Message) -> Self {
-        let end = message.text.floor_char_boundary(MAX_HISTORY_ENTRY_BYTES);
-        let (shown, rest) = message.text.split_at(end);
-        Self {
-            sender_id: message.sender.id(),
-            sender_name: &message.sender_name,
-            sender_type: sender_type(&message.sender),
-            content: if rest.is_empty() { shown.into() } else { format!("{shown}…").into() },
-            created_at: iso(message.at),
-        }
+fn earlier_message(message: &Message) -> EarlierMessage {
+    let end = message.text.floor_char_boundary(MAX_HISTORY_ENTRY_BYTES);
+    let (shown, rest) = message.text.split_at(end);
+    EarlierMessage {
+        sender_id: message.sender.id().into(),
+        sender_name: message.sender_name.clone(),
+        sender: sender_type(&message.sender),
+        content: if rest.is_empty() { shown.into() } else { format!("{shown}…").into() },
+        created_at: iso(message.at).into(),
     }
 }
 
@@ -144,115 +118,84 @@ pub struct ContextPeer<'a> {
 
 /// Describes a room to an agent: name, system prompt and members.
 pub fn room_context(agent: &AgentId, room: &Room, members: &[ContextPeer]) -> String {
-    let members = members.iter().map(|peer| ContextMember {
-        id: peer.member.as_str(),
-        name: peer.name,
+    let members = members.iter().map(|peer| MemberView {
+        id: peer.member.as_str().into(),
+        name: peer.name.into(),
         kind: match peer.member {
-            MemberId::User(_) => "user",
-            MemberId::Agent(_) => "agent",
+            MemberId::User(_) => SenderType::User,
+            MemberId::Agent(_) => SenderType::Agent,
         },
-        role: peer.role,
-        role_description: peer.role_description,
-        agent_type: peer.agent.map(|(agent, _)| known_kind(&agent.host.kind)),
-        capabilities: peer
-            .agent
-            .map(|(agent, _)| agent.host.capabilities.iter().map(AsRef::as_ref).collect()),
-        status: peer.agent.map(|(_, status)| status),
+        role: Some(peer.role.into()),
+        role_description: peer.role_description.map(Into::into),
+        agent_type: peer.agent.map(|(agent, _)| known_kind(&agent.host.kind).into()),
+        capabilities: peer.agent.map(|(agent, _)| agent.host.capabilities.clone()),
+        status: peer.agent.map(|(_, status)| status.into()),
     });
-    encode(&RoomContext {
-        kind: "server:room_context",
-        agent_id: agent.as_str(),
+    encode(&HubFrame::RoomContext(RoomContext {
+        agent_id: agent.as_str().into(),
         context: Context {
-            room_id: room.id.as_str(),
-            room_name: &room.name,
-            system_prompt: room.system_prompt.as_deref(),
+            room_id: room.id.as_str().into(),
+            room_name: (&*room.name).into(),
+            system_prompt: optional(room.system_prompt.as_deref()),
             members: members.collect(),
         },
-    })
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RoomContext<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    context: Context<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Context<'a> {
-    room_id: &'a str,
-    room_name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_prompt: Option<&'a str>,
-    members: Vec<ContextMember<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ContextMember<'a> {
-    id: &'a str,
-    name: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    role: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role_description: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    capabilities: Option<Vec<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'a str>,
+    }))
 }
 
 /// Injects a message into the active run `run`. `added` is the queued run of the message. For Parlor gateways
 /// only.
 pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, message: &Message) -> String {
-    json!({
-        "type": "server:add_to_run",
-        "agentId": agent.as_str(),
-        "roomId": room.as_str(),
-        "runId": run.as_str(),
-        "addedRunId": added.as_str(),
-        "messageId": message.id.as_str(),
-        "content": &*message.text,
-        "senderName": message.sender_name,
-        "senderType": sender_type(&message.sender),
-    })
-    .to_string()
+    encode(&HubFrame::AddToRun(AddToRun {
+        agent_id: agent.as_str().into(),
+        room_id: room.as_str().into(),
+        run_id: run.as_str().into(),
+        added_run_id: added.as_str().into(),
+        message_id: Some(message.id.as_str().into()),
+        content: (&*message.text).into(),
+        sender_name: Some((&*message.sender_name).into()),
+        sender_type: Some(sender_type(&message.sender)),
+    }))
 }
 
 /// Stops an agent in one room or, if `room` is `None`, in all rooms. Only Parlor gateways support a single
 /// room.
 pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
-    let mut frame = json!({ "type": "server:stop_agent", "agentId": agent.as_str() });
-    if let Some(room) = room {
-        frame["roomId"] = room.as_str().into();
-    }
-    frame.to_string()
+    encode(&HubFrame::StopAgent(in_room(agent, room)))
 }
 
 /// Confirms that the end of a run is stored, whatever its outcome. For Parlor gateways only.
 pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &RunOutcome) -> String {
-    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
-    json!({ "type": "server:run_ended", "agentId": agent, "roomId": room, "runId": run, "outcome": outcome.as_str() })
-        .to_string()
+    encode(&HubFrame::RunEnded(RunEnded {
+        agent_id: Some(agent.as_str().into()),
+        room_id: Some(room.as_str().into()),
+        run_id: run.as_str().into(),
+        outcome: outcome.as_str().into(),
+    }))
 }
 
 /// Confirms that a run is resumed. `received` is the part of its reply that the hub already has: number of
 /// complete parts, and bytes of the next part. For Parlor gateways only.
 pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, received: (usize, usize)) -> String {
-    let (agent, room, run) = (agent.as_str(), room.as_str(), run.as_str());
     let (parts, bytes) = received;
-    json!({ "type": "server:run_resumed", "agentId": agent, "roomId": room, "runId": run, "parts": parts, "bytes": bytes })
-        .to_string()
+    encode(&HubFrame::RunResumed(RunResumed {
+        agent_id: Some(agent.as_str().into()),
+        room_id: Some(room.as_str().into()),
+        run_id: run.as_str().into(),
+        parts,
+        bytes,
+    }))
 }
 
 pub fn remove_agent(agent: &AgentId) -> String {
-    json!({ "type": "server:remove_agent", "agentId": agent.as_str() }).to_string()
+    encode(&HubFrame::RemoveAgent(in_room(agent, None)))
+}
+
+fn in_room<'a>(agent: &'a AgentId, room: Option<&'a RoomId>) -> AgentInRoom<'a> {
+    AgentInRoom { agent_id: agent.as_str().into(), room_id: optional(room.map(RoomId::as_str)) }
+}
+
+fn optional(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Into::into)
 }
 
 /// Relays the inquiry of the user `by` to an agent.
@@ -263,39 +206,43 @@ pub fn inquiry(
     request: &str,
     inquiry: &Inquiry,
 ) -> String {
-    let mut frame = match inquiry {
-        Inquiry::Command { command, args } => json!({
-            "type": "server:agent_command",
-            "command": command,
-            "args": args,
-            "userId": by.as_str(),
+    let AgentInRoom { agent_id, room_id } = in_room(agent, room);
+    let workspace_request;
+    encode(&match inquiry {
+        Inquiry::Command { command, args } => HubFrame::AgentCommand(AgentCommand {
+            command: (&**command).into(),
+            args: Some((&**args).into()),
+            user_id: Some(by.as_str().into()),
+            agent_id,
+            room_id,
         }),
-        Inquiry::Info => json!({ "type": "server:query_agent_info" }),
-        Inquiry::Workspace(workspace_request) => {
-            let kind = match workspace_request {
-                WorkspaceRequest::Status => "status",
-                WorkspaceRequest::Tree { .. } => "tree",
-                WorkspaceRequest::File { .. } => "file",
+        Inquiry::Info => HubFrame::QueryAgentInfo(AgentInRoom { agent_id, room_id }),
+        Inquiry::Workspace(wanted) => {
+            let kind = match wanted {
+                WorkspaceRequest::Status => WorkspaceRequestKind::Status,
+                WorkspaceRequest::Tree { .. } => WorkspaceRequestKind::Tree,
+                WorkspaceRequest::File { .. } => WorkspaceRequestKind::File,
             };
-            let mut body = json!({ "kind": kind });
-            if let Some(path) = workspace_request.path() {
-                body["path"] = path.into();
-            }
-            json!({ "type": "server:request_workspace", "requestId": request, "request": body })
+            let form = WorkspaceForm { kind, path: wanted.path().map(Into::into) };
+            workspace_request = to_raw_value(&form).expect("a request consists of texts");
+            let (request_id, request) = (request, &*workspace_request);
+            HubFrame::RequestWorkspace(RequestWorkspace {
+                request_id: request_id.into(),
+                request,
+                agent_id,
+                room_id,
+            })
         }
-    };
-    frame["agentId"] = agent.as_str().into();
-    if let Some(room) = room {
-        frame["roomId"] = room.as_str().into();
-    }
-    frame.to_string()
+    })
 }
 
 /// Requests that an agent discards `message` and all later messages of a room from its conversation.
 pub fn rewind_agent(agent: &AgentId, room: &RoomId, message: &MessageId) -> String {
-    let (agent, room, message) = (agent.as_str(), room.as_str(), message.as_str());
-    json!({ "type": "server:rewind_agent", "agentId": agent, "roomId": room, "messageId": message })
-        .to_string()
+    encode(&HubFrame::RewindAgent(RewindAgent {
+        agent_id: agent.as_str().into(),
+        room_id: room.as_str().into(),
+        message_id: Some(message.as_str().into()),
+    }))
 }
 
 /// Relays a request of the owner to a gateway. The body of a credential request is relayed unchanged, and
@@ -325,53 +272,45 @@ pub fn gateway_request(request: &str, gateway_request: &GatewayRequest) -> Strin
 }
 
 fn spawn_agent(request: &str, spawn: &Spawn) -> String {
-    let mut frame = json!({
-        "type": "server:spawn_agent",
-        "requestId": request,
-        "agentType": spawn.kind,
-        "name": spawn.name,
-    });
-    if let Some(folder) = &spawn.working_directory {
-        frame["workingDirectory"] = (&**folder).into();
-    }
-    if let Some(credential) = &spawn.credential {
-        frame["credentialId"] = (&**credential).into();
-    }
-    frame.to_string()
+    encode(&HubFrame::SpawnAgent(SpawnAgent {
+        request_id: request.into(),
+        agent_type: (&*spawn.kind).into(),
+        name: (&*spawn.name).into(),
+        working_directory: optional(spawn.working_directory.as_deref()),
+        credential_id: optional(spawn.credential.as_deref()),
+    }))
 }
 
 /// Sends the result of a question set to its gateway: the answers, or the status without answers.
 pub fn question_response(agent: &AgentId, question: &str, decision: &Decision) -> String {
-    let mut frame = json!({
-        "type": "server:question_response",
-        "questionId": question,
-        "agentId": agent.as_str(),
-        "status": decisions::question_set(decision),
-    });
-    if let Decision::Answered { by, answers } = decision {
-        let encode = |answer: &QuestionAnswer| {
-            let mut encoded = json!({ "questionIndex": answer.question, "selected": answer.selected });
-            if let Some(text) = &answer.text {
-                encoded["customText"] = (&**text).into();
-            }
-            encoded
-        };
-        frame["answers"] = answers.iter().map(encode).collect();
-        frame["answeredBy"] = (*by.name).into();
-    }
-    frame.to_string()
+    let reply = |answer: &QuestionAnswer| QuestionReply {
+        question_index: answer.question,
+        selected: answer.selected.clone(),
+        custom_text: answer.text.clone(),
+    };
+    let (answers, by) = match decision {
+        Decision::Answered { by, answers } => (Some(answers.iter().map(reply).collect()), Some(&*by.name)),
+        _ => (None, None),
+    };
+    encode(&HubFrame::QuestionResponse(QuestionResponse {
+        question_id: question.into(),
+        agent_id: agent.as_str().into(),
+        status: Some(QuestionStatus::of(Some(decision)).as_str().into()),
+        answers,
+        answered_by: optional(by),
+    }))
 }
 
 /// Sends the decision of a permission request to its gateway. `request` is the id chosen by the gateway.
 pub fn permission_response(agent: &AgentId, request: &str, decision: &Decision) -> String {
-    let mut frame = json!({
-        "type": "server:permission_response",
-        "requestId": request,
-        "agentId": agent.as_str(),
-        "decision": decisions::permission(decision),
-    });
-    if let Decision::Denied { reason: Some(reason), .. } = decision {
-        frame["denyReason"] = (&**reason).into();
-    }
-    frame.to_string()
+    let reason = match decision {
+        Decision::Denied { reason, .. } => reason.as_deref(),
+        _ => None,
+    };
+    encode(&HubFrame::PermissionResponse(PermissionResponse {
+        request_id: request.into(),
+        agent_id: agent.as_str().into(),
+        decision: PermissionResult::of(Some(decision)).as_str().into(),
+        deny_reason: optional(reason),
+    }))
 }

@@ -1,12 +1,12 @@
 //! Decodes `gateway:*` frames that a gateway sends to the hub. Never panics, whatever the input.
 
-use super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
-use super::run_event::RunEventBody;
+use super::super::ingress::{FrameError, FrameLimits, check_frame};
+use super::frames::GatewayFrame;
+use super::frames::gateway::{self as frames, Answer, Chunk as ChunkForm, payload};
+pub use super::frames::gateway::{Device, Status};
 use parlor_model::{
-    AgentId, AnswerKind, Chunk, ChunkKind, GatewayId, MessageId, Payload, RoomId, RunEvent, RunId,
-    RunOutcome, TaskId,
+    AgentId, AnswerKind, Chunk, GatewayId, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome, TaskId,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -94,15 +94,6 @@ pub struct Auth {
     pub by_room: bool,
 }
 
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Device {
-    pub hostname: Box<str>,
-    pub platform: Box<str>,
-    pub arch: Box<str>,
-    pub node_version: Box<str>,
-}
-
 /// Registration of an agent by its gateway.
 #[derive(Debug, PartialEq)]
 pub struct AgentForm {
@@ -128,15 +119,6 @@ pub struct ReplyTarget {
     /// Run of the reply. Set by Parlor gateways only.
     pub run: Option<RunId>,
     pub target_agent: Option<Box<str>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    Online,
-    Offline,
-    Busy,
-    Error,
 }
 
 #[derive(Debug, PartialEq)]
@@ -173,148 +155,126 @@ pub struct RelayedAnswer {
 
 pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameError> {
     let kind = check_frame(text, limits)?;
-    Ok(match &*kind {
-        "gateway:auth" => {
-            let form: AuthForm = parse(text)?;
-            GatewayMessage::Auth(Auth {
-                token: form.token,
-                gateway: GatewayId::parse(&form.gateway_id).ok(),
-                version: form.protocol_version,
-                device: form.device_info.unwrap_or_default(),
-                ephemeral: form.ephemeral.unwrap_or(false),
-                by_room: form.parlor.unwrap_or(false),
-            })
-        }
-        "gateway:register_agent" => {
-            let Registration { agent } = parse(text)?;
-            GatewayMessage::Register(agent.read()?)
-        }
-        "gateway:unregister_agent" => {
-            let AgentOnly { agent_id } = parse(text)?;
-            GatewayMessage::Unregister { agent: agent(&agent_id)? }
-        }
-        "gateway:message_chunk" => {
-            let form: ChunkFrame = parse(text)?;
-            GatewayMessage::Chunk {
-                reply: ReplyTarget {
-                    run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
-                    ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
-                },
-                chunk: form.chunk.read().ok_or(FrameError::Unknown)?,
-            }
-        }
-        "gateway:message_complete" => {
-            let form: CompleteFrame = parse(text)?;
-            GatewayMessage::Complete {
-                reply: ReplyTarget {
-                    run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
-                    ..reply(&form.agent_id, &form.room_id, &form.message_id, form.target_agent_name)?
-                },
-                text: form.full_content,
-                chunks: form.chunks.unwrap_or_default().into_iter().filter_map(ChunkForm::read).collect(),
-                conversation: form.conversation_id,
-                depth: form.depth,
-                outcome: match form.outcome.as_deref() {
-                    Some("failed") => RunOutcome::Failed(
-                        form.reason.unwrap_or_default().chars().take(MAX_REASON_CHARS).collect(),
-                    ),
-                    Some("interrupted") => RunOutcome::Interrupted,
-                    _ => RunOutcome::Complete,
-                },
-            }
-        }
-        "gateway:resume_run" => {
-            let form: ResumeFrame = parse(text)?;
-            GatewayMessage::Resume {
-                agent: agent(&form.agent_id)?,
-                room: RoomId::parse(&form.room_id).map_err(|_| FrameError::Unknown)?,
-                run: RunId::parse(&form.run_id).map_err(|_| FrameError::Unknown)?,
-            }
-        }
-        "gateway:run_added" => {
-            let form: AddedFrame = parse(text)?;
-            let run = |id: &str| RunId::parse(id).map_err(|_| FrameError::Unknown);
-            GatewayMessage::Added {
-                agent: agent(&form.agent_id)?,
-                room: RoomId::parse(&form.room_id).map_err(|_| FrameError::Unknown)?,
-                run: run(&form.run_id)?,
-                added: run(&form.added_run_id)?,
-            }
-        }
-        "gateway:agent_status" => {
-            let form: StatusFrame = parse(text)?;
-            GatewayMessage::Status {
-                agent: agent(&form.agent_id)?,
-                status: form.status,
-                queue_depth: form.queue_depth.unwrap_or(0),
-            }
-        }
-        "gateway:terminal_data" => {
-            let form: TerminalFrame = parse(text)?;
-            GatewayMessage::Terminal {
-                agent: agent(&form.agent_id)?,
-                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
-                data: form.data,
-            }
-        }
-        "gateway:task_update" => {
-            let form: TaskFrame = parse(text)?;
-            GatewayMessage::TaskUpdate {
-                task: TaskId::parse(&form.task_id).ok(),
-                status: form.status,
-                result: form.result,
-            }
-        }
-        "gateway:permission_request" => {
-            let form: PermissionFrame = parse(text)?;
-            GatewayMessage::Permission(PermissionForm {
-                request: form.request_id,
+    let frame = GatewayFrame::parse(&kind, text).map_err(|_| FrameError::Unknown)?;
+    let answer = |kind, form| answer(kind, form, text);
+    Ok(match frame.ok_or(FrameError::Unknown)? {
+        GatewayFrame::Auth(form) => GatewayMessage::Auth(Auth {
+            token: form.token.into(),
+            gateway: GatewayId::parse(&form.gateway_id).ok(),
+            version: owned(form.protocol_version),
+            device: form.device_info.unwrap_or_default(),
+            ephemeral: form.ephemeral.unwrap_or(false),
+            by_room: form.parlor.unwrap_or(false),
+        }),
+        GatewayFrame::RegisterAgent(form) => GatewayMessage::Register(registration(form.agent)?),
+        GatewayFrame::UnregisterAgent(form) => GatewayMessage::Unregister { agent: agent(&form.agent_id)? },
+        GatewayFrame::MessageChunk(form) => GatewayMessage::Chunk {
+            reply: ReplyTarget {
                 agent: agent(&form.agent_id)?,
                 room: RoomId::parse(&form.room_id).ok(),
-                tool: form.tool_name,
-                input: object(form.tool_input)?,
-                timeout_ms: form.timeout_ms,
-            })
-        }
-        "gateway:run_event" => {
-            let form: RunEventFrame = parse(text)?;
-            GatewayMessage::RunEvent {
-                agent: agent(&form.agent_id)?,
-                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
-                message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
-                event: form.event.read()?,
-            }
-        }
-        "gateway:ping" => {
-            let Ping { ts } = parse(text)?;
-            GatewayMessage::Ping { ts }
-        }
-        other => {
-            let kind = answer_kind(other).ok_or(FrameError::Unknown)?;
-            let form: AnswerFrame = parse(text)?;
-            GatewayMessage::Answer(RelayedAnswer {
-                kind,
-                agent: form.agent_id.and_then(|id| AgentId::parse(&id).ok()),
-                room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
-                request: form.request_id,
-                body: Payload(text.into()),
-            })
-        }
+                message: MessageId::parse(&form.message_id).ok(),
+                run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+                target_agent: owned(form.target_agent_name),
+            },
+            chunk: form.chunk.read().ok_or(FrameError::Unknown)?,
+        },
+        GatewayFrame::MessageComplete(form) => completion(form)?,
+        GatewayFrame::ResumeRun(form) => GatewayMessage::Resume {
+            agent: agent(&form.agent_id)?,
+            room: room(&form.room_id)?,
+            run: run(&form.run_id)?,
+        },
+        GatewayFrame::RunAdded(form) => GatewayMessage::Added {
+            agent: agent(&form.agent_id)?,
+            room: room(&form.room_id)?,
+            run: run(&form.run_id)?,
+            added: run(&form.added_run_id)?,
+        },
+        GatewayFrame::AgentStatus(form) => GatewayMessage::Status {
+            agent: agent(&form.agent_id)?,
+            status: form.status,
+            queue_depth: form.queue_depth.unwrap_or(0),
+        },
+        GatewayFrame::TerminalData(form) => GatewayMessage::Terminal {
+            agent: agent(&form.agent_id)?,
+            room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+            data: form.data.into(),
+        },
+        GatewayFrame::TaskUpdate(form) => GatewayMessage::TaskUpdate {
+            task: TaskId::parse(&form.task_id).ok(),
+            status: form.status.into(),
+            result: owned(form.result),
+        },
+        GatewayFrame::PermissionRequest(form) => GatewayMessage::Permission(PermissionForm {
+            request: form.request_id.into(),
+            agent: agent(&form.agent_id)?,
+            room: RoomId::parse(&form.room_id).ok(),
+            tool: form.tool_name.into(),
+            input: object(form.tool_input)?,
+            timeout_ms: form.timeout_ms,
+        }),
+        GatewayFrame::RunEvent(form) => GatewayMessage::RunEvent {
+            agent: agent(&form.agent_id)?,
+            room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+            message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
+            event: form.event.read()?,
+        },
+        GatewayFrame::Ping(form) => GatewayMessage::Ping { ts: form.ts },
+        GatewayFrame::AgentCommandResult(form) => answer(AnswerKind::AgentCommand, form),
+        GatewayFrame::AgentInfo(form) => answer(AnswerKind::AgentInfo, form),
+        GatewayFrame::SpawnResult(form) => answer(AnswerKind::Spawn, form),
+        GatewayFrame::CredentialList(form) => answer(AnswerKind::CredentialList, form),
+        GatewayFrame::CredentialResult(form) => answer(AnswerKind::Credential, form),
+        GatewayFrame::OauthUrl(form) => answer(AnswerKind::OauthUrl, form),
+        GatewayFrame::OauthResult(form) => answer(AnswerKind::Oauth, form),
+        GatewayFrame::WorkspaceResponse(form) => answer(AnswerKind::Workspace, form),
+        GatewayFrame::RewindResult(form) => answer(AnswerKind::Rewind, form),
     })
 }
 
-fn answer_kind(kind: &str) -> Option<AnswerKind> {
-    Some(match kind {
-        "gateway:agent_command_result" => AnswerKind::AgentCommand,
-        "gateway:agent_info" => AnswerKind::AgentInfo,
-        "gateway:spawn_result" => AnswerKind::Spawn,
-        "gateway:credential_list" => AnswerKind::CredentialList,
-        "gateway:credential_result" => AnswerKind::Credential,
-        "gateway:oauth_url" => AnswerKind::OauthUrl,
-        "gateway:oauth_result" => AnswerKind::Oauth,
-        "gateway:workspace_response" => AnswerKind::Workspace,
-        "gateway:rewind_result" => AnswerKind::Rewind,
-        _ => return None,
+fn registration(form: frames::RegisteredAgent<'_>) -> Result<AgentForm, FrameError> {
+    Ok(AgentForm {
+        id: agent(&form.id)?,
+        name: form.name.into(),
+        kind: form.kind.into(),
+        working_directory: owned(form.working_directory),
+        capabilities: form.capabilities.unwrap_or_default().into_iter().map(Into::into).collect(),
+        model: owned(form.model),
+        slash_commands: form.slash_commands.map(payload),
+        mcp_servers: form.mcp_servers.map(payload),
+    })
+}
+
+fn completion(form: frames::MessageComplete<'_>) -> Result<GatewayMessage, FrameError> {
+    Ok(GatewayMessage::Complete {
+        reply: ReplyTarget {
+            agent: agent(&form.agent_id)?,
+            room: RoomId::parse(&form.room_id).ok(),
+            message: MessageId::parse(&form.message_id).ok(),
+            run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+            target_agent: owned(form.target_agent_name),
+        },
+        text: owned(form.full_content),
+        chunks: form.chunks.unwrap_or_default().into_iter().filter_map(ChunkForm::read).collect(),
+        conversation: owned(form.conversation_id),
+        depth: form.depth,
+        outcome: match form.outcome.as_deref() {
+            Some("failed") => {
+                RunOutcome::Failed(form.reason.unwrap_or_default().chars().take(MAX_REASON_CHARS).collect())
+            }
+            Some("interrupted") => RunOutcome::Interrupted,
+            _ => RunOutcome::Complete,
+        },
+    })
+}
+
+fn answer(kind: AnswerKind, form: Answer<'_>, text: &str) -> GatewayMessage {
+    GatewayMessage::Answer(RelayedAnswer {
+        kind,
+        agent: form.agent_id.and_then(|id| AgentId::parse(&id).ok()),
+        room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+        request: owned(form.request_id),
+        body: Payload(text.into()),
     })
 }
 
@@ -322,224 +282,20 @@ fn agent(text: &str) -> Result<AgentId, FrameError> {
     AgentId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-fn reply(
-    agent_id: &str,
-    room: &str,
-    message: &str,
-    target_agent: Option<Box<str>>,
-) -> Result<ReplyTarget, FrameError> {
-    Ok(ReplyTarget {
-        agent: agent(agent_id)?,
-        room: RoomId::parse(room).ok(),
-        message: MessageId::parse(message).ok(),
-        run: None,
-        target_agent,
-    })
+fn room(text: &str) -> Result<RoomId, FrameError> {
+    RoomId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-fn object(raw: &RawValue) -> Result<Payload, FrameError> {
-    if raw.get().starts_with('{') { Ok(Payload(raw.get().into())) } else { Err(FrameError::Unknown) }
+fn run(text: &str) -> Result<RunId, FrameError> {
+    RunId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AuthForm {
-    token: Box<str>,
-    gateway_id: Box<str>,
-    protocol_version: Option<Box<str>>,
-    device_info: Option<Device>,
-    ephemeral: Option<bool>,
-    parlor: Option<bool>,
+fn object(raw: Option<&RawValue>) -> Result<Payload, FrameError> {
+    raw.filter(|raw| raw.get().starts_with('{')).map(payload).ok_or(FrameError::Unknown)
 }
 
-#[derive(Deserialize)]
-struct Registration<'a> {
-    #[serde(borrow)]
-    agent: RegisteredAgent<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RegisteredAgent<'a> {
-    id: Box<str>,
-    name: Box<str>,
-    #[serde(rename = "type")]
-    kind: Box<str>,
-    working_directory: Option<Box<str>>,
-    capabilities: Option<Vec<Box<str>>>,
-    model: Option<Box<str>>,
-    #[serde(borrow)]
-    slash_commands: Option<&'a RawValue>,
-    #[serde(borrow)]
-    mcp_servers: Option<&'a RawValue>,
-}
-
-impl RegisteredAgent<'_> {
-    fn read(self) -> Result<AgentForm, FrameError> {
-        let list = |raw: Option<&RawValue>| raw.map(|raw| Payload(raw.get().into()));
-        Ok(AgentForm {
-            id: agent(&self.id)?,
-            name: self.name,
-            kind: self.kind,
-            working_directory: self.working_directory,
-            capabilities: self.capabilities.unwrap_or_default(),
-            model: self.model,
-            slash_commands: list(self.slash_commands),
-            mcp_servers: list(self.mcp_servers),
-        })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentOnly<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct ChunkForm<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    content: Cow<'a, str>,
-    #[serde(borrow)]
-    metadata: Option<&'a RawValue>,
-}
-
-impl ChunkForm<'_> {
-    /// `None` if the kind of the chunk is unknown.
-    fn read(self) -> Option<Chunk> {
-        Some(Chunk {
-            kind: ChunkKind::parse(&self.kind)?,
-            content: self.content.into(),
-            metadata: self.metadata.map(|raw| Payload(raw.get().into())),
-        })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ChunkFrame<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    message_id: Cow<'a, str>,
-    #[serde(borrow)]
-    run_id: Option<Cow<'a, str>>,
-    target_agent_name: Option<Box<str>>,
-    #[serde(borrow)]
-    chunk: ChunkForm<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CompleteFrame<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    message_id: Cow<'a, str>,
-    #[serde(borrow)]
-    run_id: Option<Cow<'a, str>>,
-    target_agent_name: Option<Box<str>>,
-    full_content: Option<Box<str>>,
-    #[serde(borrow)]
-    chunks: Option<Vec<ChunkForm<'a>>>,
-    conversation_id: Option<Box<str>>,
-    depth: Option<u32>,
-    #[serde(borrow)]
-    outcome: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    reason: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResumeFrame<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    run_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AddedFrame<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    run_id: Cow<'a, str>,
-    #[serde(borrow)]
-    added_run_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusFrame<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    status: Status,
-    queue_depth: Option<u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TerminalFrame<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    room_id: Option<Cow<'a, str>>,
-    data: Box<str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskFrame {
-    task_id: Box<str>,
-    status: Box<str>,
-    result: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PermissionFrame<'a> {
-    request_id: Box<str>,
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    tool_name: Box<str>,
-    #[serde(borrow)]
-    tool_input: &'a RawValue,
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RunEventFrame {
-    agent_id: Box<str>,
-    room_id: Option<Box<str>>,
-    message_id: Option<Box<str>>,
-    event: RunEventBody,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AnswerFrame {
-    agent_id: Option<Box<str>>,
-    room_id: Option<Box<str>>,
-    request_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-struct Ping {
-    ts: serde_json::Number,
+fn owned(text: Option<Cow<'_, str>>) -> Option<Box<str>> {
+    text.map(Into::into)
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Decodes `client:*` frames with requests to agents and gateways.
 
-use super::{FrameError, parse};
+use super::FrameError;
+use crate::agentim::frames::ClientFrame;
+use crate::agentim::frames::client::{
+    OfGateway, PermissionResponse, Verdict, WorkspaceRequest as WorkspaceForm, WorkspaceRequestKind,
+};
 use parlor_model::{
     AgentId, ApprovalId, CredentialAction, GatewayId, InputDigest, Inquiry, MessageId, Payload, RoomId,
     WorkspaceRequest,
 };
-use serde::Deserialize;
-use std::borrow::Cow;
 
 /// Request of a user to an agent or a gateway. An id that is `None` was not valid; it is refused like an
 /// unknown id.
@@ -45,59 +47,68 @@ pub enum AgentAction {
     },
 }
 
-/// Decodes a frame; `None` if its type is not a request to an agent or a gateway.
-pub(super) fn read(kind: &str, text: &str) -> Option<Result<AgentAction, FrameError>> {
-    Some(match kind {
-        "client:stop_generation" => parse(text).map(|AgentInRoom { room_id, agent_id }| AgentAction::Stop {
-            room: room(&room_id),
-            agent: agent(&agent_id),
-        }),
-        "client:permission_response" => parse(text).and_then(|form: DecisionForm| {
-            let digest = form.input_digest.map(|text| InputDigest::parse(&text).ok_or(FrameError::Unknown));
-            Ok(AgentAction::Decide {
-                request: ApprovalId::parse(&form.request_id).ok(),
-                allow: matches!(form.decision, DecisionWord::Allow),
-                always: form.allow_always.unwrap_or(false),
-                reason: form.deny_reason,
-                digest: digest.transpose()?,
-            })
-        }),
-        "client:agent_command" => parse(text).map(|form: CommandForm| AgentAction::Inquire {
+/// Converts a frame with a request to an agent or a gateway. `text` is the whole frame.
+pub(super) fn read(frame: ClientFrame<'_>, text: &str) -> Result<AgentAction, FrameError> {
+    let credential = |form: OfGateway<'_>, errand| AgentAction::Credential {
+        gateway: GatewayId::parse(&form.gateway_id).ok(),
+        errand,
+        body: Payload(text.into()),
+    };
+    Ok(match frame {
+        ClientFrame::StopGeneration(form) => {
+            AgentAction::Stop { room: room(&form.room_id), agent: agent(&form.agent_id) }
+        }
+        ClientFrame::PermissionResponse(form) => decision(form)?,
+        ClientFrame::AgentCommand(form) => AgentAction::Inquire {
             agent: agent(&form.agent_id),
             room: Some(room(&form.room_id)),
             inquiry: Inquiry::Command { command: form.command, args: form.args.unwrap_or_default() },
-        }),
-        "client:query_agent_info" => parse(text).map(|form: InfoForm| AgentAction::Inquire {
+        },
+        ClientFrame::QueryAgentInfo(form) => AgentAction::Inquire {
             agent: agent(&form.agent_id),
             room: form.room_id.map(|id| room(&id)),
             inquiry: Inquiry::Info,
-        }),
-        "client:request_workspace" => parse(text).and_then(|form: WorkspaceForm| {
-            Ok(AgentAction::Inquire {
-                agent: agent(&form.agent_id),
-                room: Some(room(&form.room_id)),
-                inquiry: Inquiry::Workspace(form.request.read()?),
-            })
-        }),
-        "client:rewind_room" => parse(text).map(|form: RewindForm| AgentAction::Rewind {
+        },
+        ClientFrame::RequestWorkspace(form) => AgentAction::Inquire {
+            agent: agent(&form.agent_id),
+            room: Some(room(&form.room_id)),
+            inquiry: Inquiry::Workspace(workspace(form.request)?),
+        },
+        ClientFrame::RewindRoom(form) => AgentAction::Rewind {
             room: room(&form.room_id),
             message: MessageId::parse(&form.message_id).ok(),
-        }),
-        other => {
-            let errand = match other {
-                "client:list_gateway_credentials" => CredentialAction::List,
-                "client:add_gateway_credential" => CredentialAction::Add,
-                "client:manage_gateway_credential" => CredentialAction::Manage,
-                "client:start_gateway_oauth" => CredentialAction::StartOauth,
-                "client:complete_gateway_oauth" => CredentialAction::CompleteOauth,
-                _ => return None,
-            };
-            parse(text).map(|form: GatewayForm| AgentAction::Credential {
-                gateway: GatewayId::parse(&form.gateway_id).ok(),
-                errand,
-                body: Payload(text.into()),
-            })
-        }
+        },
+        ClientFrame::ListGatewayCredentials(form) => credential(form, CredentialAction::List),
+        ClientFrame::AddGatewayCredential(form) => credential(form, CredentialAction::Add),
+        ClientFrame::ManageGatewayCredential(form) => credential(form, CredentialAction::Manage),
+        ClientFrame::StartGatewayOauth(form) => credential(form, CredentialAction::StartOauth),
+        ClientFrame::CompleteGatewayOauth(form) => credential(form, CredentialAction::CompleteOauth),
+        ClientFrame::Auth(_)
+        | ClientFrame::JoinRoom(_)
+        | ClientFrame::LeaveRoom(_)
+        | ClientFrame::SubscribeEvents(_)
+        | ClientFrame::SendMessage(_)
+        | ClientFrame::Typing(_)
+        | ClientFrame::Ping(_) => return Err(FrameError::Unknown),
+    })
+}
+
+fn decision(form: PermissionResponse<'_>) -> Result<AgentAction, FrameError> {
+    let digest = form.input_digest.map(|text| InputDigest::parse(&text).ok_or(FrameError::Unknown));
+    Ok(AgentAction::Decide {
+        request: ApprovalId::parse(&form.request_id).ok(),
+        allow: form.decision == Verdict::Allow,
+        always: form.allow_always.unwrap_or(false),
+        reason: form.deny_reason,
+        digest: digest.transpose()?,
+    })
+}
+
+fn workspace(form: WorkspaceForm) -> Result<WorkspaceRequest, FrameError> {
+    Ok(match form.kind {
+        WorkspaceRequestKind::Status => WorkspaceRequest::Status,
+        WorkspaceRequestKind::Tree => WorkspaceRequest::Tree { path: form.path },
+        WorkspaceRequestKind::File => WorkspaceRequest::File { path: form.path.ok_or(FrameError::Unknown)? },
     })
 }
 
@@ -107,106 +118,6 @@ fn room(text: &str) -> Option<RoomId> {
 
 fn agent(text: &str) -> Option<AgentId> {
     AgentId::parse(text).ok()
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentInRoom<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DecisionForm<'a> {
-    #[serde(borrow)]
-    request_id: Cow<'a, str>,
-    decision: DecisionWord,
-    allow_always: Option<bool>,
-    deny_reason: Option<Box<str>>,
-    #[serde(borrow)]
-    input_digest: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DecisionWord {
-    Allow,
-    Deny,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CommandForm<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    command: Box<str>,
-    args: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InfoForm<'a> {
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    room_id: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkspaceForm<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    agent_id: Cow<'a, str>,
-    request: WorkspaceRequestForm,
-}
-
-#[derive(Deserialize)]
-struct WorkspaceRequestForm {
-    kind: WorkspaceRequestKind,
-    path: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum WorkspaceRequestKind {
-    Status,
-    Tree,
-    File,
-}
-
-impl WorkspaceRequestForm {
-    fn read(self) -> Result<WorkspaceRequest, FrameError> {
-        Ok(match self.kind {
-            WorkspaceRequestKind::Status => WorkspaceRequest::Status,
-            WorkspaceRequestKind::Tree => WorkspaceRequest::Tree { path: self.path },
-            WorkspaceRequestKind::File => {
-                WorkspaceRequest::File { path: self.path.ok_or(FrameError::Unknown)? }
-            }
-        })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RewindForm<'a> {
-    #[serde(borrow)]
-    room_id: Cow<'a, str>,
-    #[serde(borrow)]
-    message_id: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GatewayForm<'a> {
-    #[serde(borrow)]
-    gateway_id: Cow<'a, str>,
 }
 
 #[cfg(test)]

@@ -1,28 +1,13 @@
 //! Enums in bodies and frames. Each mirrors an enum of the model; a new variant there fails to compile until
 //! it is added here.
 
+use crate::words::mirror_enum;
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
-
-/// Defines an enum with the variants of a model enum, and the conversion from it.
-macro_rules! mirror_enum {
-    ($name:ident, $case:tt, $from:ident { $($variant:ident),+ }) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-        #[cfg_attr(test, derive(TS))]
-        #[serde(rename_all = $case)]
-        pub enum $name { $($variant),+ }
-
-        impl From<parlor_model::$from> for $name {
-            fn from(value: parlor_model::$from) -> Self {
-                match value { $(parlor_model::$from::$variant => Self::$variant),+ }
-            }
-        }
-    };
-}
 
 mirror_enum!(SiteRole, "lowercase", SiteRole { User, Admin });
 mirror_enum!(RoomRole, "lowercase", RoomRole { Member, Admin, Owner });
@@ -123,33 +108,36 @@ always!(False, false);
 mod tests {
     use super::*;
     use parlor_model as model;
-    use serde_json::json;
+
+    fn word(value: impl Serialize) -> serde_json::Value {
+        serde_json::to_value(value).unwrap()
+    }
 
     #[test]
     fn the_string_forms_equal_those_of_the_model() {
         for role in [model::SiteRole::User, model::SiteRole::Admin] {
-            assert_eq!(json!(SiteRole::from(role)), role.as_str());
+            assert_eq!(word(SiteRole::from(role)), role.as_str());
         }
         for role in [model::RoomRole::Member, model::RoomRole::Admin, model::RoomRole::Owner] {
-            assert_eq!(json!(RoomRole::from(role)), role.as_str());
+            assert_eq!(word(RoomRole::from(role)), role.as_str());
         }
         for kind in [model::RoomKind::Group, model::RoomKind::Private] {
-            assert_eq!(json!(RoomKind::from(kind)), kind.as_str());
+            assert_eq!(word(RoomKind::from(kind)), kind.as_str());
         }
         for status in model::TaskStatus::ALL {
-            assert_eq!(json!(TaskStatus::from(status)), status.as_str());
+            assert_eq!(word(TaskStatus::from(status)), status.as_str());
         }
         for policy in [model::AnswerPolicy::Mention, model::AnswerPolicy::Triage, model::AnswerPolicy::All] {
-            assert_eq!(json!(RoomPolicy::from(policy)), policy.as_str());
+            assert_eq!(word(RoomPolicy::from(policy)), policy.as_str());
         }
         for kind in [model::MessageKind::Text, model::MessageKind::AgentResponse] {
-            assert_eq!(json!(MessageType::from(kind)), kind.as_str());
+            assert_eq!(word(MessageType::from(kind)), kind.as_str());
         }
         for level in [model::Notifications::All, model::Notifications::Mentions, model::Notifications::None] {
-            assert_eq!(json!(NotificationPref::from(level)), level.as_str());
+            assert_eq!(word(NotificationPref::from(level)), level.as_str());
         }
         for scope in model::Scope::ALL {
-            assert_eq!(json!(Scope::from(scope)), scope.as_str());
+            assert_eq!(word(Scope::from(scope)), scope.as_str());
         }
     }
 }

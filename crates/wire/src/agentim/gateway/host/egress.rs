@@ -1,332 +1,132 @@
 //! Encodes `gateway:*` frames that a gateway sends to the hub; the inverse of the hub's decoder. No frame
 //! contains `null`.
 
-use super::super::super::egress::encode;
-use super::super::ingress::{AgentForm, Auth, Device, GatewayMessage, PermissionForm, ReplyTarget, Status};
+use super::super::frames::GatewayFrame;
+use super::super::frames::gateway::{
+    AgentStatus, Auth, Chunk, MessageChunk, MessageComplete, PermissionRequest, Ping, RegisterAgent,
+    RegisteredAgent, ResumeRun, RunAdded, RunEventFrame, TaskUpdate, TerminalData, UnregisterAgent, raw,
+};
+use super::super::ingress::{AgentForm, GatewayMessage, ReplyTarget};
 use super::super::run_event::RunEventBody;
-use parlor_model::{Chunk, Payload, RunOutcome};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use crate::frames::encode;
+use parlor_model::{MessageId, RoomId, RunId, RunOutcome};
+use std::borrow::Cow;
 
 /// Value of a required id field if the id is not known.
 const UNKNOWN_ID: &str = "";
 
 pub fn write(message: &GatewayMessage) -> String {
-    match message {
-        GatewayMessage::Auth(auth) => encode(&auth_frame(auth)),
-        GatewayMessage::Register(form) => encode(&registration(form)),
-        GatewayMessage::Unregister { agent } => {
-            encode(&AgentOnlyFrame { kind: "gateway:unregister_agent", agent_id: agent.as_str() })
-        }
-        GatewayMessage::Chunk { reply, chunk } => encode(&ChunkFrame {
-            kind: "gateway:message_chunk",
-            reply: ReplyShape::of(reply),
-            chunk: ChunkShape::of(chunk),
+    let frame = match message {
+        GatewayMessage::Auth(auth) => GatewayFrame::Auth(Auth {
+            token: (&*auth.token).into(),
+            gateway_id: auth.gateway.as_ref().map_or(UNKNOWN_ID, |id| id.as_str()).into(),
+            protocol_version: optional(auth.version.as_deref()),
+            device_info: Some(auth.device.clone()),
+            ephemeral: Some(auth.ephemeral),
+            parlor: Some(auth.by_room),
         }),
-        GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
-            encode(&CompleteFrame {
-                kind: "gateway:message_complete",
-                reply: ReplyShape::of(reply),
-                full_content: text.as_deref(),
-                chunks: chunks.iter().map(ChunkShape::of).collect(),
-                conversation_id: conversation.as_deref(),
-                depth: *depth,
-                outcome: (*outcome != RunOutcome::Complete).then(|| outcome.as_str()),
-                reason: outcome.reason().filter(|reason| !reason.is_empty()),
+        GatewayMessage::Register(form) => GatewayFrame::RegisterAgent(registration(form)),
+        GatewayMessage::Unregister { agent } => {
+            GatewayFrame::UnregisterAgent(UnregisterAgent { agent_id: agent.as_str().into() })
+        }
+        GatewayMessage::Chunk { reply, chunk } => {
+            let ReplyTarget { agent, room, message, run, target_agent } = reply;
+            GatewayFrame::MessageChunk(MessageChunk {
+                room_id: room_or_unknown(room),
+                agent_id: agent.as_str().into(),
+                message_id: message_or_unknown(message),
+                run_id: optional(run.as_ref().map(RunId::as_str)),
+                target_agent_name: optional(target_agent.as_deref()),
+                chunk: Chunk::of(chunk),
             })
         }
-        GatewayMessage::Resume { agent, room, run } => encode(&ResumeFrame {
-            kind: "gateway:resume_run",
-            agent_id: agent.as_str(),
-            room_id: room.as_str(),
-            run_id: run.as_str(),
+        GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
+            let ReplyTarget { agent, room, message, run, target_agent } = reply;
+            GatewayFrame::MessageComplete(MessageComplete {
+                room_id: room_or_unknown(room),
+                agent_id: agent.as_str().into(),
+                message_id: message_or_unknown(message),
+                run_id: optional(run.as_ref().map(RunId::as_str)),
+                target_agent_name: optional(target_agent.as_deref()),
+                full_content: optional(text.as_deref()),
+                chunks: (!chunks.is_empty()).then(|| chunks.iter().map(Chunk::of).collect()),
+                conversation_id: optional(conversation.as_deref()),
+                depth: *depth,
+                outcome: optional((*outcome != RunOutcome::Complete).then(|| outcome.as_str())),
+                reason: optional(outcome.reason().filter(|reason| !reason.is_empty())),
+            })
+        }
+        GatewayMessage::Resume { agent, room, run } => GatewayFrame::ResumeRun(ResumeRun {
+            agent_id: agent.as_str().into(),
+            room_id: room.as_str().into(),
+            run_id: run.as_str().into(),
         }),
-        GatewayMessage::Added { agent, room, run, added } => encode(&AddedFrame {
-            kind: "gateway:run_added",
-            agent_id: agent.as_str(),
-            room_id: room.as_str(),
-            run_id: run.as_str(),
-            added_run_id: added.as_str(),
+        GatewayMessage::Added { agent, room, run, added } => GatewayFrame::RunAdded(RunAdded {
+            agent_id: agent.as_str().into(),
+            room_id: room.as_str().into(),
+            run_id: run.as_str().into(),
+            added_run_id: added.as_str().into(),
         }),
-        GatewayMessage::Status { agent, status, queue_depth } => encode(&StatusFrame {
-            kind: "gateway:agent_status",
-            agent_id: agent.as_str(),
+        GatewayMessage::Status { agent, status, queue_depth } => GatewayFrame::AgentStatus(AgentStatus {
+            agent_id: agent.as_str().into(),
             status: *status,
-            queue_depth: *queue_depth,
+            queue_depth: Some(*queue_depth),
         }),
-        GatewayMessage::Terminal { agent, room, data } => encode(&TerminalFrame {
-            kind: "gateway:terminal_data",
-            agent_id: agent.as_str(),
-            room_id: room.as_ref().map(|room| room.as_str()),
-            data,
+        GatewayMessage::Terminal { agent, room, data } => GatewayFrame::TerminalData(TerminalData {
+            agent_id: agent.as_str().into(),
+            room_id: optional(room.as_ref().map(RoomId::as_str)),
+            data: (&**data).into(),
         }),
-        GatewayMessage::TaskUpdate { task, status, result } => encode(&TaskFrame {
-            kind: "gateway:task_update",
-            task_id: task.as_ref().map_or(UNKNOWN_ID, |task| task.as_str()),
-            status,
-            result: result.as_deref(),
+        GatewayMessage::TaskUpdate { task, status, result } => GatewayFrame::TaskUpdate(TaskUpdate {
+            task_id: task.as_ref().map_or(UNKNOWN_ID, |task| task.as_str()).into(),
+            status: (&**status).into(),
+            result: optional(result.as_deref()),
         }),
-        GatewayMessage::Permission(form) => encode(&permission(form)),
-        GatewayMessage::Answer(answer) => answer.body.0.to_string(),
-        GatewayMessage::RunEvent { agent, room, message, event } => encode(&RunEventFrame {
-            kind: "gateway:run_event",
-            agent_id: agent.as_str(),
-            room_id: room.as_ref().map(|room| room.as_str()),
-            message_id: message.as_ref().map(|message| message.as_str()),
+        GatewayMessage::Permission(form) => GatewayFrame::PermissionRequest(PermissionRequest {
+            request_id: (&*form.request).into(),
+            agent_id: form.agent.as_str().into(),
+            room_id: room_or_unknown(&form.room),
+            tool_name: (&*form.tool).into(),
+            tool_input: raw(&form.input),
+            timeout_ms: form.timeout_ms,
+        }),
+        GatewayMessage::Answer(answer) => return answer.body.0.to_string(),
+        GatewayMessage::RunEvent { agent, room, message, event } => GatewayFrame::RunEvent(RunEventFrame {
+            agent_id: agent.as_str().into(),
+            room_id: optional(room.as_ref().map(RoomId::as_str)),
+            message_id: optional(message.as_ref().map(MessageId::as_str)),
             event: RunEventBody::of(event),
         }),
-        GatewayMessage::Ping { ts } => encode(&Ping { kind: "gateway:ping", ts }),
-    }
+        GatewayMessage::Ping { ts } => GatewayFrame::Ping(Ping { ts: ts.clone() }),
+    };
+    encode(&frame)
 }
 
-fn auth_frame(auth: &Auth) -> AuthFrame<'_> {
-    AuthFrame {
-        kind: "gateway:auth",
-        token: &auth.token,
-        gateway_id: auth.gateway.as_ref().map_or(UNKNOWN_ID, |id| id.as_str()),
-        protocol_version: auth.version.as_deref(),
-        device_info: &auth.device,
-        ephemeral: auth.ephemeral,
-        parlor: auth.by_room,
-    }
-}
-
-fn registration(form: &AgentForm) -> Registration<'_> {
-    Registration {
-        kind: "gateway:register_agent",
-        agent: AgentShape {
-            id: form.id.as_str(),
-            name: &form.name,
-            kind: &form.kind,
-            working_directory: form.working_directory.as_deref(),
-            capabilities: &form.capabilities,
-            model: form.model.as_deref(),
+fn registration(form: &AgentForm) -> RegisterAgent<'_> {
+    RegisterAgent {
+        agent: RegisteredAgent {
+            id: form.id.as_str().into(),
+            name: (&*form.name).into(),
+            kind: (&*form.kind).into(),
+            working_directory: optional(form.working_directory.as_deref()),
+            capabilities: Some(form.capabilities.iter().map(|name| (&**name).into()).collect()),
+            model: optional(form.model.as_deref()),
             slash_commands: form.slash_commands.as_ref().and_then(raw),
             mcp_servers: form.mcp_servers.as_ref().and_then(raw),
         },
     }
 }
 
-fn permission(form: &PermissionForm) -> PermissionFrame<'_> {
-    PermissionFrame {
-        kind: "gateway:permission_request",
-        request_id: &form.request,
-        agent_id: form.agent.as_str(),
-        room_id: form.room.as_ref().map_or(UNKNOWN_ID, |room| room.as_str()),
-        tool_name: &form.tool,
-        tool_input: raw(&form.input),
-        timeout_ms: form.timeout_ms,
-    }
+fn optional(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Into::into)
 }
 
-/// Returns the payload as raw JSON. `None` if it is not valid JSON; the frame then omits the field.
-fn raw(payload: &Payload) -> Option<&RawValue> {
-    serde_json::from_str(&payload.0).ok()
+fn room_or_unknown(room: &Option<RoomId>) -> Cow<'_, str> {
+    room.as_ref().map_or(UNKNOWN_ID, RoomId::as_str).into()
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AuthFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    token: &'a str,
-    gateway_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol_version: Option<&'a str>,
-    device_info: &'a Device,
-    ephemeral: bool,
-    parlor: bool,
-}
-
-#[derive(Serialize)]
-struct Registration<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent: AgentShape<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentShape<'a> {
-    id: &'a str,
-    name: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    working_directory: Option<&'a str>,
-    capabilities: &'a [Box<str>],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slash_commands: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mcp_servers: Option<&'a RawValue>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentOnlyFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReplyShape<'a> {
-    room_id: &'a str,
-    agent_id: &'a str,
-    message_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target_agent_name: Option<&'a str>,
-}
-
-impl<'a> ReplyShape<'a> {
-    fn of(reply: &'a ReplyTarget) -> Self {
-        Self {
-            room_id: reply.room.as_ref().map_or(UNKNOWN_ID, |room| room.as_str()),
-            agent_id: reply.agent.as_str(),
-            message_id: reply.message.as_ref().map_or(UNKNOWN_ID, |message| message.as_str()),
-            run_id: reply.run.as_ref().map(|run| run.as_str()),
-            target_agent_name: reply.target_agent.as_deref(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ChunkShape<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    content: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a RawValue>,
-}
-
-impl<'a> ChunkShape<'a> {
-    fn of(chunk: &'a Chunk) -> Self {
-        let metadata = chunk.metadata.as_ref().and_then(raw);
-        Self { kind: chunk.kind.as_str(), content: &chunk.content, metadata }
-    }
-}
-
-#[derive(Serialize)]
-struct ChunkFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(flatten)]
-    reply: ReplyShape<'a>,
-    chunk: ChunkShape<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CompleteFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(flatten)]
-    reply: ReplyShape<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    full_content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    chunks: Vec<ChunkShape<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conversation_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResumeFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    room_id: &'a str,
-    run_id: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AddedFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    room_id: &'a str,
-    run_id: &'a str,
-    added_run_id: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    status: Status,
-    queue_depth: u32,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TerminalFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    room_id: Option<&'a str>,
-    data: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    task_id: &'a str,
-    status: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PermissionFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    request_id: &'a str,
-    agent_id: &'a str,
-    room_id: &'a str,
-    tool_name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_input: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunEventFrame<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    agent_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    room_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message_id: Option<&'a str>,
-    event: RunEventBody,
-}
-
-#[derive(Serialize)]
-struct Ping<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    ts: &'a serde_json::Number,
+fn message_or_unknown(message: &Option<MessageId>) -> Cow<'_, str> {
+    message.as_ref().map_or(UNKNOWN_ID, MessageId::as_str).into()
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Decodes `server:*` frames that the hub sends to a gateway. Never panics. Unknown frame types are ignored,
 //! so that a newer hub may send them.
 
-use super::super::super::ingress::{FrameError, FrameLimits, check_frame, parse};
+use super::super::super::ingress::{FrameError, FrameLimits, check_frame};
+use super::super::frames::HubFrame;
+pub use super::super::frames::hub::{EarlierMessage, MemberView, QuestionReply, SenderType};
+use super::super::frames::hub::{Relayed, SendToAgent};
 use crate::json::JsonLimits;
 use parlor_model::{AgentId, ConversationId, MessageId, Payload, RoomId, RunId, UserId};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Limits for frames of the hub. Large enough for a room context with all members of a large room.
 pub const LIMITS: FrameLimits =
@@ -138,26 +140,6 @@ pub struct InjectedMessage {
     pub content: Box<str>,
 }
 
-/// Message of the room before the trigger of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EarlierMessage {
-    pub sender_id: Box<str>,
-    pub sender_name: Box<str>,
-    #[serde(rename = "senderType")]
-    pub sender: SenderType,
-    pub content: Box<str>,
-    pub created_at: Box<str>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SenderType {
-    User,
-    Agent,
-    System,
-}
-
 /// Description of a room for an agent.
 #[derive(Debug, PartialEq)]
 pub struct RoomView {
@@ -165,18 +147,6 @@ pub struct RoomView {
     pub name: Box<str>,
     pub system_prompt: Option<Box<str>>,
     pub members: Vec<MemberView>,
-}
-
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MemberView {
-    pub id: Box<str>,
-    pub name: Box<str>,
-    #[serde(rename = "type")]
-    pub kind: SenderType,
-    pub role: Option<Box<str>>,
-    pub role_description: Option<Box<str>>,
-    pub status: Option<Box<str>>,
 }
 
 /// Result of a permission request.
@@ -199,152 +169,119 @@ pub enum RelayKind {
 /// Decodes a frame. `None` for an unknown type, which a newer hub may send.
 pub fn read(text: &str) -> Result<Option<Instruction>, FrameError> {
     let kind = check_frame(text, &LIMITS)?;
-    Ok(Some(match &*kind {
-        "server:gateway_auth_result" => {
-            let AuthResult { ok, error } = parse(text)?;
-            if ok {
-                Instruction::Welcome
-            } else {
-                Instruction::AuthFailed { error: error.unwrap_or_default() }
-            }
+    let frame = HubFrame::parse(&kind, text).map_err(|_| FrameError::Unknown)?;
+    frame.map(|frame| instruction(frame, text)).transpose()
+}
+
+fn instruction(frame: HubFrame<'_>, text: &str) -> Result<Instruction, FrameError> {
+    let relay = |kind, Relayed { request_id }: Relayed<'_>| Instruction::Relay {
+        kind,
+        request: owned(request_id),
+        body: Payload(text.into()),
+    };
+    Ok(match frame {
+        HubFrame::AuthResult(form) if form.ok => Instruction::Welcome,
+        HubFrame::AuthResult(form) => {
+            Instruction::AuthFailed { error: form.error.unwrap_or_default().into() }
         }
-        "server:send_to_agent" => {
-            let form: SendForm = parse(text)?;
-            Instruction::Answer(RunRequest {
-                agent: agent(&form.agent_id)?,
-                room: room(&form.room_id)?,
-                message: MessageId::parse(&form.message_id).map_err(|_| FrameError::Unknown)?,
-                run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
-                content: form.content,
-                sender_name: form.sender_name,
-                sender: form.sender_type,
-                by_policy: form.routing_mode.as_deref() == Some("broadcast"),
-                conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
-                depth: form.depth.unwrap_or(0),
-                earlier: form.context,
-            })
-        }
-        "server:add_to_run" => {
-            let form: AdditionForm = parse(text)?;
-            Instruction::Add(InjectedMessage {
-                agent: agent(&form.agent_id)?,
-                room: room(&form.room_id)?,
-                run: run(&form.run_id)?,
-                added: run(&form.added_run_id)?,
-                content: form.content,
-            })
-        }
-        "server:room_context" => {
-            let ContextForm { agent_id, context } = parse(text)?;
+        HubFrame::SendToAgent(form) => Instruction::Answer(run_request(form)?),
+        HubFrame::AddToRun(form) => Instruction::Add(InjectedMessage {
+            agent: agent(&form.agent_id)?,
+            room: room(&form.room_id)?,
+            run: run(&form.run_id)?,
+            added: run(&form.added_run_id)?,
+            content: form.content.into(),
+        }),
+        HubFrame::RoomContext(form) => {
             let room = RoomView {
-                room: room(&context.room_id)?,
-                name: context.room_name,
-                system_prompt: context.system_prompt,
-                members: context.members,
+                room: room(&form.context.room_id)?,
+                name: form.context.room_name.into(),
+                system_prompt: owned(form.context.system_prompt),
+                members: form.context.members,
             };
-            Instruction::Look { agent: agent(&agent_id)?, room }
+            Instruction::Look { agent: agent(&form.agent_id)?, room }
         }
-        "server:stop_agent" => {
-            let AgentRoomForm { agent_id, room_id } = parse(text)?;
-            // An invalid room id is an error: it must not be read as `None`, which stops the agent in all
-            // rooms.
-            Instruction::Stop { agent: agent(&agent_id)?, room: room_id.as_deref().map(room).transpose()? }
+        // An invalid room id is an error: it must not be read as `None`, which stops the agent in all rooms.
+        HubFrame::StopAgent(form) => Instruction::Stop {
+            agent: agent(&form.agent_id)?,
+            room: form.room_id.as_deref().map(room).transpose()?,
+        },
+        HubFrame::RunEnded(form) => {
+            Instruction::Ended { run: run(&form.run_id)?, interrupted: form.outcome == "interrupted" }
         }
-        "server:run_ended" => {
-            let EndedForm { run_id, outcome } = parse(text)?;
-            Instruction::Ended { run: run(&run_id)?, interrupted: &*outcome == "interrupted" }
+        HubFrame::RunResumed(form) => {
+            Instruction::Resumed { run: run(&form.run_id)?, parts: form.parts, bytes: form.bytes }
         }
-        "server:run_resumed" => {
-            let ResumedForm { run_id, parts, bytes } = parse(text)?;
-            Instruction::Resumed { run: run(&run_id)?, parts, bytes }
-        }
-        "server:permission_response" => {
-            let form: DecisionForm = parse(text)?;
+        HubFrame::PermissionResponse(form) => {
             let verdict = match &*form.decision {
                 "allow" => PermissionOutcome::Allowed,
                 "timeout" => PermissionOutcome::Expired,
                 // Default deny: an unknown decision counts as denied.
-                _ => PermissionOutcome::Denied { reason: form.deny_reason },
+                _ => PermissionOutcome::Denied { reason: owned(form.deny_reason) },
             };
-            Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id, verdict }
+            Instruction::Decided { agent: agent(&form.agent_id)?, request: form.request_id.into(), verdict }
         }
-        "server:question_response" => {
-            let form: ResponseForm = parse(text)?;
-            let answers = form.answers.unwrap_or_default();
-            Instruction::Answered { agent: agent(&form.agent_id)?, question: form.question_id, answers }
-        }
-        "server:remove_agent" => {
-            let AgentRoomForm { agent_id, .. } = parse(text)?;
-            Instruction::Remove { agent: agent(&agent_id)? }
-        }
-        "server:agent_command" => {
-            let form: CommandForm = parse(text)?;
-            Instruction::Command {
-                agent: agent(&form.agent_id)?,
-                room: room(&form.room_id)?,
-                command: form.command,
-                args: form.args.unwrap_or_default(),
-                user: form.user_id.and_then(|id| UserId::parse(&id).ok()),
-            }
-        }
-        "server:query_agent_info" => {
-            let AgentRoomForm { agent_id, room_id } = parse(text)?;
-            let room = room_id.as_deref().map(room).transpose()?;
-            Instruction::DescribeAgent { agent: agent(&agent_id)?, room }
-        }
-        "server:request_workspace" => {
-            let form: WorkspaceForm = parse(text)?;
-            Instruction::ShowWorkspace {
-                agent: agent(&form.agent_id)?,
-                room: room(&form.room_id)?,
-                request: form.request_id,
-                wanted: Payload(form.request.get().into()),
-            }
-        }
-        "server:rewind_agent" => {
-            let form: RewindForm = parse(text)?;
-            Instruction::Rewind {
-                agent: agent(&form.agent_id)?,
-                room: room(&form.room_id)?,
-                message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
-            }
-        }
-        "server:spawn_agent" => {
-            let form: SpawnForm = parse(text)?;
-            Instruction::Spawn {
-                request: form.request_id,
-                kind: form.agent_type,
-                name: form.name,
-                working_directory: form.working_directory,
-            }
-        }
-        "server:error" => {
-            let ErrorForm { code, message } = parse(text)?;
-            Instruction::Refused { code: code.unwrap_or_default(), message: message.unwrap_or_default() }
-        }
-        "server:pong" => {
-            let Pong { ts } = parse(text)?;
-            Instruction::Pong { ts }
-        }
-        other => {
-            let Some(kind) = RelayKind::of(other) else { return Ok(None) };
-            let RequestIdForm { request_id } = parse(text)?;
-            Instruction::Relay { kind, request: request_id, body: Payload(text.into()) }
-        }
-    }))
+        HubFrame::QuestionResponse(form) => Instruction::Answered {
+            agent: agent(&form.agent_id)?,
+            question: form.question_id.into(),
+            answers: form.answers.unwrap_or_default(),
+        },
+        HubFrame::RemoveAgent(form) => Instruction::Remove { agent: agent(&form.agent_id)? },
+        HubFrame::AgentCommand(form) => Instruction::Command {
+            agent: agent(&form.agent_id)?,
+            room: required_room(form.room_id)?,
+            command: form.command.into(),
+            args: form.args.unwrap_or_default().into(),
+            user: form.user_id.and_then(|id| UserId::parse(&id).ok()),
+        },
+        HubFrame::QueryAgentInfo(form) => Instruction::DescribeAgent {
+            agent: agent(&form.agent_id)?,
+            room: form.room_id.as_deref().map(room).transpose()?,
+        },
+        HubFrame::RequestWorkspace(form) => Instruction::ShowWorkspace {
+            agent: agent(&form.agent_id)?,
+            room: required_room(form.room_id)?,
+            request: form.request_id.into(),
+            wanted: Payload(form.request.get().into()),
+        },
+        HubFrame::RewindAgent(form) => Instruction::Rewind {
+            agent: agent(&form.agent_id)?,
+            room: room(&form.room_id)?,
+            message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
+        },
+        HubFrame::SpawnAgent(form) => Instruction::Spawn {
+            request: form.request_id.into(),
+            kind: form.agent_type.into(),
+            name: form.name.into(),
+            working_directory: owned(form.working_directory),
+        },
+        HubFrame::Error(form) => Instruction::Refused {
+            code: form.code.unwrap_or_default().into(),
+            message: form.message.unwrap_or_default().into(),
+        },
+        HubFrame::Pong(form) => Instruction::Pong { ts: form.ts },
+        HubFrame::ListCredentials(form) => relay(RelayKind::ListCredentials, form),
+        HubFrame::AddCredential(form) => relay(RelayKind::AddCredential, form),
+        HubFrame::ManageCredential(form) => relay(RelayKind::ManageCredential, form),
+        HubFrame::StartOauth(form) => relay(RelayKind::StartOauth, form),
+        HubFrame::CompleteOauth(form) => relay(RelayKind::CompleteOauth, form),
+    })
 }
 
-impl RelayKind {
-    fn of(kind: &str) -> Option<Self> {
-        Some(match kind {
-            "server:list_credentials" => Self::ListCredentials,
-            "server:add_credential" => Self::AddCredential,
-            "server:manage_credential" => Self::ManageCredential,
-            "server:start_oauth" => Self::StartOauth,
-            "server:complete_oauth" => Self::CompleteOauth,
-            _ => return None,
-        })
-    }
+fn run_request(form: SendToAgent<'_>) -> Result<RunRequest, FrameError> {
+    Ok(RunRequest {
+        agent: agent(&form.agent_id)?,
+        room: room(&form.room_id)?,
+        message: MessageId::parse(&form.message_id).map_err(|_| FrameError::Unknown)?,
+        run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
+        content: form.content.into(),
+        sender_name: form.sender_name.into(),
+        sender: form.sender_type,
+        by_policy: form.routing_mode.as_deref() == Some("broadcast"),
+        conversation: form.conversation_id.and_then(|id| ConversationId::parse(&id).ok()),
+        depth: form.depth.unwrap_or(0),
+        earlier: form.context,
+    })
 }
 
 fn agent(text: &str) -> Result<AgentId, FrameError> {
@@ -359,157 +296,12 @@ fn room(text: &str) -> Result<RoomId, FrameError> {
     RoomId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-#[derive(Deserialize)]
-struct AuthResult {
-    ok: bool,
-    error: Option<Box<str>>,
+fn required_room(text: Option<Cow<'_, str>>) -> Result<RoomId, FrameError> {
+    room(&text.ok_or(FrameError::Unknown)?)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SendForm {
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    message_id: Box<str>,
-    run_id: Option<Box<str>>,
-    content: Box<str>,
-    sender_name: Box<str>,
-    sender_type: SenderType,
-    routing_mode: Option<Box<str>>,
-    conversation_id: Option<Box<str>>,
-    depth: Option<u32>,
-    #[serde(default)]
-    context: Vec<EarlierMessage>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AdditionForm {
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    run_id: Box<str>,
-    added_run_id: Box<str>,
-    content: Box<str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ContextForm {
-    agent_id: Box<str>,
-    context: Context,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Context {
-    room_id: Box<str>,
-    room_name: Box<str>,
-    system_prompt: Option<Box<str>>,
-    members: Vec<MemberView>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AgentRoomForm {
-    agent_id: Box<str>,
-    room_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EndedForm {
-    run_id: Box<str>,
-    outcome: Box<str>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResumedForm {
-    run_id: Box<str>,
-    parts: usize,
-    bytes: usize,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DecisionForm {
-    request_id: Box<str>,
-    agent_id: Box<str>,
-    decision: Box<str>,
-    deny_reason: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResponseForm {
-    question_id: Box<str>,
-    agent_id: Box<str>,
-    answers: Option<Vec<QuestionReply>>,
-}
-
-/// Answer of a user to one question.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QuestionReply {
-    pub question_index: usize,
-    /// Labels of the selected options.
-    pub selected: Vec<Box<str>>,
-    /// Free-text answer.
-    pub custom_text: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CommandForm {
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    command: Box<str>,
-    args: Option<Box<str>>,
-    user_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkspaceForm<'a> {
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    request_id: Box<str>,
-    #[serde(borrow)]
-    request: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RewindForm {
-    agent_id: Box<str>,
-    room_id: Box<str>,
-    message_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SpawnForm {
-    request_id: Box<str>,
-    agent_type: Box<str>,
-    name: Box<str>,
-    working_directory: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-struct ErrorForm {
-    code: Option<Box<str>>,
-    message: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RequestIdForm {
-    request_id: Option<Box<str>>,
-}
-
-#[derive(Deserialize)]
-struct Pong {
-    ts: serde_json::Number,
+fn owned(text: Option<Cow<'_, str>>) -> Option<Box<str>> {
+    text.map(Into::into)
 }
 
 #[cfg(test)]

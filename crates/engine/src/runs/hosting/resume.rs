@@ -1,14 +1,14 @@
 //! Resumes runs after a gateway reconnects, and handles gateways that complete a run after its end.
 
-use super::host::HostCommand;
-use super::hosting::{ReplyRef, RunCompletion};
-use super::scheduler::{GatewayConnectionId, ResumeStatus};
-use crate::Hub;
+use super::super::host::HostCommand;
+use super::super::scheduler::{GatewayConnectionId, ResumeStatus};
+use super::Hosting;
+use super::{ReplyRef, RunCompletion};
 use crate::commands::runs::context::{MEMBERS_IN_CONTEXT, load_trigger};
 use parlor_model::{AgentId, EntityKind, Refusal, RoomId, RunId, RunOutcome, RunState, StartedRun};
 use std::sync::Arc;
 
-impl Hub {
+impl Hosting {
     /// Resumes a run: sends the gateway the position up to which the hub has the reply, or the end of the
     /// run.
     pub async fn resume(
@@ -21,20 +21,22 @@ impl Hub {
         // Wait until the scheduler has applied the event that started the run.
         self.wait_until_caught_up().await;
         let (host, resumed) = {
-            let mut scheduler = self.scheduler().lock();
+            let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             (scheduler.host(connection), scheduler.resume(agent, run))
         };
         let Some(host) = host else { return Ok(()) };
         match resumed {
             ResumeStatus::Active => {
-                let heard = self.fanout().published_offset(run);
-                host.send(&HostCommand::Resumed { agent, room, run, heard });
+                let heard = self.hub.fanout().published_offset(run);
+                let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
+                host.send(HostCommand::Resumed { agent, room, run, heard });
             }
             ResumeStatus::Ending => {}
             ResumeStatus::Unknown => {
                 let outcome = self.run_outcome(agent, room, run).await?;
-                host.send(&HostCommand::Ended { agent, room, run, outcome: &outcome });
+                let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
+                host.send(HostCommand::Ended { agent, room, run, outcome });
             }
         }
         Ok(())
@@ -46,11 +48,11 @@ impl Hub {
     pub(super) async fn redispatch_runs(&self, agent: &AgentId) {
         // Wait until the scheduler has applied the start of every committed run.
         self.wait_until_caught_up().await;
-        let lost = self.scheduler().lock().lost_runs(agent);
+        let lost = self.hub.scheduler().lock().lost_runs(agent);
         for run in lost {
             if let Ok(Some(started)) = self.load_started_run(&run).await {
-                self.scheduler().lock().mark_dispatched(&run);
-                self.dispatch_run(&started).await;
+                self.hub.scheduler().lock().mark_dispatched(&run);
+                self.dispatch_run(started).await;
             }
         }
     }
@@ -59,16 +61,22 @@ impl Hub {
     /// or the run is not active.
     async fn load_started_run(&self, run: &RunId) -> Result<Option<StartedRun>, Refusal> {
         let id = run.clone();
-        self.read_snapshot(move |_, store| {
-            let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
-                return Ok(None);
-            };
-            let Some(room) = store.room(&run.room)? else { return Ok(None) };
-            let prompt = load_trigger(&run, store)?;
-            let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
-            Ok(prompt.map(|prompt| StartedRun { run: Arc::new(run), prompt, room: Arc::new(room), members }))
-        })
-        .await
+        self.hub
+            .read_snapshot(move |_, store| {
+                let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
+                    return Ok(None);
+                };
+                let Some(room) = store.room(&run.room)? else { return Ok(None) };
+                let prompt = load_trigger(&run, store)?;
+                let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
+                Ok(prompt.map(|prompt| StartedRun {
+                    run: Arc::new(run),
+                    prompt,
+                    room: Arc::new(room),
+                    members,
+                }))
+            })
+            .await
     }
 
     /// Handles the completion of a run that has already ended, and reports the end to the gateway. The reply
@@ -79,16 +87,17 @@ impl Hub {
         finished: RunCompletion,
     ) -> Result<(), Refusal> {
         let ReplyRef { connection, agent, room, run: Some(run), .. } = reply_ref else { return Ok(()) };
-        if self.scheduler().lock().resume(agent, run) != ResumeStatus::Unknown {
+        if self.hub.scheduler().lock().resume(agent, run) != ResumeStatus::Unknown {
             return Ok(());
         }
         let outcome = self.run_outcome(agent, room, run).await?;
         if outcome == RunOutcome::Interrupted && finished.outcome != RunOutcome::Interrupted {
             self.post_late_reply(reply_ref, finished, Some(run.clone())).await?;
         }
-        let host = self.scheduler().lock().host(connection);
+        let host = self.hub.scheduler().lock().host(connection);
         if let Some(host) = host {
-            host.send(&HostCommand::Ended { agent, room, run, outcome: &outcome });
+            let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
+            host.send(HostCommand::Ended { agent, room, run, outcome });
         }
         Ok(())
     }
@@ -97,7 +106,7 @@ impl Hub {
     /// `Cancelled`.
     async fn run_outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<RunOutcome, Refusal> {
         let id = run.clone();
-        let found = self.read_snapshot(move |_, store| store.run(&id)).await?;
+        let found = self.hub.read_snapshot(move |_, store| store.run(&id)).await?;
         let own = found.filter(|run| run.agent == *agent && run.room == *room);
         Ok(match own.map(|run| run.state) {
             Some(RunState::Ended(outcome)) => outcome,

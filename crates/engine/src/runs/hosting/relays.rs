@@ -1,16 +1,17 @@
 //! Relays inquiries to agents and requests to gateways, returns their answers, and rewinds rooms.
 
-use super::host::HostCommand;
-use super::inquiries::PendingInquiry;
-use super::scheduler::GatewayConnectionId;
-use crate::Hub;
+use super::super::handle::send_commands;
+use super::super::host::HostCommand;
+use super::super::inquiries::PendingInquiry;
+use super::super::scheduler::GatewayConnectionId;
+use super::Hosting;
 use crate::fanout::SubscriberId;
 use crate::validate::validate_gateway_request;
 use parlor_model::command::{RewindResult, RewindRoom};
 use parlor_model::query::{MayInquire, MayManageCredentials, MaySpawnAgents};
 use parlor_model::{
-    AgentId, AnswerKind, Answerer, Caller, Event, GatewayId, GatewayRequest, Inquiry, InquiryAnswer,
-    MessageId, Payload, Refusal, RoomId, Signal,
+    AgentId, AnswerKind, Answerer, Caller, GatewayId, GatewayRequest, Inquiry, InquiryAnswer, MessageId,
+    Payload, Refusal, RoomId, Signal,
 };
 use std::time::Instant;
 
@@ -24,7 +25,7 @@ pub struct GatewayAnswer {
     pub body: Payload,
 }
 
-impl Hub {
+impl Hosting {
     /// Sends an inquiry to an agent. The answer is sent as a signal to `subscriber` only.
     pub async fn inquire(
         &self,
@@ -35,11 +36,11 @@ impl Hub {
         inquiry: Inquiry,
     ) -> Result<(), Refusal> {
         let query = MayInquire { agent: agent.clone(), room: room.clone(), inquiry: inquiry.clone() };
-        self.may(caller, query).await?;
-        let by = caller.user().ok_or(Refusal::NotSignedIn)?;
-        let request = self.new_id();
+        self.hub.may(caller, query).await?;
+        let by = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let request = self.hub.new_id();
         let host = {
-            let mut scheduler = self.scheduler().lock();
+            let mut scheduler = self.hub.scheduler().lock();
             let connection = scheduler
                 .online_agent(&agent)
                 .map(|online| online.connection)
@@ -57,13 +58,7 @@ impl Hub {
             })?;
             host
         };
-        host.send(&HostCommand::Inquiry {
-            agent: &agent,
-            room: room.as_ref(),
-            by,
-            request: &request,
-            inquiry: &inquiry,
-        });
+        host.send(HostCommand::Inquiry { agent, room, by, request, inquiry });
         Ok(())
     }
 
@@ -73,20 +68,20 @@ impl Hub {
         &self,
         caller: &Caller,
         gateway: GatewayId,
-        gateway_request: &GatewayRequest,
+        gateway_request: GatewayRequest,
     ) -> Result<Box<str>, Refusal> {
-        validate_gateway_request(gateway_request)?;
-        match gateway_request {
+        validate_gateway_request(&gateway_request)?;
+        match &gateway_request {
             GatewayRequest::Spawn(_) => {
-                self.may(caller, MaySpawnAgents { gateway: gateway.clone() }).await?;
+                self.hub.may(caller, MaySpawnAgents { gateway: gateway.clone() }).await?;
             }
             GatewayRequest::Credential { .. } => {
-                self.may(caller, MayManageCredentials { gateway: gateway.clone() }).await?;
+                self.hub.may(caller, MayManageCredentials { gateway: gateway.clone() }).await?;
             }
         }
-        let host = self.scheduler().lock().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
-        let request = self.new_id();
-        host.send(&HostCommand::GatewayRequest { request: &request, gateway_request });
+        let host = self.hub.scheduler().lock().host_of_gateway(&gateway).ok_or(Refusal::GatewayOffline)?;
+        let request = self.hub.new_id();
+        host.send(HostCommand::GatewayRequest { request: request.clone(), gateway_request });
         Ok(request)
     }
 
@@ -104,17 +99,17 @@ impl Hub {
             | AnswerKind::OauthUrl
             | AnswerKind::Oauth => {
                 let found = {
-                    let scheduler = self.scheduler().lock();
+                    let scheduler = self.hub.scheduler().lock();
                     scheduler.gateway(connection).cloned().zip(scheduler.owner(connection).cloned())
                 };
                 let Some((gateway, owner)) = found else { return Ok(()) };
                 let answered = InquiryAnswer { kind, by: Answerer::Gateway(gateway), body };
-                self.fanout().signal_people([&owner], &Signal::Answered(Box::new(answered)));
+                self.hub.fanout().signal_people([&owner], &Signal::Answered(Box::new(answered)));
             }
             AnswerKind::AgentCommand | AnswerKind::AgentInfo | AnswerKind::Workspace => {
                 let Some(agent) = agent else { return Ok(()) };
                 let waiting = {
-                    let mut scheduler = self.scheduler().lock();
+                    let mut scheduler = self.hub.scheduler().lock();
                     let request = request.as_deref();
                     scheduler.inquiries.take(connection, kind, &agent, room.as_ref(), request, Instant::now())
                 };
@@ -130,58 +125,37 @@ impl Hub {
     /// Deletes the messages of a room from one of the caller's own messages on, and makes the agents in the
     /// room drop them from their context.
     pub async fn rewind(&self, caller: &Caller, room: RoomId, message: MessageId) -> Result<(), Refusal> {
-        let open_replies = self.scheduler().lock().replies_in(&room);
+        let open_replies = self.hub.scheduler().lock().replies_in(&room);
         let command = RewindRoom { room: room.clone(), message };
         let RewindResult { message, mut removed, ended, agents, through } =
-            self.execute(caller, command).await?;
+            self.hub.execute(caller, command).await?;
         // Replies of the ended runs will never be posted, but subscribers have already received parts of
         // them.
         let unfinished =
             open_replies.into_iter().filter(|(run, _)| ended.iter().any(|ended| ended.id == *run));
         removed.extend(unfinished.map(|(_, reply)| reply));
-        let (stops, hosts) = {
-            let (mut scheduler, now) = (self.scheduler().lock(), Instant::now());
-            for run in &ended {
-                scheduler.apply_event(&Event::RunChanged(run.clone()), now);
-            }
-            let stops = self.take_stop_commands(&mut scheduler);
-            let mut hosts = Vec::new();
+        // Subscribers receive the deletion events before the rewind signal, and gateways the stops of the ended
+        // runs before the rewind.
+        self.hub.wait_until_published(through).await;
+        {
+            let mut scheduler = self.hub.scheduler().lock();
             for agent in agents {
-                match scheduler.online_agent(&agent).and_then(|online| scheduler.host(online.connection)) {
-                    Some(host) => hosts.push((host, agent)),
-                    None => scheduler.queue_rewind(&agent, &room, &message.id),
-                }
+                scheduler.rewind(&agent, &room, &message.id);
             }
-            (stops, hosts)
-        };
-        for (host, agent, room) in stops {
-            host.send(&HostCommand::Stop { agent: &agent, room: &room });
+            send_commands(&mut scheduler);
         }
-        for (host, agent) in hosts {
-            host.send(&HostCommand::Rewind { agent: &agent, room: &room, message: &message.id });
-        }
-        // Subscribers receive the deletion events before the rewind signal.
-        self.wait_until_published(through).await;
         let (id, text) = (message.id.clone(), message.text.clone());
         let signal = Signal::Rewound { room: room.clone(), message: id, removed, text };
-        self.fanout().signal_room(&room, &signal, None);
+        self.hub.fanout().signal_room(&room, &signal, None);
         Ok(())
     }
 
     /// Sends an agent the rewinds that happened while it was offline.
     pub(super) fn send_pending_rewinds(&self, connection: GatewayConnectionId, agent: &AgentId) {
-        let (host, rewinds) = {
-            let mut scheduler = self.scheduler().lock();
-            let Some(host) = scheduler
-                .agent_on_connection(agent, connection)
-                .and_then(|online| scheduler.host(online.connection))
-            else {
-                return;
-            };
-            (host, scheduler.take_pending_rewinds(agent))
-        };
-        for (room, message) in &rewinds {
-            host.send(&HostCommand::Rewind { agent, room, message });
+        let mut scheduler = self.hub.scheduler().lock();
+        if scheduler.agent_on_connection(agent, connection).is_some() {
+            scheduler.resend_rewinds(agent);
+            send_commands(&mut scheduler);
         }
     }
 
@@ -194,14 +168,17 @@ impl Hub {
     ) -> Result<(), Refusal> {
         let PendingInquiry { agent, room, inquiry, caller, subscriber, .. } = waiting;
         let query = MayInquire { agent: agent.clone(), room, inquiry };
-        if self.may(&caller, query).await.is_err() {
+        if self.hub.may(&caller, query).await.is_err() {
             return Ok(());
         }
         let id = agent.clone();
-        let Some(found) = self.read_snapshot(move |_, store| store.agent(&id)).await? else { return Ok(()) };
+        let Some(found) = self.hub.read_snapshot(move |_, store| store.agent(&id)).await? else {
+            return Ok(());
+        };
         let status = self.agent_status(&agent);
         let by = Answerer::Agent { agent, name: found.name, kind: found.host.kind, status };
-        self.fanout()
+        self.hub
+            .fanout()
             .signal_subscriber(subscriber, &Signal::Answered(Box::new(InquiryAnswer { kind, by, body })));
         Ok(())
     }

@@ -13,15 +13,15 @@ const PING_INTERVAL_MS = 25_000;
 /** Timeout for any frame after a ping. Then the connection counts as lost. */
 const PONG_TIMEOUT_MS = 10_000;
 
-export interface Listener {
+export interface TransportListener {
   onLive: () => void;
   onLost: () => void;
   onSignedOut: () => void;
   onFrame: (frame: ServerFrame) => void;
 }
 
-export class LiveConnection {
-  readonly #listener: Listener;
+export class Transport {
+  readonly #listener: TransportListener;
   #socket: WebSocket | undefined;
   #isLive = false;
   #isStarted = false;
@@ -29,12 +29,8 @@ export class LiveConnection {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #heartbeat: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(listener: Listener) {
+  constructor(listener: TransportListener) {
     this.#listener = listener;
-  }
-
-  get isLive(): boolean {
-    return this.#isLive;
   }
 
   start(): void {

@@ -1,15 +1,14 @@
-//! Approvals: submits the approval requests of agents and the decisions of users.
+//! Approvals: submits the approval requests of agents, and their expiry.
 
-use super::host::HostCommand;
-use super::scheduler::{GatewayConnectionId, RunForApproval};
-use crate::Hub;
-use parlor_model::command::{AnswerQuestions, AskApproval, DecideApproval, ExpireApproval};
+use super::super::host::HostCommand;
+use super::super::scheduler::{GatewayConnectionId, RunForApproval};
+use super::Hosting;
+use parlor_model::command::{AskApproval, ExpireApproval};
 use parlor_model::{
-    AgentId, Approval, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest,
-    Refusal, RoomId,
+    AgentId, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest, Refusal,
+    RoomId,
 };
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An approval request of an agent, as received from its gateway.
 pub struct ApprovalRequest<'a> {
@@ -26,14 +25,14 @@ pub struct ApprovalRequest<'a> {
     pub timeout: Duration,
 }
 
-impl Hub {
+impl Hosting {
     /// Submits an approval request: permission to use a tool, or a set of questions for users. A request that
     /// cannot be submitted is denied immediately, so that the agent does not wait for a decision.
     pub async fn request_approval(&self, approval_request: ApprovalRequest<'_>) -> Result<(), Refusal> {
         let ApprovalRequest { connection, agent, room, request, tool, .. } = approval_request;
         let approval_kind = approval_request.subject.kind();
         let (host, gateway, run_for_approval) = {
-            let mut scheduler = self.scheduler().lock();
+            let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             let (host, gateway) = (scheduler.host(connection), scheduler.gateway(connection).cloned());
             let run_for_approval = scheduler.run_for_approval(agent, room);
@@ -42,17 +41,18 @@ impl Hub {
         let (Some(host), Some(gateway)) = (host, gateway) else {
             return Err(Refusal::NotFound(EntityKind::Gateway));
         };
-        let answer = |decision: &Decision| {
-            host.send(&HostCommand::Decided { agent, request, kind: approval_kind, decision });
+        let answer = |decision: Decision| {
+            let (agent, request) = (agent.clone(), request.into());
+            host.send(HostCommand::Decided { agent, request, kind: approval_kind, decision });
             Ok(())
         };
         // The hub authorises each call of such a tool, so no user has to allow it.
         if approval_kind == ApprovalKind::Tool && approval_request.is_own_tool {
-            return answer(&Decision::AllowedByRule);
+            return answer(Decision::AllowedByRule);
         }
         let run = match run_for_approval {
             RunForApproval::In(run) => Ok(run),
-            RunForApproval::Stopped => return answer(&Decision::Withdrawn),
+            RunForApproval::Stopped => return answer(Decision::Withdrawn),
             RunForApproval::NoRun => self.open_run(agent, room).await,
         };
         let result = match run {
@@ -66,7 +66,7 @@ impl Hub {
                     digest: approval_request.digest,
                     timeout: approval_request.timeout,
                 };
-                self.execute(&Caller::OPERATOR, new).await
+                self.hub.execute(&Caller::OPERATOR, new).await
             }
             Err(refusal) => Err(refusal),
         };
@@ -76,52 +76,19 @@ impl Hub {
             Err(refusal @ Refusal::AlreadyExists(_)) => Err(refusal),
             Err(refusal) => {
                 tracing::debug!(%agent, ?refusal, "approval request denied: it could not be submitted");
-                answer(&Decision::Withdrawn)
+                answer(Decision::Withdrawn)
             }
         }
     }
 
-    /// Decides an approval on behalf of a user. Expires it first if its deadline, by the monotonic clock, has
-    /// passed.
-    pub async fn decide_approval(
-        &self,
-        caller: &Caller,
-        decision: DecideApproval,
-    ) -> Result<Arc<Approval>, Refusal> {
-        if self.scheduler().lock().is_overdue(&decision.approval, Instant::now()) {
-            self.expire(&decision.approval).await?;
-        }
-        self.execute(caller, decision).await
-    }
-
-    /// Answers a question set of an agent. Expires it first if its deadline, by the monotonic clock, has
-    /// passed.
-    pub async fn answer_questions(
-        &self,
-        caller: &Caller,
-        answers: AnswerQuestions,
-    ) -> Result<Arc<Approval>, Refusal> {
-        if self.scheduler().lock().is_overdue(&answers.approval, Instant::now()) {
-            self.expire(&answers.approval).await?;
-        }
-        self.execute(caller, answers).await
-    }
-
-    pub(super) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {
+    pub(in crate::runs) async fn expire(&self, approval: &ApprovalId) -> Result<(), Refusal> {
         let expire = ExpireApproval { approval: approval.clone() };
-        match self.execute(&Caller::OPERATOR, expire).await {
+        match self.hub.execute(&Caller::OPERATOR, expire).await {
             Err(Refusal::NotFound(_)) => {
-                self.scheduler().lock().forget_approval(approval);
+                self.hub.scheduler().lock().forget_approval(approval);
                 Ok(())
             }
             outcome => outcome.map(drop),
         }
-    }
-}
-
-pub(super) fn send_decision(host: &dyn super::Host, approval: &Approval) {
-    if let Some(decision) = &approval.decision {
-        let Approval { agent, request, subject, .. } = approval;
-        host.send(&HostCommand::Decided { agent, request, kind: subject.kind(), decision });
     }
 }

@@ -1,9 +1,9 @@
 //! Injection: sends messages for a busy agent to its gateway, and merges accepted ones into the active run.
 
-use super::driver::RETRY_DELAY;
-use super::host::HostCommand;
-use super::scheduler::{GatewayConnectionId, InjectionOffer};
-use crate::Hub;
+use super::super::driver::RETRY_DELAY;
+use super::super::host::HostCommand;
+use super::super::scheduler::{GatewayConnectionId, InjectionOffer};
+use super::Hosting;
 use parlor_model::command::MergeRun;
 use parlor_model::{AgentId, Caller, EntityKind, Message, Refusal, RoomId, RunId};
 use std::sync::Arc;
@@ -11,27 +11,22 @@ use std::sync::Arc;
 /// Capability of agents that accept messages during a run.
 pub(super) const INJECT_CAPABILITY: &str = "inject";
 
-impl Hub {
-    /// Offers queued messages to the active runs that accept injections.
-    pub(super) async fn offer_injections(&self) {
-        let offers = self.scheduler().lock().take_injection_offers();
-        for offer in offers {
-            // A message that cannot be read or was deleted is handled when its own run starts.
-            if let Ok(Some(message)) = self.injected_message(&offer).await {
-                let scheduler = self.scheduler().lock();
-                // Sent under the scheduler lock, so that the active run cannot end before the message is
-                // sent.
-                if scheduler.is_offer_valid(&offer) {
-                    let InjectionOffer { host, agent, room, run, added, .. } = &offer;
-                    host.send(&HostCommand::Inject { agent, room, run, added, message: &message });
-                }
-            }
+impl Hosting {
+    /// Offers a queued message to an active run that accepts injections.
+    pub(in crate::runs) async fn offer_injection(&self, offer: InjectionOffer) {
+        // A message that cannot be read or was deleted is handled when its own run starts.
+        let Ok(Some(message)) = self.injected_message(&offer).await else { return };
+        let scheduler = self.hub.scheduler().lock();
+        // Sent under the scheduler lock, so that the active run cannot end before the message is sent.
+        if scheduler.is_offer_valid(&offer) {
+            let InjectionOffer { host, agent, room, run, added, .. } = offer;
+            host.send(HostCommand::Inject { agent, room, run, added, message });
         }
     }
 
     async fn injected_message(&self, offer: &InjectionOffer) -> Result<Option<Arc<Message>>, Refusal> {
         let id = offer.message.clone();
-        self.read_snapshot(move |_, store| store.message(&id)).await
+        self.hub.read_snapshot(move |_, store| store.message(&id)).await
     }
 
     /// Merges the queued run of an injected message into the active run, after the agent accepted the
@@ -44,12 +39,13 @@ impl Hub {
         run: &RunId,
         added: &RunId,
     ) -> Result<(), Refusal> {
-        self.scheduler()
+        self.hub
+            .scheduler()
             .lock()
             .agent_on_connection(agent, connection)
             .ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let (into, of) = (run.clone(), (agent.clone(), room.clone()));
-        let own = self.read_snapshot(move |_, store| {
+        let own = self.hub.read_snapshot(move |_, store| {
             Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.room) == of))
         });
         if !own.await? {
@@ -58,15 +54,15 @@ impl Hub {
         let join = MergeRun { run: added.clone(), into: run.clone() };
         // Commit before the next frame is read: it may end the active run, and then the queued run would
         // start.
-        while let Err(Refusal::Unavailable) = self.execute(&Caller::OPERATOR, join.clone()).await
-            && !self.is_closing()
+        while let Err(Refusal::Unavailable) = self.hub.execute(&Caller::OPERATOR, join.clone()).await
+            && !self.hub.is_closing()
         {
             // The store is unavailable, for example because the disk is full, and no event reports its
             // recovery.
             tokio::time::sleep(RETRY_DELAY).await;
         }
         self.wait_until_caught_up().await;
-        self.scheduler().lock().mark_alive(agent, Some(room));
+        self.hub.scheduler().lock().mark_alive(agent, Some(room));
         Ok(())
     }
 }

@@ -1,0 +1,65 @@
+//! `Hosting`: the engine's API for gateways and the agents that they host, and for live state of agents that
+//! no event records.
+//!
+//! Owns: the translation between reports of gateways and the scheduler's state. State changes are committed
+//! through the write pipeline; nothing here writes to the store directly.
+
+mod approvals;
+mod completions;
+mod connections;
+pub(super) mod injection;
+mod relays;
+mod replies;
+mod reports;
+mod resume;
+mod room_context;
+
+pub use approvals::ApprovalRequest;
+pub use completions::RunCompletion;
+pub(super) use completions::drop_text_only_chunks;
+pub use relays::GatewayAnswer;
+pub use replies::ReplyRef;
+
+use crate::Hub;
+use parlor_model::command::StartUnpromptedRun;
+use parlor_model::{AgentId, Caller, Chunk, Refusal, RoomId, Run, RunId};
+use std::time::Instant;
+
+/// A handle of the hub for gateways and the agents that they host.
+#[derive(Clone)]
+pub struct Hosting {
+    pub(super) hub: Hub,
+}
+
+impl Hub {
+    pub fn hosting(&self) -> Hosting {
+        Hosting { hub: self.clone() }
+    }
+}
+
+impl Hosting {
+    /// Tool calls in progress in the running runs of a room.
+    pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
+        self.hub.fanout().tools_in_use(room)
+    }
+
+    /// Whether a run has to wait because its agent is offline or busy.
+    pub async fn must_wait(&self, run: &Run) -> bool {
+        self.wait_until_caught_up().await;
+        self.hub.scheduler().lock().must_wait(&run.id, &run.agent, Instant::now())
+    }
+
+    /// Starts an unprompted run and waits until the scheduler knows it.
+    pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
+        let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
+        let run = self.hub.execute(&Caller::OPERATOR, open).await?;
+        self.wait_until_caught_up().await;
+        Ok(run.id.clone())
+    }
+
+    /// Waits until the scheduler has applied all events committed so far. Applying the run from the receipt
+    /// would be faster, but wrong if its end has already been applied.
+    pub(super) async fn wait_until_caught_up(&self) {
+        self.hub.wait_until_published(self.hub.committed()).await;
+    }
+}

@@ -1,0 +1,90 @@
+//! Streamed replies: binds the chunks of an agent to a run and publishes them.
+
+use super::super::reply_buffer::ReplyLimits;
+use super::super::scheduler::{GatewayConnectionId, ReplyBinding};
+use super::Hosting;
+use crate::fanout::ChunkRejected;
+use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RoomId, RunId};
+
+/// Identifies a reply: gateway connection, agent, room, and the reply id that the gateway chose.
+#[derive(Clone, Copy)]
+pub struct ReplyRef<'a> {
+    pub connection: GatewayConnectionId,
+    pub agent: &'a AgentId,
+    pub room: &'a RoomId,
+    pub reply: &'a MessageId,
+    /// Run of the reply, if the gateway names it.
+    pub run: Option<&'a RunId>,
+}
+
+impl Hosting {
+    /// Publishes a chunk of a reply to the subscribers of the room.
+    pub async fn publish_chunk(&self, reply_ref: ReplyRef<'_>, chunk: &Chunk) -> Result<(), Refusal> {
+        let Some((run, name)) = self.bind_or_open_run(reply_ref, false).await? else { return Ok(()) };
+        let hub_limits = self.hub.limits();
+        let limits = ReplyLimits { chunks: hub_limits.reply_chunks, bytes: hub_limits.reply_bytes };
+        match self.hub.fanout().publish_chunk(&run, reply_ref.reply, &name, chunk, limits) {
+            // The fan-out does not know the run: it has not applied the start yet, or the run has ended. The
+            // chunk is dropped.
+            Ok(()) | Err(ChunkRejected::Over) => Ok(()),
+            Err(ChunkRejected::TooLong) => {
+                Err(Refusal::TooLarge { limit: limits.bytes, got: limits.bytes + 1 })
+            }
+        }
+    }
+
+    /// Returns the run that a reply or a chunk belongs to, with the name of the agent. Starts an unprompted
+    /// run if the agent has none; `None` if the run has ended. `is_complete` is false for a chunk.
+    pub(super) async fn bind_or_open_run(
+        &self,
+        reply_ref: ReplyRef<'_>,
+        is_complete: bool,
+    ) -> Result<Option<(RunId, Box<str>)>, Refusal> {
+        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let (bound, name) = self.bind(reply_ref)?;
+        match bound {
+            ReplyBinding::Run(run, false) => return Ok(Some((run, name))),
+            ReplyBinding::Ended | ReplyBinding::UnknownRun => return Ok(None),
+            ReplyBinding::Run(run, true) => {
+                // The id belongs to another message, so it cannot be the id of this run's reply.
+                if self.message_exists(reply).await? {
+                    self.hub.scheduler().lock().unbind(&run);
+                    return Err(Refusal::Conflict { first: reply.clone() });
+                }
+                return Ok(Some((run, name)));
+            }
+            ReplyBinding::Unbound => {}
+        }
+        if self.message_exists(reply).await? {
+            return Err(Refusal::Conflict { first: reply.clone() });
+        }
+        // Replies that are started and never completed would accumulate.
+        if !is_complete && self.hub.scheduler().lock().is_replying(agent, room) {
+            return Err(Refusal::AlreadyExists(EntityKind::Run));
+        }
+        self.open_run(agent, room).await?;
+        Ok(match self.bind(reply_ref)? {
+            (ReplyBinding::Run(run, _), name) => Some((run, name)),
+            (ReplyBinding::Ended | ReplyBinding::UnknownRun | ReplyBinding::Unbound, _) => None,
+        })
+    }
+
+    fn bind(&self, reply_ref: ReplyRef<'_>) -> Result<(ReplyBinding, Box<str>), Refusal> {
+        let mut scheduler = self.hub.scheduler().lock();
+        let online = scheduler
+            .agent_on_connection(reply_ref.agent, reply_ref.connection)
+            .ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        let name = online.name.clone();
+        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let bound = match reply_ref.run {
+            Some(run) => scheduler.bind_named(agent, room, reply, run),
+            None => scheduler.bind(agent, room, reply),
+        };
+        Ok((bound, name))
+    }
+
+    async fn message_exists(&self, id: &MessageId) -> Result<bool, Refusal> {
+        let id = id.clone();
+        self.hub.read_snapshot(move |_, store| Ok(store.message(&id)?.is_some())).await
+    }
+}

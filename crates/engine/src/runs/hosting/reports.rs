@@ -1,0 +1,128 @@
+//! Reports of agents during a run: plans, usage, tasks and terminal output.
+
+use super::super::scheduler::GatewayConnectionId;
+use super::Hosting;
+use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
+use parlor_model::run_event::Plan;
+use parlor_model::{
+    AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RunEvent, RunId, Signal, TaskId, TaskStatus,
+    UsageReport, mention,
+};
+
+impl Hosting {
+    /// Updates the plan of an agent's active run. Does nothing if the agent has no active run.
+    pub async fn update_plan(
+        &self,
+        connection: GatewayConnectionId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        plan: Plan,
+    ) -> Result<(), Refusal> {
+        let run = {
+            let mut scheduler = self.hub.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.mark_alive(agent, room);
+            let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
+            run
+        };
+        match self.hub.execute(&Caller::OPERATOR, UpdatePlan { run, plan }).await {
+            // The run has just ended.
+            Err(Refusal::NotFound(EntityKind::Run)) => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Returns the room of an agent's newest active run, for frames that do not name a room.
+    pub fn room_of(&self, agent: &AgentId) -> Option<RoomId> {
+        self.hub.scheduler().lock().runs(agent, None).pop().map(|(_, room)| room)
+    }
+
+    /// Whether an active run has started its reply.
+    pub fn has_spoken(&self, run: &RunId) -> bool {
+        self.hub.scheduler().lock().has_spoken(run)
+    }
+
+    /// Publishes an event of a run other than its reply, such as usage or a new task. Does nothing if the
+    /// agent has no active run.
+    pub async fn run_event(
+        &self,
+        caller: &Caller,
+        connection: GatewayConnectionId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        event: RunEvent,
+    ) -> Result<(), Refusal> {
+        let (run, room) = {
+            let mut scheduler = self.hub.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.mark_alive(agent, room);
+            let Some(found) = scheduler.runs(agent, room).pop() else { return Ok(()) };
+            found
+        };
+        if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
+            let report = ReportUsage { run: run.clone(), usage: *usage };
+            self.hub.execute(&Caller::OPERATOR, report).await?;
+        }
+        if let RunEvent::Task { title, description, assignee } = &event {
+            let assignee = self.member_named(&room, assignee.as_deref()).await?;
+            let (title, description) = (title.clone(), description.clone());
+            let by = Some(agent.clone());
+            let new = CreateTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            self.hub.execute(caller, new).await?;
+        }
+        self.hub.fanout().run_event(&run, &room, event);
+        Ok(())
+    }
+
+    async fn member_named(&self, room: &RoomId, name: Option<&str>) -> Result<Option<MemberId>, Refusal> {
+        let Some(name) = name.map(Box::<str>::from) else { return Ok(None) };
+        let room = room.clone();
+        let members = self.hub.read_snapshot(move |_, store| store.members(&room, usize::MAX, 0)).await?;
+        let found = mention::resolve("", &[name], &members);
+        Ok(found.into_iter().next().map(|mention| mention.member))
+    }
+
+    /// Reports the status of a task that is assigned to an agent on this gateway connection.
+    pub async fn report_task(
+        &self,
+        caller: &Caller,
+        connection: GatewayConnectionId,
+        task: TaskId,
+        status: TaskStatus,
+        result: Option<Box<str>>,
+    ) -> Result<(), Refusal> {
+        let id = task.clone();
+        let found = self.hub.read_snapshot(move |_, store| store.task(&id)).await?;
+        let agent = found.and_then(|task| task.assignee?.agent().cloned());
+        let here =
+            |agent: &AgentId| self.hub.scheduler().lock().agent_on_connection(agent, connection).is_some();
+        // The task of another agent yields the same refusal as a missing task.
+        let agent = agent.filter(here).ok_or(Refusal::NotFound(EntityKind::Task))?;
+        self.hub.execute(caller, ReportTask { task, agent, status, result }).await.map(drop)
+    }
+
+    /// Publishes filtered terminal output of an agent in the room of its active run.
+    pub fn terminal(
+        &self,
+        connection: GatewayConnectionId,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        data: &str,
+    ) {
+        let (room, data, agent_name) = {
+            let mut scheduler = self.hub.scheduler().lock();
+            let Some(name) =
+                scheduler.agent_on_connection(agent, connection).map(|online| online.name.clone())
+            else {
+                return;
+            };
+            let Some((room, data)) = scheduler.terminal(agent, room, data) else { return };
+            (room, data, name)
+        };
+        if !data.is_empty() {
+            let signal =
+                Signal::Terminal { room: room.clone(), agent: agent.clone(), agent_name, data: data.into() };
+            self.hub.fanout().signal_room(&room, &signal, None);
+        }
+    }
+}

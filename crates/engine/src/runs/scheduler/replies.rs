@@ -1,0 +1,126 @@
+//! The runs that the output of an agent belongs to.
+
+use super::{ActiveRun, Scheduler};
+use parlor_model::{AgentId, ConversationId, MessageId, RoomId, RunId};
+
+/// The run to which a chunk or a completed reply of an agent belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyBinding {
+    /// This active run; `true` if the run had no reply before.
+    Run(RunId, bool),
+    /// A run that is ending or was stopped: the output is dropped.
+    Ended,
+    /// The gateway named a run that is not an active run of this agent in this room.
+    UnknownRun,
+    /// The agent has no active run in the room that could own this reply.
+    Unbound,
+}
+
+impl Scheduler {
+    /// Finds the run that a chunk of a reply belongs to: the run that already streams this reply, or else the
+    /// agent's active run in the room without a reply. The run is then bound to the reply id.
+    pub fn bind(&mut self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> ReplyBinding {
+        let runs = self.runs_of.get(agent).into_iter().flatten();
+        let here: Vec<&RunId> =
+            runs.filter(|run| self.running.get(*run).is_some_and(|live| live.room == *room)).collect();
+        let find = |matches: &dyn Fn(&ActiveRun) -> bool| {
+            here.iter().find(|run| self.running.get(**run).is_some_and(matches)).map(|run| (*run).clone())
+        };
+        let (run, first) = match find(&|live| live.reply.as_ref() == Some(reply)) {
+            Some(run) => (run, false),
+            None if self.stopped.contains_key(&(agent.clone(), room.clone())) => return ReplyBinding::Ended,
+            None => match find(&|live| live.reply.is_none() && live.ending.is_none()) {
+                Some(run) => (run, true),
+                None => return ReplyBinding::Unbound,
+            },
+        };
+        let Some(live) = self.running.get_mut(&run) else { return ReplyBinding::Unbound };
+        if live.ending.is_some() {
+            return ReplyBinding::Ended;
+        }
+        (live.reply, live.lost_since) = (Some(reply.clone()), None);
+        ReplyBinding::Run(run, first)
+    }
+
+    /// Whether the agent has an active run in this room that is not ending.
+    pub fn is_replying(&self, agent: &AgentId, room: &RoomId) -> bool {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
+        runs.any(|live| live.room == *room && live.ending.is_none())
+    }
+
+    /// Removes the reply of a run, after the reply id turned out to belong to another message.
+    pub fn unbind(&mut self, run: &RunId) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.reply = None;
+        }
+    }
+
+    /// Binds a run to a reply id.
+    pub fn bind_reply(&mut self, run: &RunId, reply: &MessageId) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.reply = Some(reply.clone());
+        }
+    }
+
+    /// Whether the agent has an active run in this conversation.
+    pub fn is_in(&self, agent: &AgentId, conversation: &ConversationId) -> bool {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
+        runs.any(|live| live.conversation == *conversation)
+    }
+
+    /// Finds the active run that is bound to a reply and unbinds it, because the reply belongs to an earlier
+    /// run.
+    pub fn run_bound_to(&mut self, agent: &AgentId, reply: &MessageId) -> Option<RunId> {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        let is_bound = |run: &&RunId| {
+            let live = self.running.get(*run).filter(|live| live.ending.is_none());
+            live.is_some_and(|live| live.reply.as_ref() == Some(reply))
+        };
+        let run = runs.find(is_bound).cloned()?;
+        self.unbind(&run);
+        Some(run)
+    }
+
+    /// Returns the active run in the room that a reply with a new id would be bound to.
+    pub fn run_without_reply(&self, agent: &AgentId, room: &RoomId) -> Option<RunId> {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        let without_reply = |run: &&RunId| {
+            let live = self.running.get(*run).filter(|live| live.room == *room);
+            live.is_some_and(|live| live.reply.is_none() && live.ending.is_none())
+        };
+        runs.find(without_reply).cloned()
+    }
+
+    /// Whether a run has started a reply.
+    pub fn has_spoken(&self, run: &RunId) -> bool {
+        self.running.get(run).is_some_and(|live| live.reply.is_some())
+    }
+
+    /// Returns the replies that are being streamed in a room, with their runs.
+    pub fn replies_in(&self, room: &RoomId) -> Vec<(RunId, MessageId)> {
+        let here = self.running.iter().filter(|(_, live)| live.room == *room);
+        here.filter_map(|(run, live)| Some((run.clone(), live.reply.clone()?))).collect()
+    }
+
+    /// Returns the active runs of an agent, in one room or in all.
+    pub fn runs(&self, agent: &AgentId, room: Option<&RoomId>) -> Vec<(RunId, RoomId)> {
+        let runs = self.runs_of.get(agent).into_iter().flatten();
+        let live = runs.filter_map(|run| self.running.get(run).map(|live| (run, live)));
+        live.filter(|(_, live)| room.is_none_or(|room| live.room == *room))
+            .map(|(run, live)| (run.clone(), live.room.clone()))
+            .collect()
+    }
+
+    /// Filters terminal output of an agent's newest active run and returns it with the room to publish it in;
+    /// `None` if no active run owns it.
+    pub fn terminal(
+        &mut self,
+        agent: &AgentId,
+        room: Option<&RoomId>,
+        data: &str,
+    ) -> Option<(RoomId, String)> {
+        let (run, _) = self.runs(agent, room).pop()?;
+        let live = self.running.get_mut(&run).filter(|live| live.ending.is_none())?;
+        Some((live.room.clone(), live.terminal.pass(data)))
+    }
+}

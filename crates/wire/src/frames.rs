@@ -1,0 +1,45 @@
+//! Shared parts of the frame types of all protocols.
+//!
+//! A frame is one variant of an enum with a struct as its body. Encoding is derived. Parsing reads `type` first
+//! and then the struct of that variant: a derived `Deserialize` of a tagged enum cannot contain a `RawValue`,
+//! and a `Value` in its place loses digits of large numbers.
+
+use serde::Serialize;
+
+/// Defines the frames of one direction of a protocol, which the hub or one of Parlor's own clients also parses.
+macro_rules! frames {
+    ($(#[$meta:meta])* pub enum $name:ident<$life:lifetime> {
+        $($(#[$doc:meta])* $variant:ident($body:ty) = $type:tt,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(serde::Serialize)]
+        #[serde(tag = "type")]
+        pub enum $name<$life> {
+            $($(#[$doc])* #[serde(rename = $type)] $variant($body),)+
+        }
+
+        impl<$life> $name<$life> {
+            /// Parses the body of a frame with this `type`. `None` if the type is unknown.
+            pub fn parse(kind: &str, text: &$life str) -> serde_json::Result<Option<Self>> {
+                Ok(Some(match kind {
+                    $($type => Self::$variant(serde_json::from_str(text)?),)+
+                    _ => return Ok(None),
+                }))
+            }
+        }
+    };
+}
+
+pub(crate) use frames;
+
+/// Encodes a frame of usual size.
+pub fn encode(frame: &impl Serialize) -> String {
+    encode_about(frame, 256)
+}
+
+/// Encodes a frame into a buffer of initially `size` bytes. A good estimate avoids reallocation.
+pub(crate) fn encode_about(frame: &impl Serialize, size: usize) -> String {
+    let mut text = Vec::with_capacity(size);
+    serde_json::to_writer(&mut text, frame).expect("frames consist of strings, numbers and lists");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}

@@ -1,0 +1,300 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { queries } from '../src/api/queries';
+import { dispatch, useChat } from '../src/chat/store';
+import type { Message } from '../src/generated/api';
+import type { ClientFrame, ServerFrame } from '../src/live/frames';
+import { fromEvent } from '../src/live/events';
+import { Loader } from '../src/live/loader';
+import { message, messagesOf, reply, room, ROOM } from './factories';
+
+/** Answers of the hub by path without query. A path without an answer fails. */
+let answers: Record<string, unknown>;
+let requests: string[];
+
+function answer(path: string): Promise<unknown> {
+  requests.push(path);
+  const key = path.split('?')[0] ?? '';
+  return key in answers ? Promise.resolve(answers[key]) : Promise.reject(new Error(`no answer to ${path}`));
+}
+
+vi.mock('../src/api/http', () => ({
+  apiRequest: (_: string, path: string) => answer(path),
+  apiResult: (_: string, path: string) => answer(path),
+}));
+
+let sent: ClientFrame[];
+let loader: Loader;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  answers = {};
+  requests = [];
+  sent = [];
+  queries.clear();
+  dispatch({ type: 'SIGNED_OUT' });
+  dispatch({ type: 'SIGNED_IN', id: 'ada', names: ['ada'] });
+  loader = new Loader((frame) => sent.push(frame) > 0);
+});
+
+afterEach(() => {
+  loader.stop();
+  vi.useRealTimers();
+});
+
+function hasRooms(...ids: string[]): void {
+  const { members: _, unread: __, mentions: ___, ...entry } = room();
+  answers['/api/rooms'] = ids.map((id) => ({ ...entry, id }));
+  answers['/api/messages/recent'] = {};
+}
+
+function hasRoom(roomId: string, agents: string[] = []): void {
+  const members = agents.map((id) => ({ memberId: id, memberType: 'agent', displayName: id, roleDescription: null, lastReadAt: null }));
+  answers[`/api/rooms/${roomId}`] = { ...room({ id: roomId }), systemPrompt: null, routerId: null, members };
+  answers[`/api/rooms/${roomId}/pins`] = [{ messageId: 'pinned' }];
+  for (const id of agents) answers[`/api/agents/${id}`] = { name: id, status: 'online', model: null };
+}
+
+function hasHistory(items: Message[], nextCursor?: string): void {
+  answers[`/api/messages/rooms/${ROOM}`] = { items, hasMore: nextCursor !== undefined, nextCursor };
+  answers['/api/plan'] = [];
+}
+
+function joined(): string[] {
+  return sent.flatMap((frame) => (frame.type === 'client:join_room' ? [frame.roomId] : []));
+}
+
+function chat() {
+  return useChat.getState().chats[ROOM];
+}
+
+describe('rooms', () => {
+  test('are joined from their last position: the open one first, the others by recency', async () => {
+    hasRooms('old', 'new', ROOM);
+    answers['/api/messages/recent'] = { new: { content: '', senderName: '', createdAt: '2027-01-01T00:00:00Z', unread: 3, mentions: 1 } };
+    dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+    dispatch({ type: 'POSITION', roomId: ROOM, position: 'e-7' });
+    loader.resume();
+    await loader.refreshRooms();
+    expect(sent).toEqual([
+      { type: 'client:join_room', roomId: ROOM, since: 'e-7' },
+      { type: 'client:join_room', roomId: 'new', since: 'now' },
+      { type: 'client:join_room', roomId: 'old', since: 'now' },
+    ]);
+    expect(useChat.getState().rooms['new']).toMatchObject({ unread: 3, mentions: 1 });
+  });
+
+  test('are joined twelve at once, and then one by one', async () => {
+    hasRooms(...Array.from({ length: 15 }, (_, index) => `room-${index}`));
+    await loader.refreshRooms();
+    expect(joined()).toHaveLength(12);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(joined()).toHaveLength(13);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(new Set(joined()).size).toBe(15);
+  });
+
+  test('are joined again on a new connection', async () => {
+    hasRooms(ROOM);
+    await loader.refreshRooms();
+    await loader.refreshRooms();
+    expect(joined()).toEqual([ROOM]);
+    loader.resume();
+    await loader.reload();
+    expect(joined()).toEqual([ROOM, ROOM]);
+  });
+
+  test('to which the user was added are loaded and joined', async () => {
+    hasRooms(ROOM);
+    loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-1' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(joined()).toEqual([ROOM]);
+    requests = [];
+    loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-2' });
+    expect(requests).toEqual([]);
+  });
+
+  test('are joined again when the user was removed and is added again', async () => {
+    hasRooms(ROOM);
+    await loader.refreshRooms();
+    loader.onFrame({ type: 'server:room_removed', roomId: ROOM });
+    loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-9' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(joined()).toEqual([ROOM, ROOM]);
+  });
+
+  test('are loaded with their members, pins and agents', async () => {
+    hasRoom(ROOM, ['coder']);
+    await loader.loadRoom(ROOM);
+    const state = useChat.getState();
+    expect(state.rooms[ROOM]?.members).toMatchObject([{ memberId: 'coder' }]);
+    expect(chat()?.pinned).toEqual({ pinned: true });
+    expect(state.agents['coder']).toMatchObject({ status: 'online', queueDepth: 0 });
+  });
+
+  test('that cannot be loaded leave the state as it is', async () => {
+    const before = useChat.getState();
+    await loader.loadRoom('deleted');
+    expect(useChat.getState()).toBe(before);
+  });
+});
+
+describe('the history', () => {
+  beforeEach(() => {
+    hasRoom(ROOM);
+    dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+  });
+
+  test('is loaded when the open room is joined, and only once', async () => {
+    hasHistory([message({ id: 'a', seq: 1 })]);
+    loader.open(ROOM);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(messagesOf(useChat.getState())).toEqual([]);
+    for (const position of ['e-1', 'e-2']) {
+      loader.onFrame({ type: 'server:room_joined', roomId: ROOM, position });
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    expect(messagesOf(useChat.getState())).toMatchObject([{ id: 'a' }]);
+    expect(requests.filter((path) => path.startsWith('/api/messages/'))).toHaveLength(1);
+  });
+
+  test('is loaded again after a resync, and replaces the messages', async () => {
+    hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'deleted', seq: 2 })]);
+    await loader.history.load(ROOM);
+    hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'b', seq: 3 })]);
+    dispatch({ type: 'RESYNC', roomId: ROOM, position: 'f-9' });
+    loader.onFrame({ type: 'server:resync', roomId: ROOM, position: 'f-9' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+
+  test('is requested again three seconds after a failure, while its room is open', async () => {
+    await loader.history.load(ROOM);
+    expect(chat()?.history).toBe('unread');
+    hasHistory([message({ id: 'a', seq: 1 })]);
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(chat()?.history).toBe('ready');
+  });
+
+  test('is extended with older pages until a message is found', async () => {
+    hasHistory([message({ id: 'c', seq: 3 })], 'before-c');
+    await loader.history.load(ROOM);
+    hasHistory([message({ id: 'b', seq: 2 })], 'before-b');
+    await loader.history.loadOlder(ROOM);
+    expect(requests.at(-1)).toBe(`/api/messages/rooms/${ROOM}?limit=50&cursor=before-c`);
+    hasHistory([message({ id: 'a', seq: 1 })]);
+    expect(await loader.history.find(ROOM, 'a')).toBe(true);
+    expect(await loader.history.find(ROOM, 'elsewhere')).toBe(false);
+    expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('has the plans and the usage of its runs', async () => {
+    hasHistory([reply({ id: 'm', seq: 1, metadata: { runId: 'run-1' } })]);
+    answers['/api/plan'] = [{ run_id: 'run-1', plan: { summary: 'Tea', status: 'completed', items: [] } }];
+    answers['/api/agents/coder/runs'] = [{ runId: 'run-1', inputTokens: 30, outputTokens: 4, costMicros: 5200 }];
+    await loader.history.load(ROOM);
+    expect(messagesOf(useChat.getState())).toMatchObject([{ plan: { summary: 'Tea' }, usage: { costMicros: 5200 } }]);
+  });
+});
+
+describe('a run/sync event', () => {
+  const sync = (named: { session_id?: string; agent_id?: string }): ServerFrame => ({
+    type: 'server:event',
+    event: { id: 'run-sync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'sync', text: 'State updated', ...named },
+  });
+
+  beforeEach(async () => {
+    hasRooms(ROOM);
+    hasRoom(ROOM, ['coder']);
+    dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+    await loader.loadRoom(ROOM);
+    requests = [];
+  });
+
+  async function receive(...frames: ServerFrame[]): Promise<void> {
+    for (const frame of frames) loader.onFrame(frame);
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+
+  /** Whether the cached query has to be requested again. */
+  function isStale(...queryKey: string[]): boolean {
+    return queries.getQueryState(queryKey)?.isInvalidated ?? false;
+  }
+
+  test('that names the open room reloads the room list and the room', async () => {
+    hasRoom(ROOM, ['coder', 'writer']);
+    queries.setQueryData(['missions', ROOM], []);
+    queries.setQueryData(['missions', 'other'], []);
+    await receive(sync({ session_id: ROOM }));
+    expect(requests.toSorted()).toEqual([
+      '/api/agents/writer',
+      '/api/messages/recent',
+      '/api/rooms',
+      `/api/rooms/${ROOM}`,
+      `/api/rooms/${ROOM}/pins`,
+    ]);
+    expect(useChat.getState().rooms[ROOM]?.members).toHaveLength(2);
+    expect([isStale('missions', ROOM), isStale('missions', 'other')]).toEqual([true, false]);
+  });
+
+  test('that names another room reloads and joins it with the room list', async () => {
+    hasRooms(ROOM, 'attic');
+    await receive(sync({ session_id: 'attic' }));
+    expect(requests.toSorted()).toEqual(['/api/messages/recent', '/api/rooms']);
+    expect(joined()).toContain('attic');
+    expect(Object.keys(useChat.getState().rooms)).toContain('attic');
+  });
+
+  test('that names an agent reloads the agent', async () => {
+    answers['/api/agents/coder'] = { name: 'Renamed', status: 'busy', model: null };
+    queries.setQueryData(['agents'], []);
+    queries.setQueryData(['hub-settings'], {});
+    await receive(sync({ agent_id: 'coder' }), sync({ agent_id: 'never seen' }));
+    expect(requests).toEqual(['/api/agents/coder']);
+    expect(useChat.getState().agents['coder']).toMatchObject({ name: 'Renamed', status: 'busy' });
+    expect([isStale('agents'), isStale('hub-settings')]).toEqual([true, false]);
+  });
+
+  test('that names nothing reloads rooms, agents and settings', async () => {
+    queries.setQueryData(['agents'], []);
+    queries.setQueryData(['hub-settings'], {});
+    await receive(sync({}));
+    expect(requests).toEqual(expect.arrayContaining(['/api/rooms', `/api/rooms/${ROOM}`, '/api/agents/coder']));
+    expect([isStale('agents'), isStale('hub-settings')]).toEqual([true, true]);
+  });
+
+  test('that is one of many causes one reload', async () => {
+    await receive(...Array.from({ length: 20 }, () => sync({ session_id: ROOM })));
+    expect(requests.filter((path) => path === '/api/rooms')).toHaveLength(1);
+  });
+
+  test('is dropped when the loader is stopped', async () => {
+    loader.onFrame(sync({}));
+    loader.stop();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(requests).toEqual([]);
+  });
+});
+
+test('a run/resync event loads the open room and the room list again', async () => {
+  hasRooms(ROOM);
+  hasRoom(ROOM);
+  hasHistory([message({ id: 'a', seq: 1 })]);
+  dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
+  await loader.history.load(ROOM);
+  hasHistory([message({ id: 'b', seq: 2 })]);
+  const event = { id: 'run-resync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'resync' };
+  fromEvent(event).forEach(dispatch);
+  loader.onFrame({ type: 'server:event', event });
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['b']);
+  expect(requests).toContain('/api/rooms');
+});
+
+test('the tasks of a room are loaded with its members', async () => {
+  hasRoom(ROOM, ['coder']);
+  answers[`/api/tasks/rooms/${ROOM}`] = [{ id: 't', title: 'Soup' }];
+  await loader.loadTasks(ROOM);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(chat()?.tasks).toMatchObject({ t: { title: 'Soup' } });
+  expect(useChat.getState().rooms[ROOM]?.members).toHaveLength(1);
+});
