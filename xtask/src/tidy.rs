@@ -4,6 +4,7 @@
 
 mod authenticator;
 mod plain_english;
+mod tasks;
 mod vocabulary;
 
 use crate::root;

@@ -8,13 +8,17 @@ use crate::ports::BlobStore;
 use parlor_model::command::TakeUnreferencedBlobs;
 use parlor_model::{BlobDigest, Caller};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Maximum number of contents removed per command.
 const DELETE_BATCH: usize = 256;
 
-/// Runs until the future is dropped.
-pub async fn run(hub: Hub, blobs: Arc<dyn BlobStore>) {
+/// Runs until `stop` is true or its sender is dropped. Work on the disk that has begun is completed first.
+pub async fn run(hub: Hub, blobs: Arc<dyn BlobStore>, mut stop: watch::Receiver<bool>) {
     for slice in 0..=u8::MAX {
+        if *stop.borrow() {
+            return;
+        }
         let (hub, blobs) = (hub.clone(), blobs.clone());
         in_background(move || match blobs.list(slice) {
             Ok(found) => remove(&hub, &*blobs, &found),
@@ -23,9 +27,13 @@ pub async fn run(hub: Hub, blobs: Arc<dyn BlobStore>) {
         .await;
     }
     loop {
-        hub.files_released().await;
+        tokio::select! {
+            () = hub.files_released() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
         let take = || hub.execute(&Caller::OPERATOR, TakeUnreferencedBlobs { limit: DELETE_BATCH });
-        while let Ok(digests) = take().await
+        while !*stop.borrow()
+            && let Ok(digests) = take().await
             && !digests.is_empty()
         {
             let (hub, blobs) = (hub.clone(), blobs.clone());

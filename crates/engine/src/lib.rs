@@ -29,6 +29,7 @@ mod routing_index;
 pub mod runs;
 pub mod search;
 mod sniff;
+pub mod tasks;
 mod validate;
 
 pub use commands::PendingReceipt;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Starts the hub, prints the start-up report, and serves until SIGTERM or SIGINT. SIGHUP reopens the log
@@ -76,6 +76,7 @@ pub struct RunningHub {
     tls: Option<Arc<Tls>>,
     stop_control: Option<oneshot::Sender<()>>,
     control: JoinHandle<()>,
+    stop_janitor: watch::Sender<bool>,
     janitor: JoinHandle<()>,
     /// The guide, the hub's own agents and its service agents.
     hosting: Vec<JoinHandle<()>>,
@@ -128,7 +129,9 @@ impl RunningHub {
             let (app, models, data) = (app.clone(), instance.models.clone(), settings.data.clone());
             async move { services::run_loop(app, models, &data).await }
         });
-        let janitor = tokio::spawn(blob_gc::run(instance.hub.clone(), instance.blobs.clone()));
+        let (stop_janitor, janitor_stopped) = watch::channel(false);
+        let janitor = blob_gc::run(instance.hub.clone(), instance.blobs.clone(), janitor_stopped);
+        let janitor = tokio::spawn(janitor);
         let public_url = settings.public_url.as_ref().map(|url| url.as_str()).unwrap_or_default();
         let bridges = HostedBridges::start(&app, chat_files, public_url);
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
@@ -139,6 +142,7 @@ impl RunningHub {
             tls,
             stop_control: Some(stop_control),
             control,
+            stop_janitor,
             janitor,
             hosting,
             bridges,
@@ -174,13 +178,14 @@ impl RunningHub {
             let _ = stop.send(());
         }
         let _ = (&mut self.control).await;
-        // Aborting the blob garbage collector between two files is safe: it finds the rest after the next
-        // start.
-        self.janitor.abort();
+        self.stop_janitor.send_replace(true);
         // Aborting the hosting tasks also ends the agent programs that they started.
         self.hosting.iter().for_each(JoinHandle::abort);
-        let _ = (&mut self.janitor).await;
+        for task in std::iter::once(&mut self.janitor).chain(&mut self.hosting) {
+            let _ = task.await;
+        }
         self.bridges.stopped().await;
+        self.instance.passwords.end().await;
         self.instance.hub.close().await;
     }
 }

@@ -15,6 +15,7 @@ use crate::models::MODEL_KEYS;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
 use parlor_engine::ports::BlobStore;
+use parlor_engine::tasks::Tasks;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -38,6 +39,8 @@ pub struct App {
     /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
     pub(crate) open_sockets: OpenSockets,
+    /// WebSocket connections, and other tasks that outlive the request which started them.
+    pub(crate) tasks: Tasks,
     pub(crate) http_metrics: HttpMetrics,
     pub(crate) tls: Option<Arc<Tls>>,
 }
@@ -72,6 +75,7 @@ impl App {
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),
+            tasks: Tasks::default(),
             http_metrics: HttpMetrics::new(),
             tls,
             hub,

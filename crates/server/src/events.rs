@@ -155,7 +155,7 @@ pub async fn stream(
     let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
     let event_stream = EventStream {
         encoder,
-        opening: tokio::spawn(open_feed(session.clone(), outbox.clone(), open)),
+        opening: app.tasks.spawn(open_feed(session.clone(), outbox.clone(), open)),
         session,
         outbox,
         _permit: permit,

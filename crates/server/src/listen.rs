@@ -87,7 +87,11 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
             _ = stopped.changed() => break,
             _ = certificate_check.tick(), if tls.is_some() => {
                 let tls = tls.clone();
-                drop(tokio::task::spawn_blocking(move || tls.map(|tls| tls.reload_if_changed())));
+                connections.spawn_blocking(move || {
+                    if let Some(tls) = tls {
+                        tls.reload_if_changed();
+                    }
+                });
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
@@ -113,11 +117,14 @@ async fn accept(app: Arc<App>, listener: TcpListener, mut stopped: watch::Receiv
     }
     drop(listener);
     app.hub.end_sessions();
+    app.open_sockets.begin_stop();
     let drained = async {
         while connections.join_next().await.is_some() {}
-        app.open_sockets.end().await;
+        app.tasks.ended().await;
     };
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await;
+    connections.shutdown().await;
+    app.tasks.abort().await;
 }
 
 async fn connection(

@@ -105,7 +105,8 @@ fn is_protocol_name(literal: &str) -> bool {
         })
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Adds the sources of a folder, without those of tests.
+pub(super) fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let is_test = path.file_name().is_some_and(|name| name == "tests" || name == "tests.rs");

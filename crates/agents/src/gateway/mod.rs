@@ -269,7 +269,7 @@ impl Gateway {
         }
     }
 
-    /// Stops all active runs and waits until they have ended.
+    /// Stops all active runs and the programs of all agents, and waits until they have ended.
     pub async fn stop(&mut self) {
         for hosted_run in self.runs.values() {
             if let Some(handle) = &hosted_run.handle {
@@ -278,6 +278,10 @@ impl Gateway {
         }
         // The runs stay stored as unfinished: the next process reports them to the hub as interrupted.
         while self.tasks.join_next().await.is_some() {}
+        self.workspace_tasks.shutdown().await;
+        for hosted in self.agents.values() {
+            hosted.kind.close().await;
+        }
     }
 
     fn begin_connection(&mut self) {

@@ -147,6 +147,13 @@ impl AgentKind {
         }
     }
 
+    /// Ends what outlives a run. The programs of other kinds end with their run.
+    pub async fn close(&self) {
+        if let Self::Acp(acp) = self {
+            acp.close().await;
+        }
+    }
+
     /// Slash commands that the agent has announced so far.
     pub fn commands(&self) -> Vec<SlashCommand> {
         match self {

@@ -8,6 +8,7 @@ use parlor_model::{AnswerPolicy, Run, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// Triage that always fails; counts its calls.
 #[derive(Default)]
@@ -30,6 +31,24 @@ impl Triage for HangingTriage {
     fn should_answer(&self, _: TriageCase) -> TriageFuture {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::pending())
+    }
+}
+
+/// Triage that never answers. Each call holds `held`.
+#[derive(Default)]
+struct HoldingTriage {
+    called: Notify,
+    held: Arc<()>,
+}
+
+impl Triage for HoldingTriage {
+    fn should_answer(&self, _: TriageCase) -> TriageFuture {
+        self.called.notify_one();
+        let held = self.held.clone();
+        Box::pin(async move {
+            let _held = held;
+            std::future::pending().await
+        })
     }
 }
 
@@ -134,6 +153,19 @@ async fn triage_without_an_answer_ends_at_its_timeout() {
     finish_run(&scene, &run).await;
     assert_eq!(triage.0.load(Ordering::SeqCst), 1, "triage was called");
     scene.hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_a_hub_ends_the_tasks_that_start_its_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = Limits { triage_timeout: Duration::from_secs(3600), ..Limits::default() };
+    let triage = Arc::new(HoldingTriage::default());
+    let scene = scene(directory.path(), triage.clone(), limits).await;
+    post(&scene, "anybody").await;
+    triage.called.notified().await;
+    assert_eq!(Arc::strong_count(&triage.held), 2, "a task waits for the triage");
+    scene.hub.close().await;
+    assert_eq!(Arc::strong_count(&triage.held), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

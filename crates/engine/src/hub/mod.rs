@@ -14,6 +14,7 @@ use crate::health::{Health, HealthCell};
 use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
+use crate::tasks::Tasks;
 use parlor_model::{Caller, Epoch, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -41,6 +42,8 @@ struct Inner {
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
     threads: parking_lot::Mutex<Vec<std::thread::JoinHandle<()>>>,
+    /// The loops of the scheduler and the actions that they have started.
+    tasks: Tasks,
     stop: Arc<AtomicBool>,
     scheduler: Arc<SchedulerHandle>,
     triage: Arc<dyn Triage>,
@@ -90,6 +93,10 @@ impl Hub {
 
     pub(crate) fn shared_fanout(&self) -> Arc<Fanout> {
         self.inner.fanout.clone()
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -185,13 +192,16 @@ impl Hub {
         self.inner.clock.now()
     }
 
-    /// Stops accepting commands, answers those already queued, then ends the writer and log-tailer threads.
+    /// Stops accepting commands, answers those already queued, then ends the writer and log-tailer threads and
+    /// all tasks of the hub.
     pub async fn close(&self) {
         let hub = self.clone();
         let _ = tokio::task::spawn_blocking(move || hub.close_blocking()).await;
+        self.inner.tasks.ended().await;
     }
 
-    /// Blocking form of [`Self::close`], for callers outside of a runtime.
+    /// Blocking form of [`Self::close`], for callers outside of a runtime. Does not wait for the tasks, because
+    /// their runtime may have ended.
     pub fn close_blocking(&self) {
         drop(self.inner.queue.lock().take());
         self.inner.stop.store(true, Ordering::Release);
@@ -202,5 +212,7 @@ impl Hub {
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         threads.into_iter().for_each(|thread| drop(thread.join()));
+        // After the last commit, nothing that a task waits for can happen.
+        self.inner.tasks.begin_abort();
     }
 }

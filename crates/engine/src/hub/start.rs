@@ -8,6 +8,7 @@ use crate::health::HealthCell;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
+use crate::tasks::Tasks;
 use parlor_model::command::{AppendNoop, DisconnectGateway, ExpireApproval, FinishRun};
 use parlor_model::{ApprovalId, Caller, Gateway, Run, RunOutcome};
 use std::sync::Arc;
@@ -77,15 +78,16 @@ impl Hub {
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),
+            tasks: Tasks::default(),
             stop,
             scheduler: scheduler_handle,
             triage,
             ids,
         };
         let hub = Self { inner: Arc::new(inner) };
-        tokio::spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
-        tokio::spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
-        tokio::spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 }

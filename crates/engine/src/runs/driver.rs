@@ -71,20 +71,22 @@ impl Hosting {
             Action::OfferInjection(offer) => self.offer_injection(offer).await,
             Action::ExpireApproval(approval) => {
                 // If this fails, the scheduler returns the approval again while it is open.
-                tokio::spawn(async move { hosting.expire(&approval).await });
+                self.hub.tasks().spawn(async move { hosting.expire(&approval).await });
             }
             Action::FinishRun(due) => {
-                tokio::spawn(async move { hosting.finish_run(due).await });
+                self.hub.tasks().spawn(async move { hosting.finish_run(due).await });
             }
             Action::CancelQueuedRun(run) => {
-                tokio::spawn(async move { hosting.end_unstarted_run(run, RunOutcome::Cancelled).await });
+                self.hub
+                    .tasks()
+                    .spawn(async move { hosting.end_unstarted_run(run, RunOutcome::Cancelled).await });
             }
             Action::SendRoomContext(room) => {
                 let _ = self.send_room_context(&room, None).await;
             }
             Action::PublishStatus(agent) => self.publish_agent_status(&agent).await,
             Action::StartRun(run) => {
-                tokio::spawn(async move { hosting.start_run(run).await });
+                self.hub.tasks().spawn(async move { hosting.start_run(run).await });
             }
         }
     }

@@ -58,15 +58,18 @@ impl Default for PasswordCost {
 pub struct Passwords {
     cost: PasswordCost,
     jobs: Arc<Semaphore>,
+    max_jobs: u32,
     queue: Arc<Semaphore>,
     low_priority: LowPriority,
 }
 
 impl Passwords {
     pub fn new(jobs: usize, cost: PasswordCost) -> Self {
+        let max_jobs = u32::try_from(jobs).unwrap_or(u32::MAX).max(1);
         Self {
             cost,
-            jobs: Arc::new(Semaphore::new(jobs.max(1))),
+            jobs: Arc::new(Semaphore::new(max_jobs as usize)),
+            max_jobs,
             queue: Arc::new(Semaphore::new(MAX_QUEUED_HASHES)),
             low_priority: LowPriority::default(),
         }
@@ -89,6 +92,13 @@ impl Passwords {
         let exists = stored.is_some();
         let stored: Box<str> = stored.map_or_else(|| self.cost.dummy_hash(), Into::into);
         self.run(move || exists & matches(&password, &stored)).await
+    }
+
+    /// Refuses further hashes and waits for the threads of those that run.
+    pub async fn end(&self) {
+        self.queue.close();
+        // Each thread holds a permit until its work has ended.
+        let _ = self.jobs.acquire_many(self.max_jobs).await;
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
@@ -130,6 +140,7 @@ fn matches(password: &str, stored: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use std::sync::mpsc;
 
     #[test]
@@ -142,6 +153,23 @@ mod tests {
         for cost in [PasswordCost::default(), PasswordCost::MINIMUM] {
             assert_eq!(parameters(&cost.dummy_hash()), parameters(&hash("Correct-horse-1", cost)));
         }
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_for_running_hashes_and_refuses_later_ones() {
+        let passwords = Passwords::new(2, PasswordCost::MINIMUM);
+        let (finish, finishes) = mpsc::channel::<()>();
+        let first = passwords.clone();
+        let first = tokio::spawn(async move { first.run(move || finishes.recv().unwrap()).await });
+        while passwords.waiting() < 1 {
+            tokio::task::yield_now().await;
+        }
+        let mut ending = std::pin::pin!(passwords.end());
+        assert!((&mut ending).now_or_never().is_none(), "a hash runs");
+        assert!(passwords.hash("Correct-horse-1").await.is_err());
+        finish.send(()).unwrap();
+        ending.await;
+        first.await.unwrap().unwrap();
     }
 
     #[cfg(target_os = "linux")]

@@ -29,6 +29,6 @@ pub fn connect_broker_locally(app: &Arc<App>, user: UserId) -> Result<DuplexStre
         socket_guard: app.open_sockets.begin(ENDPOINT),
     };
     let first = BrokerInput::Local(Caller::connector(user));
-    tokio::spawn(session_loop::run(app.clone(), upgraded, Broker, Some(first)));
+    app.tasks.spawn(session_loop::run(app.clone(), upgraded, Broker, Some(first)));
     Ok(client)
 }

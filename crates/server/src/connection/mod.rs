@@ -22,6 +22,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use outbox_io::OutboxIo;
 use parlor_engine::feed::{Codec, Drained, Encoded, Entry, Item, Outbox, OutboxLimits};
+use parlor_engine::tasks::Tasks;
 use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,27 +73,28 @@ impl SocketMessage {
 impl Socket {
     /// Starts reading and writing on an upgraded connection. `already_read` holds bytes received together
     /// with the handshake. A message above `hard_limit` bytes ends the connection; `encoder` encodes
-    /// the items of its outbox.
+    /// the items of its outbox. `tasks` owns the writer.
     pub async fn open(
         stream: Stream,
         already_read: Bytes,
         hard_limit: usize,
         limits: OutboxLimits,
         encoder: ConnectionEncoder,
+        tasks: &Tasks,
     ) -> Self {
         let outbox = Arc::new(Outbox::new(limits));
         let (read, writer): (Box<dyn AsyncRead + Send + Sync + Unpin>, _) = match stream {
             Stream::Plain(tcp) => {
                 let (read, write) = tcp.into_split();
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
             }
             Stream::Tls(tls) => {
                 let (read, write) = tokio::io::split(*tls);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
             }
             Stream::Local(pipe) => {
                 let (read, write) = tokio::io::split(pipe);
-                (Box::new(read), tokio::spawn(write_out(write, outbox.clone(), encoder)))
+                (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
             }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
@@ -137,6 +139,7 @@ impl Socket {
             let _ = tokio::io::copy(self.stream.get_mut(), &mut tokio::io::sink()).await;
         };
         let _ = tokio::time::timeout(timeout, closing).await;
+        // The owner of the writer awaits it.
         self.writer.abort();
     }
 }

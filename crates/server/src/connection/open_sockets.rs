@@ -1,12 +1,10 @@
-//! Registry of open WebSockets and event streams: counts them by endpoint, and ends them when the hub stops.
+//! Registry of open WebSockets and event streams: counts them by endpoint, and notifies them when the hub stops.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Every connection holds a receiver of the `stop` channel. The hub signals the shutdown through it, and
-/// waits until all receivers are dropped.
 pub struct OpenSockets {
     stop: watch::Sender<bool>,
     counts: Arc<SocketCounts>,
@@ -38,10 +36,9 @@ impl OpenSockets {
         self.counts.lock().clone()
     }
 
-    /// Signals all connections to end, and waits until they have.
-    pub async fn end(&self) {
+    /// Signals all connections to end.
+    pub fn begin_stop(&self) {
         self.stop.send_replace(true);
-        self.stop.closed().await;
     }
 }
 

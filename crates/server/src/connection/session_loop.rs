@@ -22,7 +22,8 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
     let encoder = ConnectionEncoder::of(&app.encoders, P::ENCODING);
     let max_bytes = P::max_message_bytes(&app);
-    let mut socket = Socket::open(stream, already_read, max_bytes, app.config.outbox, encoder).await;
+    let limits = app.config.outbox;
+    let mut socket = Socket::open(stream, already_read, max_bytes, limits, encoder, &app.tasks).await;
     let deadline = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(deadline);
     let outbox = socket.outbox.clone();

@@ -28,7 +28,7 @@ pub struct Upgraded {
     pub socket_guard: SocketGuard,
 }
 
-/// Answers the handshake and spawns `run_session` on the upgraded connection.
+/// Answers the handshake and runs `run_session` on the upgraded connection, as a task of the app.
 pub fn upgrade<Session>(
     app: &Arc<App>,
     mut request: Request,
@@ -56,7 +56,7 @@ where
     };
     let endpoint = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let socket_guard = app.open_sockets.begin(endpoint);
-    tokio::spawn(async move {
+    app.tasks.spawn(async move {
         let Ok(upgraded) = on_upgrade.await else { return };
         let Ok(parts) = upgraded.downcast::<TokioIo<WriteTimeoutStream>>() else { return };
         let stream = parts.io.into_inner().into_inner();

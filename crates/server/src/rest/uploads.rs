@@ -47,7 +47,7 @@ async fn receive_upload(
     let max_bytes = if avatar { app.config.avatar_bytes } else { app.config.upload_bytes };
     let received = form.receive(max_bytes, app.blobs.clone()).await?;
     // In its own task: if the client disconnects, the blob must still be held until the store refers to it.
-    let stored = tokio::spawn(store_upload(app.clone(), caller, received, avatar));
+    let stored = app.tasks.spawn(store_upload(app.clone(), caller, received, avatar));
     Ok(stored.await.unwrap_or(Err(Refusal::Unavailable))?)
 }
 
@@ -70,7 +70,7 @@ pub async fn store_image(
         Ok(incoming)
     });
     let received = Received { name: name.into(), media, incoming: incoming.await? };
-    let stored = tokio::spawn(store_upload(app.clone(), caller.clone(), received, false));
+    let stored = app.tasks.spawn(store_upload(app.clone(), caller.clone(), received, false));
     Ok(stored.await.unwrap_or(Err(Refusal::Unavailable))?)
 }
 

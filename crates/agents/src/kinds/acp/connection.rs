@@ -172,6 +172,12 @@ impl Connection {
         self.kill.cancel();
     }
 
+    /// Kills the program and waits until it has ended, and with it the task of the connection.
+    pub(super) async fn close(&self) {
+        self.kill();
+        self.ended.cancelled().await;
+    }
+
     /// Why the connection ended. Waits shortly for a program that is about to exit; `None` if it still runs.
     pub(super) async fn exit_reason(&self) -> Option<Box<str>> {
         let _ = timeout(EXIT_GRACE + EXIT_GRACE, self.ended.cancelled()).await;

@@ -107,6 +107,13 @@ impl Acp {
         }
     }
 
+    /// Ends the program, if it runs.
+    pub async fn close(&self) {
+        if let Some(connection) = self.current.lock().await.take() {
+            connection.close().await;
+        }
+    }
+
     /// Slash commands that the agent has announced so far.
     pub fn commands(&self) -> Vec<SlashCommand> {
         self.commands.lock().clone()
