@@ -2,7 +2,7 @@
 
 use super::{TestGateway, outcome, wait_for_text};
 use crate::gateway::scenes::Room;
-use crate::scene::{Scene, following};
+use crate::scene::{Scene, following, so_far};
 use parlor_testkit::gateway_process::{LossyProxy, gone};
 use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::Value;
@@ -34,6 +34,8 @@ async fn after_each_of_50_gateway_kills_the_reply_ends_once_and_no_process_is_le
         assert_eq!(outcome(&reply), "interrupted", "{reply}");
         let text = reply["content"].as_str().unwrap();
         assert!(counted(text.lines().count() + 1).starts_with(text), "{text}");
+        // Chunks of this reply that were not read must not count for the next one.
+        so_far(&mut room.at_alice).await;
     }
     let replies = |message: &&Value| message["senderType"] == "agent";
     assert_eq!(room.bob.history(&room.room).await.unwrap().iter().filter(replies).count(), 50);
