@@ -77,7 +77,11 @@ export type ChangedFileData = { path: string, summary: string, diff: string | nu
 
 export type ClientFrame = { "type": "client:auth" } & Auth | { "type": "client:join_room" } & JoinRoom | { "type": "client:leave_room" } & InRoom | { "type": "client:subscribe_events" } & SubscribeEvents | { "type": "client:send_message" } & SendMessage | { "type": "client:typing" } & InRoom | { "type": "client:stop_generation" } & AgentInRoom | { "type": "client:permission_response" } & PermissionResponse | { "type": "client:agent_command" } & AgentCommand | { "type": "client:query_agent_info" } & QueryAgentInfo | { "type": "client:request_workspace" } & RequestWorkspace | { "type": "client:rewind_room" } & RewindRoom | { "type": "client:list_gateway_credentials" } & OfGateway | { "type": "client:add_gateway_credential" } & OfGateway | { "type": "client:manage_gateway_credential" } & OfGateway | { "type": "client:start_gateway_oauth" } & OfGateway | { "type": "client:complete_gateway_oauth" } & OfGateway | { "type": "client:ping" } & Ping;
 
-export type ContextUsageData = { stage: string, message_count: number | null, char_count: number | null, estimated_tokens: number | null, token_limit: number | null, actual_prompt_tokens: number | null, actual_completion_tokens: number | null, compressed: boolean, summary_count: number, run_id: string, };
+export type ContextUsageData = { stage: string, message_count: number | null, char_count: number | null, estimated_tokens: number | null, token_limit: number | null, actual_prompt_tokens: number | null, actual_completion_tokens: number | null, 
+/**
+ * Cost of the run so far, in millionths of a dollar.
+ */
+cost_micros?: number, compressed: boolean, summary_count: number, run_id: string, };
 
 export type ErrorFrame = { code: string, message: string, 
 /**

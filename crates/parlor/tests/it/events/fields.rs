@@ -313,13 +313,13 @@ async fn every_kind_of_event_has_exactly_the_documented_fields() {
     let context = json!({ "stage": "pre", "messageCount": 3, "charCount": 40, "estimatedTokens": 10,
         "tokenLimit": 1000, "actualPromptTokens": 11, "actualCompletionTokens": 12, "compressed": true,
         "summaryCount": 2 });
-    let usage = json!({ "kind": "usage", "inputTokens": 20, "outputTokens": 10, "context": context });
+    let usage = json!({ "kind": "usage", "inputTokens": 20, "outputTokens": 10, "costMicros": 30, "context": context });
     send_run_event(&mut gateway, &room, usage).await;
     checker
         .expect(json!({ "id": format!("run-context-{}", run.as_str().unwrap()), "kind": "run", "phase": "context_usage",
             "agent_id": "coder", "data": { "run_id": run, "stage": "pre", "message_count": 3, "char_count": 40,
                 "estimated_tokens": 10, "token_limit": 1000, "actual_prompt_tokens": 11,
-                "actual_completion_tokens": 12, "compressed": true, "summary_count": 2 } }))
+                "actual_completion_tokens": 12, "cost_micros": 30, "compressed": true, "summary_count": 2 } }))
         .await;
     let fallback = json!({ "kind": "model_fallback", "preferredModel": "big", "actualModel": "small", "reason": "busy" });
     send_run_event(&mut gateway, &room, fallback).await;

@@ -195,6 +195,7 @@ fn context<'a>(usage: &'a UsageReport, run_id: &'a str) -> ContextUsageData<'a> 
         token_limit: context.and_then(|context| context.token_limit),
         actual_prompt_tokens: prompt_tokens.or(spent.map(|spent| spent.input_tokens)),
         actual_completion_tokens: completion_tokens.or(spent.map(|spent| spent.output_tokens)),
+        cost_micros: spent.and_then(|spent| spent.cost),
         compressed: context.is_some_and(|context| context.compressed),
         summary_count: context.map_or(0, |context| context.summaries),
         run_id,

@@ -91,6 +91,10 @@ pub struct ContextUsageData<'a> {
     pub token_limit: Option<u64>,
     pub actual_prompt_tokens: Option<u64>,
     pub actual_completion_tokens: Option<u64>,
+    /// Cost of the run so far, in millionths of a dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub cost_micros: Option<u64>,
     pub compressed: bool,
     pub summary_count: u64,
     pub run_id: &'a str,
