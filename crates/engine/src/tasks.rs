@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// Dropping it aborts its tasks. Unlike a `JoinSet`, it keeps no memory of ended tasks.
+/// A set of background tasks. Dropping the set aborts its tasks. Unlike a `JoinSet`, it keeps no memory of ended
+/// tasks.
 pub struct Tasks {
     running: Arc<Mutex<Running>>,
     /// Each task holds a receiver until its future is dropped.

@@ -19,8 +19,8 @@ pub enum Principal {
     /// A connector inside the hub, such as a chat.md bridge of the settings file. It acts as the account that
     /// the settings name, within the scopes read, write and agents. Not reachable over the network.
     Connector { user: UserId },
-    /// The hub's authentication code, which looks up the credentials that a client presents. It reads password
-    /// hashes and may do nothing else that an anonymous caller may not. Not reachable over the network.
+    /// The hub's authentication code. It may read password hashes, second factors, keys by their secret and the
+    /// settings; otherwise it has the rights of an anonymous caller. Not reachable over the network.
     Authenticator,
     /// The operator: start-up and the command line. Not reachable over the network.
     Operator,

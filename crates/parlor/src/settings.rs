@@ -142,10 +142,10 @@ table::settings! {
         max_avatar_size: usize = bytes(1_024..=1_073_741_824), default 2_097_152;
         /// Maximum number of different reactions per message.
         max_reactions: usize = count(1..=1_000), default 20;
-        /// Maximum bytes queued for one subscriber. A subscriber that falls further behind must
-        /// resync or is disconnected; it never slows other subscribers.
+        /// Maximum estimated bytes queued for one connection: the text, and 256 bytes per event. A client that
+        /// falls further behind must resync or is disconnected; it never slows other clients.
         outbox_max_bytes: usize = bytes(16_384..=1_073_741_824), default 1_048_576;
-        /// Maximum frames queued for one subscriber.
+        /// Maximum items queued for one connection. An item holds one or more frames.
         outbox_max_frames: usize = count(16..=1_000_000), default 4_096;
     }
     "Agents" {

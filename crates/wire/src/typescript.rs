@@ -1,6 +1,6 @@
 //! Generates the TypeScript types of the web app from the Rust types of REST bodies and frames.
 //!
-//! `cargo xtask types` writes the file; a normal test run fails if the file is not up to date.
+//! `cargo xtask types` writes the files; a normal test run fails if one of them is not up to date.
 
 use crate::agentim::frames::{
     ChunkFrame, ClientFrame, ForwardedFrame, MemberFrame, MessageFrame, Metadata, ReactionFrame, RoomFrame,
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use ts_rs::{Config, TS, TypeVisitor};
 
-/// Environment variable that `cargo xtask types` sets to write the file.
+/// Environment variable that `cargo xtask types` sets to write the files.
 const WRITE: &str = "XTASK_WRITE_TYPES";
 const API_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/generated/api.ts");
 const FRAMES_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/generated/frames.ts");

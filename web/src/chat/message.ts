@@ -84,7 +84,7 @@ interface ReplyFields extends MessageFields, ReplyCards {
   content: ContentBlock[];
 }
 
-/** What the page knows about a reply from events. The log has only its text and its content. */
+/** Cards and other fields of a reply that come from events. The log has only its text and its content. */
 export interface ReplyCards {
   plan?: Plan;
   askUser?: AskUser;

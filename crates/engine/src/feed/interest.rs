@@ -1,4 +1,4 @@
-//! What a connection receives, and in which encoding.
+//! Codecs, orders and kinds of items, and the filter for the rooms that a connection follows.
 
 use parlor_model::{Event, RoomId, Signal};
 

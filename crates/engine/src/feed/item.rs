@@ -118,7 +118,7 @@ impl Shared<LostRoom> {
     }
 }
 
-/// Begin of the live events of a feed.
+/// Marks the point from which the events of a feed are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Live {
     /// All events up to this position have been sent before.

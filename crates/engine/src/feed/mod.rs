@@ -1,10 +1,10 @@
 //! Feeds: deliver each committed event to every connection that may see it at that moment.
 //!
-//! Permissions follow from the same events, in order: a member added or removed at `Seq` n receives the events of
-//! the room after n, or up to n. A subscription is opened in four steps (`open`), without a read of the store under
-//! the fan-out's lock. Queues hold typed items that all
-//! subscribers share; the writer of a connection encodes them, once per codec. Nothing here knows
-//! the scheduler: it publishes through the fan-out and is a projection of the log tailer.
+//! Permissions follow from the same events, in order: a member added at `Seq` n receives the events of the room
+//! after n, and a member removed at n receives those up to n. A subscription is opened in four steps (`open`),
+//! without a read of the store under the fan-out's lock. Queues hold typed items that all subscribers share; the
+//! writer of a connection encodes them, once per codec. This module does not depend on the scheduler, which is a
+//! projection of the log tailer and publishes through the fan-out.
 
 mod activities;
 mod batching;

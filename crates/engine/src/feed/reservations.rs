@@ -31,7 +31,7 @@ impl Reservation {
     }
 }
 
-/// Whose rights an event may change.
+/// Users whose rights an event may change.
 enum Affected<'a> {
     User(&'a UserId),
     /// These users; all users if the list is empty, because a removal that was read from the log names none.
@@ -40,7 +40,8 @@ enum Affected<'a> {
     Agent(&'a AgentId),
 }
 
-/// Naming too many costs another read, naming too few would leave a subscription without its right.
+/// Returns the users whose rights the event may change. Too many cost another read; too few would leave a
+/// subscription without its right.
 fn affected_by(event: &Event) -> Option<Affected<'_>> {
     match event {
         Event::MembersChanged { change, .. } => {

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 const CHECKED_PER_READ: usize = 256;
 
 impl Hub {
-    /// Closes the connections whose sign-in has expired. The presence loop calls it once a minute. A revoked credential needs no check: its event closes the
-    /// connections at once.
+    /// Closes the connections whose sign-in has expired. The presence loop calls it once a minute. A revoked
+    /// credential needs no check: its event closes the connections at once.
     pub async fn end_expired_sessions(&self) -> Result<(), Refusal> {
         let principals: Vec<Principal> = self.fanout().principals().into_iter().collect();
         for some in principals.chunks(CHECKED_PER_READ) {

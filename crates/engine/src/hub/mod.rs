@@ -1,8 +1,9 @@
-//! `Hub`: the engine's API for protocol adapters. `submit` and `execute` run commands, `read` answers
-//! queries, `connect` and `attach` subscribe connections to live events.
+//! `Hub`: the engine's API for protocol adapters. `submit` and `execute` run commands, `read` answers queries,
+//! `session` begins the session of a connection, `feed` opens a feed inside the process, and `hosting` serves
+//! gateways.
 //!
 //! Owns: the state that all parts of a hub share, and the way of a command into the writer's queue. Rules and
-//! permissions of commands are in `commands/`, live delivery is in `fanout/`.
+//! permissions of commands are in `commands/`, live delivery is in `feed/`.
 
 mod reads;
 mod start;

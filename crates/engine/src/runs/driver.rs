@@ -1,4 +1,4 @@
-//! Scheduler driver: the async loop that performs the scheduler's actions in order.
+//! Scheduler driver: the async loop that begins the scheduler's actions in order.
 //!
 //! Changes state through `Hub::execute` like any other caller. Actions that wait for the store run in tasks
 //! of their own, so that no run waits for another.

@@ -247,7 +247,7 @@ impl Scheduler {
                 }
             }
             RunState::Ended(_) => {
-                // The scheduler did not request this end, so the gateway has to be told to stop.
+                // The scheduler did not request this end, so a stop must be sent to the gateway.
                 let unknown = self.running.get(&run.id).is_some_and(|live| live.ending.is_none());
                 if unknown && run.state == RunState::Ended(RunOutcome::Cancelled) {
                     self.stop(run.agent.clone(), &run.room, now);

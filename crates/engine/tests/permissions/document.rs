@@ -19,8 +19,9 @@ pub fn document() -> String {
 
 const INTRODUCTION: &str = "# Permissions
 
-The engine's decision for each command and query and each kind of caller. `cargo xtask permissions` generates this file from the table in
-`crates/engine/tests/permissions`, which the tests compare with the code. Everything that no row allows is refused.
+The engine's decision for each command and query and each kind of caller. `cargo xtask permissions` generates this file
+from the table in `crates/engine/tests/permissions`, which the tests compare with the code. Everything that no row
+allows is refused.
 
 A cell is the engine's answer:
 
@@ -33,8 +34,8 @@ A cell is the engine's answer:
 - **kept:** a room must keep its owner.
 - **invalid:** the request contradicts itself or the account's rights, and the answer says how.
 
-The column *Situation* names the rows that the store contains besides the room and the caller. *Key*
-is the scope that an API key needs; a dash means that no key may do it, or only one with several scopes.
+The column *Situation* names the rows that the store contains besides the room and the caller. *Key* is the scope that
+an API key needs; a dash means that no key may do it, or only one with several scopes.
 
 The callers:
 

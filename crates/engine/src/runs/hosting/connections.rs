@@ -53,8 +53,8 @@ impl Hosting {
     }
 
     /// Marks a registered agent as online through a gateway connection, and sends it its room contexts, its
-    /// pending rewinds and its lost runs. A different gateway that hosted the agent before is told to remove
-    /// it.
+    /// pending rewinds and its lost runs. If another gateway hosted the agent before, that
+    /// gateway is sent a command to remove it.
     pub async fn agent_online(&self, connection: GatewayConnectionId, agent: &Agent) -> Result<(), Refusal> {
         let taken_over = {
             let mut scheduler = self.hub.scheduler().lock();
@@ -83,7 +83,7 @@ impl Hosting {
         Ok(())
     }
 
-    /// Tells a gateway to remove an agent that no longer exists.
+    /// Sends a gateway the command to remove an agent that no longer exists.
     pub fn dismiss(&self, connection: GatewayConnectionId, agent: &AgentId) {
         let host = self.hub.scheduler().lock().host(connection);
         if let Some(host) = host {
