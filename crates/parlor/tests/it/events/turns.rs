@@ -76,7 +76,7 @@ async fn every_kind_of_event_is_published_by_a_real_run() {
         json!({
             "run_id": run, "stage": "post", "message_count": 8, "char_count": 4600, "estimated_tokens": 1150,
             "token_limit": 200000, "actual_prompt_tokens": 1200, "actual_completion_tokens": 340,
-            "compressed": false, "summary_count": 0,
+            "cost_micros": 5100, "compressed": false, "summary_count": 0,
         })
     );
     let spawned = first(&of_run, "run", Some("subagent_spawned"));
