@@ -18,6 +18,12 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Returns the bytes of the description and the settings.
+    pub fn length(&self) -> usize {
+        let settings = self.settings.iter().map(|(name, value)| name.len() + value.0.len());
+        self.description.len() + settings.sum::<usize>()
+    }
+
     /// Returns whether a gateway has ever registered the agent. Only hosted agents get runs.
     pub fn is_hosted(&self) -> bool {
         self.host.gateway.is_some()

@@ -102,6 +102,12 @@ pub struct Room {
 }
 
 impl Room {
+    /// Returns the bytes of all texts of the room.
+    pub fn length(&self) -> usize {
+        let optional = self.system_prompt.iter().chain(&self.project_root).map(|text| text.len());
+        self.name.len() + optional.sum::<usize>()
+    }
+
     /// Returns whether triage selects the agents that answer unaddressed messages.
     pub fn uses_triage(&self) -> bool {
         self.policy == AnswerPolicy::Triage

@@ -145,6 +145,33 @@ pub struct QuestionAnswer {
     pub text: Option<Box<str>>,
 }
 
+impl RunEvent {
+    /// Returns the bytes of all texts of the event.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Plan(plan) => plan.length(),
+            Self::Questions(questions) => questions.questions.iter().map(Question::length).sum(),
+            Self::Usage(_) => 0,
+            Self::Subagent(subagent) => match &subagent.change {
+                SubagentChange::Spawned { task } => task.len(),
+                SubagentChange::Returned { result, .. } => optional(result),
+            },
+            Self::Changes(report) => {
+                let file = |file: &ChangedFile| file.path.len() + file.summary.len() + optional(&file.diff);
+                report.files.iter().map(file).sum()
+            }
+            Self::ToolProgress { tool, line, .. } => tool.len() + line.len(),
+            Self::ModelFallback { preferred, actual, reason } => {
+                preferred.len() + actual.len() + reason.len()
+            }
+            Self::Task { title, description, assignee } => {
+                title.len() + optional(description) + optional(assignee)
+            }
+            Self::Status { detail, subagent, .. } => optional(detail) + optional(subagent),
+        }
+    }
+}
+
 impl Plan {
     /// Returns the bytes of all texts of the plan.
     pub fn length(&self) -> usize {

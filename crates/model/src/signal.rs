@@ -92,6 +92,28 @@ pub enum Signal {
 }
 
 impl Signal {
+    /// Returns the bytes of all texts of the signal.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Typing { username, .. } | Self::Presence { username, .. } => username.len(),
+            Self::Chunk { agent_name, chunk, .. } => agent_name.len() + chunk.length(),
+            Self::Terminal { agent_name, data, .. } => agent_name.len() + data.len(),
+            Self::AgentStatus { name, kind, model, .. } => {
+                name.len() + kind.len() + model.as_ref().map_or(0, |model| model.len())
+            }
+            Self::RunEvent { event, .. } => event.length(),
+            Self::Activity { detail, subagent, .. } => {
+                detail.iter().chain(subagent).map(|text| text.len()).sum()
+            }
+            Self::Queue { items, .. } => items.iter().map(QueuedMessage::length).sum(),
+            Self::Answered(answer) => answer.body.0.len(),
+            Self::Refresh => 0,
+            Self::Rewound { removed, text, .. } => {
+                text.len() + removed.iter().map(|message| message.as_str().len()).sum::<usize>()
+            }
+        }
+    }
+
     /// Returns the room of the signal, if it has one.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
@@ -118,6 +140,11 @@ pub struct QueuedMessage {
 }
 
 impl QueuedMessage {
+    /// Returns the approximate size in memory, in bytes.
+    fn length(&self) -> usize {
+        size_of::<Self>() + self.preview.len()
+    }
+
     /// Maximum length of a preview, in characters.
     const PREVIEW_CHARS: usize = 100;
 

@@ -20,6 +20,14 @@ pub struct Task {
     pub updated_at: Time,
 }
 
+impl Task {
+    /// Returns the bytes of all texts of the task.
+    pub fn length(&self) -> usize {
+        let optional = self.description.iter().chain(&self.result).map(|text| text.len());
+        self.title.len() + optional.sum::<usize>()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskStatus {
     Pending,

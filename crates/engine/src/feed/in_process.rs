@@ -81,7 +81,8 @@ impl Hub {
 }
 
 impl Feed {
-    /// Waits for the next item. Cancel-safe.
+    /// Waits for the next item. After `TooSlow`, the reader can open another feed at its position; a feed of mail
+    /// has none, so its reader reads the mailbox again. Cancel-safe.
     pub async fn next(&mut self) -> Result<Item, DisconnectReason> {
         loop {
             if let Some(entry) = self.buffered.pop_front() {
@@ -97,10 +98,14 @@ impl Feed {
             }
             match self.advance().await.unwrap_or(Some(DisconnectReason::Revoked)) {
                 None => {}
-                Some(DisconnectReason::TooSlow) => {
+                // Mail has no position to resume from.
+                Some(DisconnectReason::TooSlow) if self.position.is_some() => {
                     let (caller, interest) = (self.caller.clone(), self.interest.clone());
                     let resumed = self.hub.clone().feed(&caller, interest, self.position).await;
-                    *self = resumed.map_err(|_| DisconnectReason::Revoked)?;
+                    *self = resumed.map_err(|refusal| match refusal {
+                        Refusal::Unavailable => DisconnectReason::TooSlow,
+                        _ => DisconnectReason::Revoked,
+                    })?;
                 }
                 Some(reason) => return Err(reason),
             }

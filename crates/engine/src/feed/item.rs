@@ -63,14 +63,8 @@ pub type NumberedSignal = Shared<(Signal, SignalStamp)>;
 
 impl NumberedSignal {
     pub fn of(signal: Signal, stamp: SignalStamp, root: Option<Arc<str>>) -> Arc<Self> {
-        let text = match &signal {
-            Signal::Terminal { data, .. } => data.len(),
-            Signal::Queue { items, .. } => items.len() * ITEM_WEIGHT,
-            Signal::Rewound { text, .. } => text.len(),
-            Signal::RunEvent { .. } | Signal::Answered(_) => 4 * ITEM_WEIGHT,
-            _ => 0,
-        };
-        Self::new((signal, stamp), root, ITEM_WEIGHT + text)
+        let weight = ITEM_WEIGHT + signal.length();
+        Self::new((signal, stamp), root, weight)
     }
 }
 
@@ -205,7 +199,26 @@ pub fn length(event: &Event) -> usize {
         Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
         Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.length(),
         Event::PlanChanged(plan) => plan.length(),
-        // Counted twice: the changed agent contains the user ids of its audience again.
-        event => event.audience().map_or(0, |audience| 2 * audience.length()),
+        Event::RoomChanged(room) | Event::MembersChanged { room, .. } => room.length(),
+        Event::TaskChanged(task) => task.length(),
+        // The audience is counted twice: the changed agent contains its user ids again.
+        Event::AgentChanged { agent, audience } => agent.length() + 2 * audience.length(),
+        Event::UserChanged { audience, .. } | Event::AgentRemoved { audience, .. } => audience.length(),
+        Event::RoomRemoved { people, .. } => people.iter().map(|user| user.as_str().len()).sum(),
+        Event::MessageDeleted { .. }
+        | Event::MessagePinned(_)
+        | Event::MessageUnpinned { .. }
+        | Event::BookmarkChanged { .. }
+        | Event::RoomRead { .. }
+        | Event::RoomPreferencesChanged(_)
+        | Event::RoomCleared { .. }
+        | Event::TaskRemoved { .. }
+        | Event::UserRemoved(_)
+        | Event::SignInsEnded(_)
+        | Event::SignInEnded { .. }
+        | Event::KeyRevoked { .. }
+        | Event::SettingsChanged
+        | Event::RunChanged(_)
+        | Event::Tombstone => 0,
     }
 }

@@ -68,8 +68,16 @@ impl Fanout {
 
     /// Publishes a signal to every connection of these users.
     pub fn signal_people<'a>(&self, people: impl IntoIterator<Item = &'a UserId>, signal: &Signal) {
-        let mut state = self.state.lock();
-        let (_, stamp) = self.number(&mut state, 1);
+        self.send_to_people(&mut self.state.lock(), people, signal);
+    }
+
+    pub(super) fn send_to_people<'a>(
+        &self,
+        state: &mut FanoutState,
+        people: impl IntoIterator<Item = &'a UserId>,
+        signal: &Signal,
+    ) {
+        let (_, stamp) = self.number(state, 1);
         let (kind, signal) = (Kinds::of_signal(signal), state.numbered(signal, stamp));
         for subscriber in people.into_iter().flat_map(|user| state.subscribers_of(user)) {
             if subscriber.kinds.includes(kind) {

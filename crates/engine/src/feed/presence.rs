@@ -77,19 +77,27 @@ pub async fn run_loop(weak: WeakHub) {
 }
 
 impl Hub {
-    /// Publishes a user's presence to all users who share a room with them, and to their own connections.
+    /// Publishes a user's presence to all users who share a room with them, and to their own connections, unless
+    /// the user has come back or left again during the read.
     pub(super) async fn publish_presence(&self, user: &UserId, online: bool) -> Result<(), Refusal> {
         let id = user.clone();
         let found = self.read_snapshot(move |_, snapshot| Ok((snapshot.user(&id)?, snapshot.peers(&id)?)));
         let (Some(person), mut people) = found.await? else { return Ok(()) };
         people.push(user.clone());
         let signal = Signal::Presence { user: user.clone(), username: person.username, online };
-        self.fanout().signal_people(&people, &signal);
+        self.fanout().signal_presence(user, online, &people, &signal);
         Ok(())
     }
 }
 
 impl Fanout {
+    pub(super) fn signal_presence(&self, user: &UserId, online: bool, people: &[UserId], signal: &Signal) {
+        let state = &mut *self.state.lock();
+        if state.is_present(user) == online {
+            self.send_to_people(state, people, signal);
+        }
+    }
+
     /// Wakes the presence loop, which ends when the hub is closing.
     pub fn wake_presence(&self) {
         self.departed.notify_one();

@@ -12,7 +12,7 @@ use super::reply_buffer::ReplyOffset;
 use super::reply_text::{ReplyPiece, StreamingReply};
 use super::{Codec, DisconnectReason};
 use bytes::Bytes;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use parlor_model::{Ordinal, SignalStamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -92,7 +92,10 @@ impl Outbox {
 
     /// Queues an item that must arrive. Returns `false` if the connection is closing, which discards the item.
     pub fn push_item(&self, codec: Codec, item: Item) -> bool {
-        let mut waiting = self.waiting.lock();
+        self.push_to(self.waiting.lock(), codec, item)
+    }
+
+    fn push_to(&self, mut waiting: MutexGuard<'_, OutboxQueue>, codec: Codec, item: Item) -> bool {
         if waiting.closed {
             return false;
         }
@@ -125,13 +128,11 @@ impl Outbox {
 
     /// Queues an item that may be dropped, if at most half of the capacity is used.
     pub fn push_signal(&self, codec: Codec, item: Item) {
-        let has_space = {
-            let waiting = self.waiting.lock();
-            waiting.weight + item.weight() <= self.limits.bytes / 2
-                && waiting.queue.len() < self.limits.buffers / 2
-        };
+        let waiting = self.waiting.lock();
+        let has_space = waiting.weight + item.weight() <= self.limits.bytes / 2
+            && waiting.queue.len() < self.limits.buffers / 2;
         if has_space {
-            self.push_item(codec, item);
+            self.push_to(waiting, codec, item);
         }
     }
 
@@ -180,11 +181,12 @@ impl Outbox {
     }
 
     /// Ends a reply: keeps the text of its unsent part, or drops the part if that would exceed half of the
-    /// capacity, because the complete reply follows as a message.
+    /// capacity, because the complete reply follows as a message. A session with several encodings calls it
+    /// once for each; only the first call has an effect.
     pub fn finish_reply(&self, reply: &Arc<StreamingReply>) {
         let waiting = &mut *self.waiting.lock();
         let unsent = |queued: &Queued| match queued {
-            Queued::ReplyUpdate(reply_cursor) if reply_cursor.is_of(reply) => {
+            Queued::ReplyUpdate(reply_cursor) if reply_cursor.is_open_of(reply) => {
                 reply.length(reply_cursor.from, reply_cursor.to)
             }
             _ => 0,
@@ -193,7 +195,7 @@ impl Outbox {
         let fits = waiting.weight + added <= self.limits.bytes / 2;
         waiting.queue.retain_mut(|queued| {
             let Queued::ReplyUpdate(reply_cursor) = queued else { return true };
-            if !reply_cursor.is_of(reply) {
+            if !reply_cursor.is_open_of(reply) {
                 return true;
             }
             reply_cursor.ended = Some(reply.clone());
@@ -243,6 +245,7 @@ impl Outbox {
                     waiting.drain(out, limit);
                     let empty = waiting.queue.is_empty();
                     if empty {
+                        debug_assert_eq!(waiting.weight, 0, "every queued weight is taken back");
                         // Releases the queue's memory, so that an idle connection holds none.
                         waiting.queue = VecDeque::new();
                     }
@@ -349,6 +352,11 @@ impl ReplyCursor {
             (self.from, self.next) = (reached, self.next.plus(1).min(self.last.ordinal));
         }
         true
+    }
+
+    /// Whether it is the cursor of this reply, and the reply has not ended for it.
+    fn is_open_of(&self, reply: &Arc<StreamingReply>) -> bool {
+        self.is_of(reply) && self.ended.is_none()
     }
 
     fn is_of(&self, reply: &Arc<StreamingReply>) -> bool {

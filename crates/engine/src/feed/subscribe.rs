@@ -79,6 +79,7 @@ impl Fanout {
                 if event.room().is_some_and(|room| here.contains(room))
                     && for_them(event)
                     && is_replayed(event)
+                    && subscriber.kinds.includes(Kinds::of_event(event))
                 {
                     let root = event.room().and_then(|room| state.roots.of(room));
                     items.push(kept.item(root));

@@ -145,7 +145,11 @@ impl Hosting {
     pub(super) async fn dispatch_run(&self, started: StartedRun) {
         let agent = &started.run.agent;
         // The scheduler has to know the run before its first chunk arrives.
-        let _ = self.wait_until_caught_up().await;
+        while self.wait_until_caught_up().await.is_err() {
+            if self.hub.is_closing() {
+                return;
+            }
+        }
         let _ = self.send_room_context(&started.room.id, Some(agent)).await;
         let on_parlor_gateway = self.hub.scheduler().lock().is_on_parlor_gateway(agent);
         // If the earlier messages cannot be read, the run starts without them.

@@ -5,10 +5,12 @@ use super::*;
 use crate::Limits;
 use crate::ports::Clock;
 use bytes::Bytes;
+use parlor_model::run_event::Stream;
 use parlor_model::{
-    AgentId, AnswerPolicy, Delivery, DeliveryState, Destination, Epoch, Event, LoggedEvent, Mailbox,
-    MemberChange, MemberId, Message, MessageId, MessageKind, Path, QueuedMessage, Room, RoomId, RoomKind,
-    RoomRole, RunId, Sender, Seq, Signal, Time,
+    AgentId, AnswerKind, AnswerPolicy, Answerer, Delivery, DeliveryState, Destination, Epoch, Event,
+    GatewayId, InquiryAnswer, LoggedEvent, Mailbox, MemberChange, MemberId, Message, MessageId, MessageKind,
+    Path, Payload, QueuedMessage, Room, RoomId, RoomKind, RoomRole, RunEvent, RunId, Sender, Seq, Signal,
+    Time,
 };
 
 fn clock() -> Arc<dyn Clock> {
@@ -319,4 +321,39 @@ async fn an_item_is_encoded_once_per_codec_and_separately_for_each_private_subsc
         });
     }
     assert_eq!(encodings, 4);
+}
+
+#[test]
+fn an_absence_is_not_published_after_the_user_has_come_back() {
+    let fanout = Fanout::new(Epoch(1), Seq(0), &Limits::default(), clock());
+    let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 64 }));
+    connect(&fanout, Subscriber { present: true, ..subscriber(&fanout, &outbox) }, "");
+    let ann = UserId::stored("ann");
+    let people = [ann.clone()];
+    let signal = |online| Signal::Presence { user: ann.clone(), username: "ann".into(), online };
+    let empty = [Item::Frames(Bytes::from(vec![b'x'; 1 << 20]))];
+    fanout.signal_presence(&ann, false, &people, &signal(false));
+    assert!(outbox.fits(&empty), "the user is online");
+    fanout.signal_presence(&ann, true, &people, &signal(true));
+    assert!(!outbox.fits(&empty), "the signal is queued");
+}
+
+#[test]
+fn the_weight_of_an_item_includes_its_texts() {
+    let long = "x".repeat(10_000);
+    let body = Payload(long.as_str().into());
+    let (kind, by) = (AnswerKind::Rewind, Answerer::Gateway(GatewayId::stored("g")));
+    let answer = Signal::Answered(Box::new(InquiryAnswer { kind, by, body }));
+    let event = Arc::new(RunEvent::ToolProgress {
+        tool: "sh".into(),
+        line: long.as_str().into(),
+        stream: Stream::Stdout,
+    });
+    let (run, room, agent) = (RunId::stored("r"), RoomId::stored("lobby"), AgentId::stored("coder"));
+    let report = Signal::RunEvent { run, room, agent, event, rev: 1 };
+    for signal in [answer, report] {
+        assert!(signal.length() >= 10_000, "{signal:?}");
+    }
+    let prompted = Room { system_prompt: Some(long.as_str().into()), ..self::room("lobby") };
+    assert!(item::length(&Event::RoomChanged(Arc::new(prompted))) >= 10_000);
 }

@@ -44,13 +44,17 @@ impl TestFanout {
     }
 
     fn reader(&self, limits: OutboxLimits) -> Reader {
-        let outbox = Arc::new(Outbox::new(limits));
+        self.reader_on(Arc::new(Outbox::new(limits)), CODEC)
+    }
+
+    /// A subscriber in one encoding of the session that this queue belongs to.
+    fn reader_on(&self, outbox: Arc<Outbox>, codec: Codec) -> Reader {
         let subscriber = Subscriber {
             id: self.fanout.next_subscriber_id(),
             user: UserId::stored("ann"),
             principal: Principal::Operator,
             outbox: outbox.clone(),
-            codec: CODEC,
+            codec,
             kinds: Kinds::REPLY_TEXT,
             order: Order::PerRoom,
             present: false,
@@ -234,6 +238,20 @@ fn a_repeated_join_continues_and_a_rejoin_restarts_the_reply() {
     test.fanout.leave(ann.id, &room());
     test.join(&ann);
     assert_eq!(ann.read(), "!text:one two three;");
+}
+
+#[test]
+fn a_reply_that_ends_in_two_encodings_of_a_session_leaves_its_queue_empty() {
+    let test_fanout = TestFanout::new();
+    let limits = OutboxLimits { bytes: 4096, buffers: 64 };
+    let outbox = Arc::new(Outbox::new(limits));
+    let readers = [CODEC, Codec::new(1)].map(|codec| test_fanout.reader_on(outbox.clone(), codec));
+    readers.iter().for_each(|reader| test_fanout.join(reader));
+    test_fanout.set_run_state("1", RunState::Running);
+    test_fanout.publish_text("unsent");
+    test_fanout.set_run_state("1", complete());
+    assert_eq!(readers[0].read(), "!text:unsent;!text:unsent;");
+    assert!(outbox.fits(&[Item::Frames(Bytes::from(vec![b'x'; limits.bytes]))]), "no weight is left");
 }
 
 #[test]

@@ -136,7 +136,11 @@ impl Hosting {
         removed.extend(unfinished.map(|(_, reply)| reply));
         // Subscribers receive the deletion events before the rewind signal, and gateways the stops of the ended
         // runs before the rewind.
-        self.hub.reached(through).await?;
+        while let Err(refusal) = self.hub.reached(through).await {
+            if self.hub.is_closing() {
+                return Err(refusal);
+            }
+        }
         {
             let mut scheduler = self.hub.scheduler().lock();
             for agent in agents {
