@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetMe;
 
-/// The account with this username, with its password hash; `None` if there is none.
+/// Looks up an account by its username, with its password hash. The answer is `None` if no account has this
+/// username.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindAccount {
     pub username: Box<str>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListKeys;
 
-/// The API key with this secret; `None` if there is none.
+/// Looks up an API key by its secret. The answer is `None` if no key has this secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindKey {
     pub secret: SecretHash,

@@ -62,7 +62,8 @@ pub trait Protocol: Send + Sized + 'static {
         None
     }
 
-    /// Releases what the protocol has registered. The hub has removed the peer's subscriber before.
+    /// Releases the registrations of the protocol, such as a gateway's agents. The hub has already removed the
+    /// peer's subscriber.
     fn end(self, _peer: &Peer) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }

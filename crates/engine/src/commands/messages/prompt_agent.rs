@@ -30,8 +30,8 @@ impl Command for PromptAgent {
     type Facts = Facts;
     type Receipt = Prompted;
 
-    /// Allowed for members of the room; in a new room, for the owner of the agent and for users with whom the
-    /// agent is shared. The text is validated here, because the addressed agent's name is no part of it.
+    /// Allowed for members of the room. In a new room, allowed for the owner of the agent and for users that the
+    /// agent is shared with. This step also validates the text, because a leading name of an agent does not count.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let Addressee { room, agent, text } =
             Addressee::find(&self.agent, &self.rooms, &self.text, caller, view)?;
