@@ -92,10 +92,6 @@ impl Socket {
                 let (read, write) = tokio::io::split(*tls);
                 (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
             }
-            Stream::Local(pipe) => {
-                let (read, write) = tokio::io::split(pipe);
-                (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
-            }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
         let config = WebSocketConfig::default()
