@@ -5,6 +5,7 @@
 //! chain, and the JSON encoder adds it for bytes. All other encodings are opaque. JSON and msgpack receivers and
 //! the history therefore return the same data.
 
+use super::jaibber::Object;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -83,7 +84,7 @@ pub(super) fn from_sender(
                 return Err("data with an encoding must be a string or binary");
             }
             chain = Some("json".into());
-            Some(Data::Text(value.to_string().into()))
+            Some(Data::Text(value.into()))
         }
         Some(GivenData::Text(text)) => match chain.as_deref().map(split_last) {
             Some((rest, "base64")) => {
@@ -111,7 +112,7 @@ impl Serialize for Data<'_> {
 pub(super) enum GivenData {
     Text(String),
     Bytes(Vec<u8>),
-    Json(Value),
+    Json(String),
 }
 
 impl<'de> Deserialize<'de> for GivenData {
@@ -142,15 +143,24 @@ impl<'de> Deserialize<'de> for GivenData {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GivenData, A::Error> {
-                JsonVisitor.visit_map(map).map(GivenData::Json)
+                JsonVisitor.visit_map(map).map(|value| GivenData::Json(value.to_string()))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<GivenData, A::Error> {
-                JsonVisitor.visit_seq(list).map(GivenData::Json)
+                JsonVisitor.visit_seq(list).map(|value| GivenData::Json(value.to_string()))
             }
         }
 
-        deserializer.deserialize_any(DataVisitor)
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_any(DataVisitor);
+        }
+        // Objects and lists keep their text, because parsing would round numbers.
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match raw.get().as_bytes().first() {
+            Some(b'"') => serde_json::from_str(raw.get()).map(GivenData::Text).map_err(D::Error::custom),
+            Some(b'{' | b'[') => Ok(GivenData::Json(raw.get().to_owned())),
+            _ => Err(D::Error::custom("data must be a string or binary")),
+        }
     }
 }
 
@@ -182,8 +192,7 @@ impl Serialize for Json {
         if serializer.is_human_readable() {
             return self.0.serialize(serializer);
         }
-        let value: Value = serde_json::from_str(self.text()).map_err(serde::ser::Error::custom)?;
-        value.serialize(serializer)
+        Exact(&self.0).serialize(serializer)
     }
 }
 
@@ -194,6 +203,34 @@ impl<'de> Deserialize<'de> for Json {
         }
         let value = deserializer.deserialize_any(JsonVisitor)?;
         RawValue::from_string(value.to_string()).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// Writes JSON text as msgpack. Parses numbers with the standard library: `serde_json` rounds some of them.
+struct Exact<'a>(&'a RawValue);
+
+impl Serialize for Exact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let text = self.0.get();
+        match text.as_bytes().first() {
+            Some(b'{') => {
+                let object: Object = serde_json::from_str(text).map_err(S::Error::custom)?;
+                serializer.collect_map(object.0.iter().map(|(name, value)| (name, Exact(value))))
+            }
+            Some(b'[') => {
+                let list: Vec<&RawValue> = serde_json::from_str(text).map_err(S::Error::custom)?;
+                serializer.collect_seq(list.into_iter().map(Exact))
+            }
+            Some(b'-' | b'0'..=b'9') => match (text.parse::<u64>(), text.parse::<i64>(), text.parse::<f64>())
+            {
+                (Ok(number), _, _) => serializer.serialize_u64(number),
+                (_, Ok(number), _) => serializer.serialize_i64(number),
+                (_, _, Ok(number)) => serializer.serialize_f64(number),
+                _ => Err(S::Error::custom("not a number")),
+            },
+            _ => serde_json::from_str::<Value>(text).map_err(S::Error::custom)?.serialize(serializer),
+        }
     }
 }
 
