@@ -10,7 +10,7 @@ use super::reply_text::Replies;
 use super::reservations::{Reservation, Reservations};
 use super::room_state::RoomState;
 use super::topic_subscribers::{TopicSubscriber, TopicSubscribers};
-use super::{RoomFilter, RoomRoots, Subscriber, SubscriberId};
+use super::{Encoding, RoomFilter, RoomRoots, Subscriber, SubscriberId};
 use crate::Limits;
 use crate::ports::Clock;
 use bytes::Bytes;
@@ -160,6 +160,16 @@ impl Fanout {
 
     pub fn leave(&self, id: SubscriberId, room: &RoomId) {
         self.state.lock().rooms.remove(room, id);
+    }
+
+    /// Ends the subscriptions of a connection to rooms, and changes the encoding of its later ones.
+    pub fn set_encoding(&self, id: SubscriberId, encoding: Encoding) {
+        let mut state = self.state.lock();
+        state.rooms.remove_everywhere(id);
+        state.following.remove(&id);
+        if let Some(subscriber) = state.subscribers.get_mut(&id) {
+            subscriber.set_encoding(encoding);
+        }
     }
 
     pub fn is_in(&self, id: SubscriberId, room: &RoomId) -> bool {

@@ -15,6 +15,7 @@ mod dedupe;
 mod endings;
 mod events;
 mod files;
+mod follow;
 pub mod gateway;
 mod limits;
 mod malformed;
