@@ -241,6 +241,7 @@ fn server_config(
         lockout_failures: settings.lockout_failures,
         lockout: settings.lockout_seconds,
         auth_timeout: settings.auth_timeout,
+        heartbeat: settings.heartbeat,
         close_timeout,
         login_per_minute: limits.logins,
         refresh_per_minute: limits.refreshes,
