@@ -8,7 +8,7 @@ use crate::agentim;
 use crate::agentim::frames::ServerFrame;
 use crate::agentim::frames::server::Following;
 use crate::events::egress::{self as events, Filter};
-use crate::events::frames::{StreamFormat, Subject};
+use crate::events::frames::StreamFormat;
 use crate::frames::encode;
 use parlor_model::{Epoch, LoggedEvent, Position, Signal, SignalStamp};
 
@@ -19,7 +19,7 @@ const FRAMES: Filter = Filter { form: StreamFormat::Frame, session: None, agent:
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch, root: Option<&str>) -> Vec<String> {
     let frame = agentim::egress::event(logged_event, epoch);
     let position = frame.is_none().then_some(Position { epoch, seq: logged_event.seq });
-    let mut frames = events::event_frames(logged_event, root, position, |subject| !has_frame(subject));
+    let mut frames = events::event_frames(logged_event, root, position, |subject| !subject.has_frame());
     frames.extend(frame);
     frames
 }
@@ -42,55 +42,4 @@ pub fn signal(signal: &Signal, stamp: SignalStamp, root: Option<&str>) -> Option
 /// Encodes the position from which on all rooms of the user are open.
 pub fn following(position: Position) -> String {
     encode(&ServerFrame::Following(Following { position: position.to_string() }))
-}
-
-/// Whether a frame of AgentIM contains everything that a client needs to know of the subject.
-fn has_frame(subject: &Subject<'_>) -> bool {
-    match subject {
-        Subject::Message(_)
-        | Subject::MessageEdited(_)
-        | Subject::MessageDeleted(_)
-        | Subject::MessagePinned(_)
-        | Subject::MessageUnpinned(_)
-        | Subject::MessageBookmarked(_)
-        | Subject::MessageUnbookmarked(_)
-        | Subject::MessagesRewound(_)
-        | Subject::Reaction(_)
-        | Subject::Receipt(_)
-        | Subject::RoomChanged(_)
-        | Subject::RoomMembers(_)
-        | Subject::RoomRemoved
-        | Subject::RoomArranged(_)
-        | Subject::RoomCleared
-        | Subject::TaskChanged(_)
-        | Subject::TaskRemoved(_)
-        | Subject::Token(_)
-        | Subject::TokensDone(_)
-        | Subject::TextSegment(_)
-        | Subject::BlockStart(_)
-        | Subject::BlockUpdate(_)
-        | Subject::ApprovalAsked(_)
-        | Subject::ApprovalResolved(_)
-        | Subject::Typing(_)
-        | Subject::UserPresence(_)
-        | Subject::AgentPresence(_)
-        | Subject::Terminal => true,
-        Subject::RunSync
-        | Subject::RunResync(_)
-        | Subject::RunOutcome(_)
-        | Subject::PlanUpdate(_)
-        | Subject::ContextUsage(_)
-        | Subject::SubagentSpawned(_)
-        | Subject::SubagentResult(_)
-        | Subject::ChangeReport(_)
-        | Subject::TurnComplete(_)
-        | Subject::ActivityDoing(_)
-        | Subject::ActivityDone(_)
-        | Subject::IdlePrompt(_)
-        | Subject::Queue(_)
-        | Subject::ToolProgress(_)
-        | Subject::ModelFallback(_)
-        | Subject::QuestionsAsked(_)
-        | Subject::QuestionsResolved(_) => false,
-    }
 }

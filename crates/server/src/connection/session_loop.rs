@@ -150,7 +150,9 @@ impl<P: Protocol> Connection<P> {
     }
 
     async fn handle(&mut self, request: P::Request, bytes: usize) {
-        match self.protocol.handle(&mut self.peer, request).await {
+        // On the heap only while a request is handled: the largest handler would otherwise determine the memory of
+        // every idle connection.
+        match Box::pin(self.protocol.handle(&mut self.peer, request)).await {
             Reply::None => {}
             Reply::Text(text) => self.reply(Some(text)),
             Reply::Pending(reply) => self.replies.push(reply, bytes),
