@@ -3,10 +3,8 @@
 //! Translates requests to commands and queries of the hub.
 
 mod commands;
-mod local;
 mod rooms;
 
-pub use local::connect_broker_locally;
 pub use rooms::RoomEncoder;
 
 use crate::App;
@@ -58,26 +56,17 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
-    let first = bearer(request.headers()).map(BrokerInput::token);
+    let first = bearer(request.headers()).map(auth_frame);
     upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker, first))
 }
 
-/// Request of a broker connection.
-enum BrokerInput {
-    Frame(RequestFrame),
-    /// The hub itself opened the connection for this caller.
-    Local(Caller),
-}
-
-impl BrokerInput {
-    /// Token or API key of the upgrade request, which replaces the `auth` frame.
-    fn token(token: &str) -> Self {
-        Self::Frame(RequestFrame {
-            kind: "auth".into(),
-            req_id: None,
-            about: EchoedFields::default(),
-            asked: Ok(BrokerRequest::Auth { token: token.into() }),
-        })
+/// Token or API key of the upgrade request, which replaces the `auth` frame.
+fn auth_frame(token: &str) -> RequestFrame {
+    RequestFrame {
+        kind: "auth".into(),
+        req_id: None,
+        about: EchoedFields::default(),
+        asked: Ok(BrokerRequest::Auth { token: token.into() }),
     }
 }
 
@@ -85,7 +74,7 @@ impl BrokerInput {
 struct Broker;
 
 impl Protocol for Broker {
-    type Request = BrokerInput;
+    type Request = RequestFrame;
     type ParseError = NotJson;
 
     const ENCODING: Encoding = BROKER;
@@ -94,25 +83,19 @@ impl Protocol for Broker {
         MAX_FRAME_BYTES
     }
 
-    fn parse(_: &App, message: &SocketMessage) -> Result<BrokerInput, NotJson> {
+    fn parse(_: &App, message: &SocketMessage) -> Result<RequestFrame, NotJson> {
         match message {
-            SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS).map(BrokerInput::Frame),
+            SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS),
             SocketMessage::Binary => Err(NotJson),
         }
     }
 
-    fn is_pipelined(request: &BrokerInput) -> bool {
-        matches!(request, BrokerInput::Frame(RequestFrame { asked: Ok(BrokerRequest::Command(_)), .. }))
+    fn is_pipelined(request: &RequestFrame) -> bool {
+        matches!(request.asked, Ok(BrokerRequest::Command(_)))
     }
 
-    async fn handle(&mut self, peer: &mut Peer, request: BrokerInput) -> Reply {
-        let RequestFrame { kind, req_id, about, asked } = match request {
-            BrokerInput::Frame(frame) => frame,
-            BrokerInput::Local(caller) => {
-                sign_in(peer, Ok(caller), None).await;
-                return Reply::None;
-            }
-        };
+    async fn handle(&mut self, peer: &mut Peer, request: RequestFrame) -> Reply {
+        let RequestFrame { kind, req_id, about, asked } = request;
         let id = req_id.as_deref();
         Reply::Text(match (asked, &peer.identity) {
             (Ok(BrokerRequest::Auth { token }), _) => return authenticate(peer, &token, id).await,

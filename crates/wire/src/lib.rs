@@ -4,6 +4,7 @@
 //! `frames` (types of the frames), `ingress` (decodes inbound frames), `egress` (encodes outbound frames) and
 //! `codes` (error codes and messages for refusals), as far as it needs them.
 
+pub mod ably;
 pub mod agentim;
 pub mod broker;
 pub mod canonical;

@@ -17,6 +17,7 @@ mod events;
 mod files;
 mod follow;
 pub mod gateway;
+mod heartbeats;
 mod limits;
 mod malformed;
 mod models;

@@ -4,7 +4,10 @@
 //! zero is not used, because the hub does not echo it.
 
 use super::codes;
-use parlor_model::{EntityKind, Epoch, Position, Refusal, RoomId};
+use crate::files;
+use parlor_model::{
+    Attachment, EntityKind, Epoch, Member, MemberId, Mention, Message, Position, Refusal, Relayed, RoomId,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -151,6 +154,74 @@ pub struct RelayedBy {
     pub observers: Vec<Box<str>>,
 }
 
+impl RoomMessage {
+    /// The message as a program receives it that follows its room.
+    pub fn of(message: &Message, epoch: Epoch) -> Self {
+        Self {
+            id: message.id.as_str().into(),
+            position: Position { epoch, seq: message.seq },
+            sender_id: message.sender.id().into(),
+            sender_name: (*message.sender_name).into(),
+            text: (*message.text).into(),
+            mentions: message.mentions.iter().map(RoomMember::from).collect(),
+            attachments: message.attachments.iter().map(AttachedFile::from).collect(),
+            source: (*message.source).into(),
+            external_id: message.external_id.as_deref().map(Into::into),
+            relayed: message.relayed.as_deref().map(RelayedBy::from),
+        }
+    }
+}
+
+impl From<&Mention> for RoomMember {
+    fn from(mention: &Mention) -> Self {
+        let kind = MemberKind::of(&mention.member);
+        Self { id: mention.member.as_str().into(), kind, name: (*mention.name).into(), handle: None }
+    }
+}
+
+impl From<&Member> for RoomMember {
+    fn from(member: &Member) -> Self {
+        Self {
+            id: member.member.as_str().into(),
+            kind: MemberKind::of(&member.member),
+            name: (*member.name).into(),
+            handle: Some((*member.handle).into()),
+        }
+    }
+}
+
+impl MemberKind {
+    fn of(member: &MemberId) -> Self {
+        match member {
+            MemberId::User(_) => Self::User,
+            MemberId::Agent(_) => Self::Agent,
+        }
+    }
+}
+
+impl From<&Attachment> for AttachedFile {
+    fn from(attachment: &Attachment) -> Self {
+        let Attachment { id, file } = attachment;
+        Self {
+            filename: (*file.name).into(),
+            mime_type: file.media.as_str().into(),
+            size: file.size,
+            url: files::url(id).into(),
+        }
+    }
+}
+
+impl From<&Relayed> for RelayedBy {
+    fn from(relayed: &Relayed) -> Self {
+        Self {
+            author: (*relayed.author).into(),
+            verified: relayed.verified,
+            recipient: relayed.recipient.as_deref().map(Into::into),
+            observers: relayed.observers.iter().map(|observer| (**observer).into()).collect(),
+        }
+    }
+}
+
 /// How far a refusal reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalScope {
@@ -219,7 +290,7 @@ fn answer(kind: &str, text: &str) -> Option<Answer> {
             Answer::History(messages)
         }
         "msg.relay.ok" => {
-            let Relayed { id, position } = serde_json::from_str(text).ok()?;
+            let RelayAnswer { id, position } = serde_json::from_str(text).ok()?;
             Answer::Relayed { id, position }
         }
         _ => Answer::Other,
@@ -258,7 +329,7 @@ struct Messages {
 }
 
 #[derive(Deserialize)]
-struct Relayed {
+struct RelayAnswer {
     id: Box<str>,
     #[serde(deserialize_with = "position")]
     position: Position,

@@ -8,6 +8,7 @@ use crate::samples::{
 use parlor_model::command::{AgentWithSubscriptions, Posted};
 use parlor_model::query::FoundAgent;
 use parlor_model::*;
+use parlor_wire::broker::client::{HubFrame, RoomMessage};
 use parlor_wire::broker::egress::{self, BrokerAnswer, BrokerReceipt};
 use parlor_wire::broker::ingress::{EchoedFields, RoomRequest};
 use parlor_wire::broker::{client, rooms};
@@ -161,4 +162,16 @@ fn requests_of_the_bridge_have_the_same_bytes() {
         client::relay(&full, 7),
     ];
     check("broker-client.jsonl", &frames);
+}
+
+/// A bridge on another machine reads frames, and one inside the hub converts messages of the model.
+#[test]
+fn a_message_from_its_frame_equals_the_converted_message() {
+    for message in [message(), full_message(), reply()] {
+        let converted = RoomMessage::of(&message, EPOCH);
+        let posted = logged(Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) });
+        let frame = rooms::event(&posted, EPOCH).unwrap();
+        let Some(HubFrame::Message(read)) = client::read(&frame) else { panic!("not a message: {frame}") };
+        assert_eq!(*read, converted);
+    }
 }
