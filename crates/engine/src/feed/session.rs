@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalStamp, UserId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Subject of a feed. What the caller may see is decided for each event, not when the feed is opened.
 #[derive(Debug, Clone)]
@@ -59,6 +60,8 @@ pub struct Session {
     own: Mutex<Subscriber>,
     /// Subscribers of further codecs. All subscribers of a session share its queue.
     others: Mutex<Vec<Subscriber>>,
+    /// Set by [`Session::open_only`]: feeds of single rooms use the encoding of `own`.
+    is_exclusive: AtomicBool,
 }
 
 impl Hub {
@@ -90,6 +93,7 @@ impl Hub {
             user: subscriber.user.clone(),
             own: Mutex::new(subscriber),
             others: Mutex::default(),
+            is_exclusive: AtomicBool::new(false),
         };
         Ok((session, auth, admitted))
     }
@@ -110,13 +114,16 @@ impl Session {
                 self.hub.may_follow(&self.caller, filter).await?;
                 self.subscriber_with(open.encoding, true).await?
             }
+            // A second subscriber would deliver the room twice.
+            Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
             Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(open.encoding, false).await?,
         };
         self.begin(open, subscriber).await
     }
 
     /// Opens a feed of all the caller's rooms as the only feed of rooms. Its encoding replaces the one with which the
-    /// session began, so that the session receives every item once. A refused caller keeps its feeds.
+    /// session began, so that the session receives every item once; rooms that are opened later use it as well. A
+    /// refused caller keeps its feeds.
     pub async fn open_only(&self, open: Open) -> Result<(), Refusal> {
         if let Interest::MyRooms(filter) = &open.interest {
             self.hub.may_follow(&self.caller, filter).await?;
@@ -128,6 +135,7 @@ impl Session {
             let mut own = self.own.lock();
             own.set_encoding(open.encoding);
             self.hub.fanout().set_encoding(self.id, open.encoding);
+            self.is_exclusive.store(true, Ordering::Release);
             own.clone()
         };
         self.begin(open, subscriber).await

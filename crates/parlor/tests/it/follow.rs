@@ -192,3 +192,19 @@ async fn a_follower_of_many_rooms_is_live_after_one_frame() {
     assert_eq!(texts(&frames), rooms);
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joining_a_room_that_is_followed_delivers_nothing_twice() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let room = ada.make_room("kitchen", &[]).await.unwrap();
+    let mut page = follower(&ada).await;
+    page.send(&json!({ "type": "client:join_room", "roomId": room, "since": "now" })).await.unwrap();
+    next(&mut page, "server:room_joined").await;
+    ada.post_message(&room, "once").await.unwrap();
+    ada.post_message(&room, "the end").await.unwrap();
+    let mut frames = until_text(&mut page, "the end").await;
+    frames.extend(so_far(&mut page).await);
+    assert_eq!(texts(&frames), ["once", "the end"]);
+    scene.ends_well().await;
+}
