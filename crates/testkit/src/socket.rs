@@ -154,14 +154,13 @@ impl Socket {
         }
     }
 
-    /// Waits for a ping of the hub, which the library answers.
+    /// Waits for a ping of the hub and answers it.
     pub async fn ping(&mut self) -> Result<()> {
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
-            match timeout_at(Instant::now() + TEST_TIMEOUT, self.stream.next())
-                .await
-                .context("no ping arrived")?
-            {
-                Some(Ok(Message::Ping(_))) => return Ok(()),
+            match timeout_at(deadline, self.stream.next()).await.context("no ping arrived")? {
+                // The library has queued the pong.
+                Some(Ok(Message::Ping(_))) => return Ok(self.stream.flush().await?),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error.into()),
                 None => bail!("the connection ended"),
