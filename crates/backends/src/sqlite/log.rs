@@ -36,17 +36,20 @@ fn log_row(row: &Row<'_>) -> rusqlite::Result<LogRow<Arc<str>>> {
 
 impl<C: Sql> Snapshot for SqlTables<C> {
     fn head(&mut self) -> Result<Head, Fault> {
-        let sql = self.sql()?;
-        let meta = |key: &str| {
-            one(sql, "SELECT value FROM meta WHERE key = ?1", &[&key], |row| row.get::<_, i64>(0))
-        };
-        let epoch = Epoch(meta("epoch")?.unwrap_or_default() as u32);
-        let trimmed_through = Seq(meta("trimmed")?.unwrap_or_default() as u64);
-        let last = one(sql, "SELECT seq, at FROM log ORDER BY seq DESC LIMIT 1", &[], |row| {
-            Ok((rows::seq(row, 0)?, Time(row.get(1)?)))
+        // One statement, because every connection reads the head when it opens a feed.
+        let query = "SELECT (SELECT value FROM meta WHERE key = 'epoch'), (SELECT value FROM meta WHERE key = 'trimmed'), \
+                     (SELECT seq FROM log ORDER BY seq DESC LIMIT 1), (SELECT at FROM log ORDER BY seq DESC LIMIT 1)";
+        let head = one(self.sql()?, query, &[], |row| {
+            let number = |column| row.get::<_, Option<i64>>(column);
+            let trimmed_through = Seq(number(1)?.unwrap_or_default() as u64);
+            Ok(Head {
+                epoch: Epoch(number(0)?.unwrap_or_default() as u32),
+                seq: number(2)?.map_or(trimmed_through, |seq| Seq(seq as u64)),
+                at: Time(number(3)?.unwrap_or_default()),
+                trimmed_through,
+            })
         })?;
-        let (seq, at) = last.unwrap_or((trimmed_through, Time(0)));
-        Ok(Head { epoch, seq, at, trimmed_through })
+        Ok(head.expect("a query without a table returns one row"))
     }
 
     fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {

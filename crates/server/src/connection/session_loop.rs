@@ -62,8 +62,12 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             }
         }
     }
-    connection.end().await;
-    socket.finish(app.config.close_timeout).await;
+    // On the heap, because both take values that would otherwise have a second place in the memory of every connection.
+    Box::pin(async move {
+        connection.end().await;
+        socket.finish(app.config.close_timeout).await;
+    })
+    .await;
 }
 
 struct Connection<P: Protocol> {
