@@ -15,7 +15,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, interval, timeout};
 use tokio_rustls::TlsConnector;
@@ -23,6 +22,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 /// Timeout for opening a socket, and for each authentication attempt.
@@ -40,7 +40,7 @@ const READ_QUEUE_CAPACITY: usize = 256;
 pub struct Connection {
     pub link: FrameChannel,
     /// Task of the connection; returns the reason why the connection ended.
-    pub over: JoinHandle<String>,
+    pub over: AbortOnDropHandle<String>,
 }
 
 /// A TCP or TLS stream.
@@ -66,7 +66,7 @@ pub async fn connect(
         }
     }
     let (gateway_end, socket_end) = channels();
-    let over = tokio::spawn(pump(socket, socket_end));
+    let over = AbortOnDropHandle::new(tokio::spawn(pump(socket, socket_end)));
     Ok(Connection { link: gateway_end, over })
 }
 

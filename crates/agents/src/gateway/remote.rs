@@ -1,5 +1,7 @@
 //! A gateway in its own process: connects to the hub over the network, and reconnects with exponential
 //! backoff.
+//!
+//! Owns: the task of the connection, which [`Remote::close`] awaits.
 
 use super::Gateway;
 use super::connect::{self, Connection, connect};
@@ -8,7 +10,8 @@ use super::store::GatewayStore;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 /// Delay before the first reconnect; it doubles with each failed attempt.
@@ -17,6 +20,8 @@ const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// Minimum duration of a connection that resets the retry delay.
 const STABLE_AFTER: Duration = Duration::from_secs(2);
+/// Timeout for sending the queued frames and the close frame to a hub that may not be reading.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Changes of the connection, for display to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,16 +32,27 @@ pub enum ConnectionStatus {
 
 /// The hub to connect to, and the credentials and identity of the gateway.
 pub struct Remote {
-    pub server: Url,
-    pub sign_in: SignIn,
-    pub data: Arc<GatewayStore>,
-    pub line: mpsc::Sender<ConnectionStatus>,
+    server: Url,
+    sign_in: SignIn,
+    data: Arc<GatewayStore>,
+    line: mpsc::Sender<ConnectionStatus>,
+    /// Task of the current connection. Stored here because the caller may drop the future of `host`.
+    connection: Option<AbortOnDropHandle<String>>,
 }
 
 impl Remote {
+    pub fn new(
+        server: Url,
+        sign_in: SignIn,
+        data: Arc<GatewayStore>,
+        line: mpsc::Sender<ConnectionStatus>,
+    ) -> Self {
+        Self { server, sign_in, data, line, connection: None }
+    }
+
     /// Serves the gateway over changing connections. Returns only if the hub rejects the credentials before
-    /// the first successful connection.
-    pub async fn host(mut self, gateway: &mut Gateway) -> Result<(), ConnectError> {
+    /// the first successful connection. After dropping this future, the caller calls [`Remote::close`].
+    pub async fn host(&mut self, gateway: &mut Gateway) -> Result<(), ConnectError> {
         let id = self.data.gateway();
         let (mut delay, mut was_connected) = (MIN_RETRY_DELAY, false);
         loop {
@@ -47,6 +63,7 @@ impl Remote {
             let why = match connected {
                 Ok(Connection { link, over }) => {
                     was_connected = true;
+                    let over = self.connection.insert(over);
                     let _ = self.line.try_send(ConnectionStatus::Connected);
                     let started = Instant::now();
                     let outgoing = link.outgoing.clone();
@@ -58,7 +75,9 @@ impl Remote {
                     if started.elapsed() >= STABLE_AFTER {
                         delay = MIN_RETRY_DELAY;
                     }
-                    over.await.unwrap_or_else(|_| "the connection failed".into())
+                    let why = over.await.unwrap_or_else(|_| "the connection failed".into());
+                    self.connection = None;
+                    why
                 }
                 Err(ConnectError::Wrong(why)) if !was_connected => return Err(ConnectError::Wrong(why)),
                 Err(error) => error.to_string(),
@@ -71,6 +90,15 @@ impl Remote {
                 () = sleep(again) => {}
                 () = gateway.idle() => {}
             }
+        }
+    }
+
+    /// Closes the connection that a dropped `host` left open, and waits until its task has ended.
+    pub async fn close(self) {
+        let Some(mut connection) = self.connection else { return };
+        if timeout(CLOSE_TIMEOUT, &mut connection).await.is_err() {
+            connection.abort();
+            let _ = connection.await;
         }
     }
 }
@@ -98,4 +126,54 @@ fn random_fraction() -> f64 {
     // Without random bytes the fraction is 0, which only loses the jitter.
     let _ = getrandom::fill(&mut byte);
     f64::from(byte[0]) / 255.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::SpawnPolicy;
+    use crate::gateway::sign_in::Credentials;
+    use crate::gateway::trust::Trust;
+    use std::net::TcpListener;
+    use std::thread;
+    use tokio_tungstenite::tungstenite::{Message, accept};
+
+    /// Accepts one gateway and returns whether it sent a close frame before its socket was closed.
+    fn receives_close_frame(listener: &TcpListener) -> bool {
+        let mut socket = accept(listener.accept().unwrap().0).unwrap();
+        assert!(socket.read().unwrap().is_text(), "a gateway authenticates first");
+        socket.send(Message::text(r#"{"type":"server:gateway_auth_result","ok":true}"#)).unwrap();
+        loop {
+            match socket.read() {
+                Ok(Message::Close(_)) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_has_sent_its_close_frame_when_close_returns() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let hub = thread::spawn(move || receives_close_frame(&listener));
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let data = Arc::new(GatewayStore::open(directory.path()).unwrap());
+            let mut gateway = Gateway::new(data.clone(), SpawnPolicy::default(), mpsc::channel(1).0).unwrap();
+            let credentials = Credentials::Key("key".into());
+            let sign_in = SignIn::new(server.clone(), Trust::new(None).unwrap(), credentials).unwrap();
+            let (line, mut statuses) = mpsc::channel(8);
+            let mut remote = Remote::new(server, sign_in, data, line);
+            tokio::select! {
+                hosted = remote.host(&mut gateway) => panic!("the gateway is not hosted: {hosted:?}"),
+                status = statuses.recv() => assert_eq!(status, Some(ConnectionStatus::Connected)),
+            }
+            remote.close().await;
+        });
+        // A task that is still running now ends without a close frame.
+        drop(runtime);
+        assert!(hub.join().unwrap());
+    }
 }

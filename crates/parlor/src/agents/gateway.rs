@@ -180,7 +180,7 @@ pub async fn run(
     print(&show::startup(&server, &directory, &agents, terminal_style));
     let (line, mut statuses) = mpsc::channel(NOTICE_QUEUE_CAPACITY);
     let sign_in = SignIn::new(server.clone(), trust, credentials).map_err(anyhow::Error::msg)?;
-    let remote = Remote { server, sign_in, data, line };
+    let mut remote = Remote::new(server, sign_in, data, line);
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let printing = tokio::spawn(async move {
@@ -197,7 +197,8 @@ pub async fn run(
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
     };
-    gateway.stop().await;
+    // At the same time, so that a hub that does not read delays no agent's end.
+    tokio::join!(remote.close(), gateway.stop());
     drop(gateway);
     let _ = printing.await;
     match rejected {
