@@ -9,8 +9,9 @@ use parlor_model::command::{AgentWithSubscriptions, Posted};
 use parlor_model::query::FoundAgent;
 use parlor_model::*;
 use parlor_wire::broker::egress::{self, BrokerAnswer, BrokerReceipt};
-use parlor_wire::broker::ingress::{EchoedFields, RoomRequest};
+use parlor_wire::broker::ingress::{self, EchoedFields, NotJson, RequestFrame, RoomRequest};
 use parlor_wire::broker::{client, rooms};
+use parlor_wire::json::JsonLimits;
 use std::sync::Arc;
 
 const REQ_ID: Option<&str> = Some("{\"n\":1.50}");
@@ -161,4 +162,20 @@ fn requests_of_the_bridge_have_the_same_bytes() {
         client::relay(&full, 7),
     ];
     check("broker-client.jsonl", &frames);
+}
+
+/// Pins what the hub understands: the request, its `reqId` and the echoed fields, or the error message.
+#[test]
+fn requests_of_programs_are_understood_the_same() {
+    let limits = JsonLimits { depth: 32, items: 1000 };
+    let requests = include_str!("../fixtures/golden/broker-requests.jsonl");
+    let understood = requests.lines().map(|text| match ingress::read(text, limits) {
+        Ok(RequestFrame { req_id, about, asked, .. }) => {
+            let about = [about.agent, about.session, about.pattern];
+            let about = if asked.is_ok() { format!("{about:?}") } else { String::new() };
+            format!("{text}\n  {req_id:?} {about} {asked:?}")
+        }
+        Err(NotJson) => format!("{text}\n  NotJson"),
+    });
+    check("broker-understood.txt", &understood.collect::<Vec<_>>());
 }
