@@ -11,6 +11,7 @@ const ROUNDS = 5;
 const AGENTS = 5;
 const CHUNKS_PER_SECOND = 100;
 const SECONDS = 6;
+const ROOMS = 200;
 const WORDS = 'a word **or** two, ';
 
 let hub: Hub;
@@ -66,6 +67,24 @@ test('time to open a room with many messages', async () => {
     }
   });
   addRow('Frames per second while scrolling to older messages', String(frames), '> 50', frames > 50);
+});
+
+test('time until the page is live in every room', async () => {
+  const ids = [];
+  for (let number = 0; number < ROOMS; number += 1) ids.push(await hub.createRoom(admin, `Room ${number}`, []));
+  const tab = await Tab.signedIn(browser, hub, 'admin');
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const socket = tab.page.waitForEvent('websocket');
+    const reloaded = tab.page.reload();
+    const opened = await socket;
+    const started = performance.now();
+    await opened.waitForEvent('framereceived', { predicate: ({ payload }) => String(payload).includes('"server:following"') });
+    times.push(Math.round(performance.now() - started));
+    await reloaded;
+  }
+  const isQuick = median(times) < 1000;
+  addRow(`Live in all of ${ROOMS} rooms, after the socket is opened`, `${median(times)} ms`, '< 1000 ms', isQuick);
 });
 
 test('frame rate while agents stream replies', async () => {

@@ -1,6 +1,13 @@
 /** Injects chat events into the WebSocket of a tab, as if the hub had sent them. */
 import type { Page, WebSocketRoute } from 'playwright-core';
-import type { UiEvent } from '../src/live/events';
+
+/** Content of an event. It may lack fields that the page does not show. */
+interface EventContent {
+  kind: string;
+  phase?: string;
+  text?: string;
+  data: object;
+}
 
 export class EventSource {
   #socket: WebSocketRoute | undefined;
@@ -16,7 +23,7 @@ export class EventSource {
     return source;
   }
 
-  emit(roomId: string, agentId: string, event: Pick<UiEvent, 'kind' | 'phase' | 'text' | 'data'>): void {
+  emit(roomId: string, agentId: string, event: EventContent): void {
     this.#count += 1;
     const id = `event-${this.#count}`;
     const full = { id, seq: this.#count, rev: 1, ts_ms: Date.now(), agent_id: agentId, session_id: roomId, ...event };

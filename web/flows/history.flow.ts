@@ -29,6 +29,7 @@ test('a room opens at its newest message, and loading older messages keeps the s
   const { page } = tab;
   await tab.enter('Archive');
   await tab.message(`Message ${MESSAGES}.`).waitFor();
+  await olderLoaded(page);
   expect(await distanceFromEnd(page)).toBeLessThan(5);
   // Scrolls up in steps of 300 px: the visible message must not move when older ones are inserted above it.
   for (let steps = 0; (await tab.message('Message 1.').count()) === 0; steps += 1) {
@@ -103,8 +104,15 @@ function positionOf(page: Page, label: string): Promise<number | undefined> {
   }, label);
 }
 
-/** Resolves when older messages are loaded and drawn. */
+/** Resolves when older messages are loaded and drawn, and the list has not moved for several frames. */
 async function olderLoaded(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('[role=log]')?.getAttribute('aria-busy') === 'false');
-  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+  await page.getByRole('log').evaluate(async (log) => {
+    // The list scrolls in several steps while it measures new rows.
+    for (let still = 0, top = -1; still < 8; ) {
+      await new Promise(requestAnimationFrame);
+      still = log.scrollTop === top ? still + 1 : 0;
+      top = log.scrollTop;
+    }
+  });
 }

@@ -15,6 +15,10 @@ const flow = setUpFlow(Hub.fresh);
 test('records the frames of “@guide everything”', async () => {
   const tab = await firstAdmin(flow);
   const { page } = tab;
+  const stop = page.getByRole('button', { name: 'Stop guide' });
+  // The guide's greeting is complete, so that the recorded session contains one run.
+  await tab.message(/Four things to try/).waitFor();
+  await stop.waitFor({ state: 'detached' });
   const received: string[] = [];
   page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => received.push(String(payload))));
   await page.reload();
@@ -26,7 +30,7 @@ test('records the frames of “@guide everything”', async () => {
   await question.getByRole('textbox').last().fill('Now');
   await question.getByRole('button', { name: 'Answer' }).click();
   await tab.message('That was everything.').waitFor();
-  await page.getByRole('button', { name: 'Stop guide' }).waitFor({ state: 'detached' });
+  await stop.waitFor({ state: 'detached' });
   const ada = await flow.hub.signIn('ada');
   const history = await flow.hub.call(ada, 'GET', '/api/messages/rooms/welcome?limit=50');
   mkdirSync(FOLDER, { recursive: true });

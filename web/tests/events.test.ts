@@ -48,7 +48,7 @@ function applyStep({ kind, pick }: Step, index: number, stored: StoredRoom): Ser
       const text = ['One ', 'two ', 'three'].map((words) => chunk(logged.id, 'text', words));
       const steps = chunks(pick).map((part) => chunk(logged.id, part.type, part.content, { metadata: part.metadata }));
       const [first, ...others] = [...steps, ...text];
-      const started = first !== undefined && first.type === 'server:message_chunk' ? [{ ...first, first: true }] : [];
+      const started = first !== undefined && first.type === 'server:message_chunk' ? [{ ...first, first: true as const }] : [];
       return [...started, ...others, { type: 'server:message_complete', message: logged, position }];
     }
     case 'task': {
@@ -97,7 +97,7 @@ function applyStep({ kind, pick }: Step, index: number, stored: StoredRoom): Ser
     }
     case 'pin':
       stored.pins = [...stored.pins.filter((id) => id !== messageId), messageId];
-      return [{ type: 'server:message_pinned', roomId: ROOM, messageId, position }];
+      return [{ type: 'server:message_pinned', roomId: ROOM, messageId, pinnedById: 'ada', pinnedAt: at, position }];
     case 'unpin':
       stored.pins = stored.pins.filter((id) => id !== messageId);
       return [{ type: 'server:message_unpinned', roomId: ROOM, messageId, position }];

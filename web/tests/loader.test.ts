@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { queries } from '../src/api/queries';
 import { dispatch, useChat } from '../src/chat/store';
 import type { Message } from '../src/generated/api';
-import type { ClientFrame, ServerFrame } from '../src/live/frames';
-import { fromEvent } from '../src/live/events';
+import type { ServerFrame, UiEvent } from '../src/live/frames';
 import { Loader } from '../src/live/loader';
+import { translate } from '../src/live/translate';
 import { message, messagesOf, reply, room, ROOM } from './factories';
 
 /** Answers of the hub by path without query. A path without an answer fails. */
@@ -22,18 +22,16 @@ vi.mock('../src/api/http', () => ({
   apiResult: (_: string, path: string) => answer(path),
 }));
 
-let sent: ClientFrame[];
 let loader: Loader;
 
 beforeEach(() => {
   vi.useFakeTimers();
   answers = {};
   requests = [];
-  sent = [];
   queries.clear();
   dispatch({ type: 'SIGNED_OUT' });
   dispatch({ type: 'SIGNED_IN', id: 'ada', names: ['ada'] });
-  loader = new Loader((frame) => sent.push(frame) > 0);
+  loader = new Loader();
 });
 
 afterEach(() => {
@@ -59,67 +57,33 @@ function hasHistory(items: Message[], nextCursor?: string): void {
   answers['/api/plan'] = [];
 }
 
-function joined(): string[] {
-  return sent.flatMap((frame) => (frame.type === 'client:join_room' ? [frame.roomId] : []));
-}
+const FOLLOWING: ServerFrame = { type: 'server:following', position: 'e-1' };
 
 function chat() {
   return useChat.getState().chats[ROOM];
 }
 
 describe('rooms', () => {
-  test('are joined from their last position: the open one first, the others by recency', async () => {
-    hasRooms('old', 'new', ROOM);
-    answers['/api/messages/recent'] = { new: { content: '', senderName: '', createdAt: '2027-01-01T00:00:00Z', unread: 3, mentions: 1 } };
-    dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
-    dispatch({ type: 'POSITION', roomId: ROOM, position: 'e-7' });
-    loader.resume();
-    await loader.refreshRooms();
-    expect(sent).toEqual([
-      { type: 'client:join_room', roomId: ROOM, since: 'e-7' },
-      { type: 'client:join_room', roomId: 'new', since: 'now' },
-      { type: 'client:join_room', roomId: 'old', since: 'now' },
-    ]);
-    expect(useChat.getState().rooms['new']).toMatchObject({ unread: 3, mentions: 1 });
-  });
-
-  test('are joined twelve at once, and then one by one', async () => {
-    hasRooms(...Array.from({ length: 15 }, (_, index) => `room-${index}`));
-    await loader.refreshRooms();
-    expect(joined()).toHaveLength(12);
-    await vi.advanceTimersByTimeAsync(600);
-    expect(joined()).toHaveLength(13);
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect(new Set(joined()).size).toBe(15);
-  });
-
-  test('are joined again on a new connection', async () => {
-    hasRooms(ROOM);
-    await loader.refreshRooms();
-    await loader.refreshRooms();
-    expect(joined()).toEqual([ROOM]);
+  test('are loaded with two requests, however many they are', async () => {
+    hasRooms(...Array.from({ length: 200 }, (_, index) => `room-${index}`));
+    answers['/api/messages/recent'] = { 'room-7': { content: '', senderName: '', createdAt: '2027-01-01T00:00:00Z', unread: 3, mentions: 1 } };
     loader.resume();
     await loader.reload();
-    expect(joined()).toEqual([ROOM, ROOM]);
+    loader.onFrame(FOLLOWING);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(requests).toEqual(['/api/rooms', '/api/messages/recent']);
+    expect(Object.keys(useChat.getState().rooms)).toHaveLength(200);
+    expect(useChat.getState().rooms['room-7']).toMatchObject({ unread: 3, mentions: 1 });
   });
 
-  test('to which the user was added are loaded and joined', async () => {
+  test('to which the user was added are loaded', async () => {
     hasRooms(ROOM);
     loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-1' });
     await vi.advanceTimersByTimeAsync(0);
-    expect(joined()).toEqual([ROOM]);
+    expect(Object.keys(useChat.getState().rooms)).toEqual([ROOM]);
     requests = [];
     loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-2' });
     expect(requests).toEqual([]);
-  });
-
-  test('are joined again when the user was removed and is added again', async () => {
-    hasRooms(ROOM);
-    await loader.refreshRooms();
-    loader.onFrame({ type: 'server:room_removed', roomId: ROOM });
-    loader.onFrame({ type: 'server:room_update', room: room(), position: 'e-9' });
-    await vi.advanceTimersByTimeAsync(0);
-    expect(joined()).toEqual([ROOM, ROOM]);
   });
 
   test('are loaded with their members, pins and agents', async () => {
@@ -144,27 +108,28 @@ describe('the history', () => {
     dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
   });
 
-  test('is loaded when the open room is joined, and only once', async () => {
+  test('is loaded when the connection follows all rooms, and only once', async () => {
     hasHistory([message({ id: 'a', seq: 1 })]);
     loader.open(ROOM);
     await vi.advanceTimersByTimeAsync(0);
     expect(messagesOf(useChat.getState())).toEqual([]);
-    for (const position of ['e-1', 'e-2']) {
-      loader.onFrame({ type: 'server:room_joined', roomId: ROOM, position });
+    for (let connection = 0; connection < 2; connection += 1) {
+      loader.resume();
+      loader.onFrame(FOLLOWING);
       await vi.advanceTimersByTimeAsync(0);
     }
     expect(messagesOf(useChat.getState())).toMatchObject([{ id: 'a' }]);
     expect(requests.filter((path) => path.startsWith('/api/messages/'))).toHaveLength(1);
   });
 
-  test('is loaded again after a resync, and replaces the messages', async () => {
-    hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'deleted', seq: 2 })]);
-    await loader.history.load(ROOM);
-    hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'b', seq: 3 })]);
-    dispatch({ type: 'RESYNC', roomId: ROOM, position: 'f-9' });
-    loader.onFrame({ type: 'server:resync', roomId: ROOM, position: 'f-9' });
+  test('of a room that is opened later is loaded at once', async () => {
+    hasHistory([message({ id: 'a', seq: 1 })]);
+    dispatch({ type: 'ROOM_OPENED', roomId: undefined });
+    loader.onFrame(FOLLOWING);
+    expect(requests).toEqual([]);
+    loader.open(ROOM);
     await vi.advanceTimersByTimeAsync(0);
-    expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(messagesOf(useChat.getState())).toMatchObject([{ id: 'a' }]);
   });
 
   test('is requested again three seconds after a failure, while its room is open', async () => {
@@ -236,11 +201,10 @@ describe('a run/sync event', () => {
     expect([isStale('missions', ROOM), isStale('missions', 'other')]).toEqual([true, false]);
   });
 
-  test('that names another room reloads and joins it with the room list', async () => {
+  test('that names another room reloads the room list', async () => {
     hasRooms(ROOM, 'attic');
     await receive(sync({ session_id: 'attic' }));
     expect(requests.toSorted()).toEqual(['/api/messages/recent', '/api/rooms']);
-    expect(joined()).toContain('attic');
     expect(Object.keys(useChat.getState().rooms)).toContain('attic');
   });
 
@@ -275,19 +239,23 @@ describe('a run/sync event', () => {
   });
 });
 
-test('a run/resync event loads the open room and the room list again', async () => {
+test('a run/resync event loads the open room and the room list again, and replaces the messages', async () => {
   hasRooms(ROOM);
   hasRoom(ROOM);
-  hasHistory([message({ id: 'a', seq: 1 })]);
+  hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'deleted', seq: 2 })]);
   dispatch({ type: 'ROOM_OPENED', roomId: ROOM });
   await loader.history.load(ROOM);
-  hasHistory([message({ id: 'b', seq: 2 })]);
-  const event = { id: 'run-resync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'resync' };
-  fromEvent(event).forEach(dispatch);
-  loader.onFrame({ type: 'server:event', event });
+  hasHistory([message({ id: 'a', seq: 1 }), message({ id: 'b', seq: 3 })]);
+  const data = { reason: 'too_old', lagged_count: 3 };
+  const event: UiEvent = { id: 'run-resync-1', seq: 1, rev: 1, ts_ms: 1, kind: 'run', phase: 'resync', data };
+  for (const frame of [{ type: 'server:event', event } as const, FOLLOWING]) {
+    translate(frame, 0).forEach(dispatch);
+    loader.onFrame(frame);
+  }
   await vi.advanceTimersByTimeAsync(1000);
-  expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['b']);
+  expect(messagesOf(useChat.getState()).map(({ id }) => id)).toEqual(['a', 'b']);
   expect(requests).toContain('/api/rooms');
+  expect(useChat.getState().position).toBe('e-1');
 });
 
 test('the tasks of a room are loaded with its members', async () => {

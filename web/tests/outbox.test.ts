@@ -31,7 +31,7 @@ function outboxOf(user: User): Outbox {
 }
 
 function sentIds(): string[] {
-  return sent.flatMap((frame) => (frame.type === 'client:send_message' ? [frame.clientMessageId] : []));
+  return sent.flatMap((frame) => (frame.type === 'client:send_message' ? (frame.clientMessageId ?? []) : []));
 }
 
 function firstId(): string {

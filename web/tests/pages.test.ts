@@ -91,5 +91,5 @@ test('task frames update loaded tasks, and a resync discards them', () => {
   // A response that is older than the change.
   const late = after(updated, { type: 'TASKS_LOADED', roomId: ROOM, tasks: [task({ id: 'a' })] });
   expect(tasksNow(late)).toEqual({ a: started });
-  expect(tasksNow(receive(late, { type: 'server:resync', roomId: ROOM, position: 'f-1' }))).toBeUndefined();
+  expect(tasksNow(after(late, { type: 'RESYNC' }))).toBeUndefined();
 });

@@ -2,13 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { getMessagePhase } from '../src/chat/phase';
 import { toolNames } from '../src/chat/message';
 import type { Plan } from '../src/chat/parts';
-import { fromEvent, type UiEvent } from '../src/live/events';
+import { fromEvent } from '../src/live/events';
+import type { UiEvent } from '../src/live/frames';
 import { runOf } from '../src/live/messages';
 import { AGENT, after, chunk, receive, message, messagesOf, newMessage, NOW, onlyReply, repliesOf, reply, ROOM, signedIn } from './factories';
 
 function event(kind: string, phase: string | undefined, data: Record<string, unknown>, text?: string): UiEvent {
   const where = { agent_id: AGENT, session_id: ROOM };
-  return { id: 'e', seq: 1, rev: 1, ts_ms: NOW, kind, ...(phase && { phase }), ...(text && { text }), ...where, data };
+  const event = { id: 'e', seq: 1, rev: 1, ts_ms: NOW, kind, ...(phase && { phase }), ...(text && { text }), ...where, data };
+  return event as UiEvent;
 }
 
 const toolUse = chunk('m', 'tool_use', '{"path":"a.ts"}', { metadata: { toolName: 'Read', toolId: 't1' } });

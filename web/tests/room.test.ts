@@ -129,25 +129,21 @@ test('a permission request that is sent twice is shown once, with its decision',
 
 test('a position never moves backwards, except to another epoch', () => {
   const at = (...positions: string[]) =>
-    after(signedIn, ...positions.map((position) => ({ type: 'POSITION' as const, roomId: ROOM, position }))).chats[ROOM]
-      ?.position;
+    after(signedIn, ...positions.map((position) => ({ type: 'POSITION' as const, position }))).position;
   expect(at('e-5', 'e-12', 'e-9')).toBe('e-12');
   expect(at('e-12', 'f-1')).toBe('f-1');
 });
 
-test('a resync marks the named room as stale, or all rooms if it names none', () => {
+test('a resync marks all rooms as stale and forgets the position', () => {
   const loaded = ['attic', 'cellar'].map((roomId): ChatAction => ({ type: 'HISTORY_LOADED', roomId, messages: [], replace: true }));
-  const position: ChatAction = { type: 'POSITION', roomId: 'attic', position: 'e-5' };
-  const state = after(signedIn, ...loaded, position, { type: 'TYPING', roomId: 'never read', userId: 'u', name: 'U', until: NOW });
-  const chats = (next: typeof state) => Object.entries(next.chats).map(([id, chat]) => [id, chat.history, chat.position]);
-  expect(chats(after(state, { type: 'RESYNC', roomId: 'attic', position: 'f-1' }))).toEqual([
-    ['attic', 'stale', 'f-1'],
-    ['cellar', 'ready', undefined],
-    ['never read', 'unread', undefined],
+  const typing: ChatAction = { type: 'TYPING', roomId: 'never read', userId: 'u', name: 'U', until: NOW };
+  const state = after(signedIn, ...loaded, { type: 'POSITION', position: 'e-5' }, typing, { type: 'RESYNC' });
+  expect(Object.entries(state.chats).map(([id, chat]) => [id, chat.history])).toEqual([
+    ['attic', 'stale'],
+    ['cellar', 'stale'],
+    ['never read', 'unread'],
   ]);
-  expect(chats(after(state, { type: 'RESYNC' }))).toEqual([
-    ['attic', 'stale', 'e-5'],
-    ['cellar', 'stale', undefined],
-    ['never read', 'unread', undefined],
-  ]);
+  expect(state.position).toBeUndefined();
+  // The hub continues from a lower position of the same epoch.
+  expect(receive(state, { type: 'server:following', position: 'e-2' }).position).toBe('e-2');
 });

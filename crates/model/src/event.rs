@@ -161,23 +161,145 @@ impl Event {
         }
     }
 
-    /// Returns the audience of an event that belongs to no room.
-    pub fn audience(&self) -> Option<&EventAudience> {
+    /// Returns the connections that receive the event. Events that begin or end access have further effects.
+    pub fn reach(&self) -> Reach<'_> {
         match self {
+            Self::RoomPreferencesChanged(member) => member.member.user().map_or(Reach::Nobody, Reach::User),
+            Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => Reach::User(user),
             Self::UserChanged { audience, .. }
             | Self::AgentChanged { audience, .. }
-            | Self::AgentRemoved { audience, .. } => Some(audience),
-            Self::SettingsChanged => Some(&EVERYONE),
-            _ => None,
+            | Self::AgentRemoved { audience, .. } => Reach::Audience(audience),
+            Self::SettingsChanged => Reach::Audience(&EVERYONE),
+            Self::MessagePosted { .. }
+            | Self::MessageEdited(_)
+            | Self::MessageDeleted { .. }
+            | Self::ReactionsChanged { .. }
+            | Self::MessagePinned(_)
+            | Self::MessageUnpinned { .. }
+            | Self::RoomChanged(_)
+            | Self::RoomRemoved { .. }
+            | Self::MembersChanged { .. }
+            | Self::RoomRead { .. }
+            | Self::TaskChanged(_)
+            | Self::TaskRemoved { .. }
+            | Self::RunChanged(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalDecided(_)
+            | Self::PlanChanged(_) => self.room().map_or(Reach::Nobody, Reach::Room),
+            Self::UserRemoved(_)
+            | Self::SignInsEnded(_)
+            | Self::SignInEnded { .. }
+            | Self::KeyRevoked { .. }
+            | Self::Tombstone => Reach::Nobody,
+        }
+    }
+
+    /// Returns the audience of an event that belongs to no room.
+    pub fn audience(&self) -> Option<&EventAudience> {
+        match self.reach() {
+            Reach::Audience(audience) => Some(audience),
+            Reach::Room(_) | Reach::User(_) | Reach::Nobody => None,
         }
     }
 
     /// Returns the only user that may receive the event, if it is private to one user.
     pub fn only_user(&self) -> Option<&UserId> {
-        match self {
-            Self::RoomPreferencesChanged(member) => member.member.user(),
-            Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => Some(user),
-            _ => None,
+        match self.reach() {
+            Reach::User(user) => Some(user),
+            Reach::Room(_) | Reach::Audience(_) | Reach::Nobody => None,
         }
     }
+
+    /// Returns the users whose rights the event may change. Too many cost another read; too few would leave a
+    /// subscription without its right.
+    pub fn changes_rights_of(&self) -> Option<RightsHolder<'_>> {
+        match self {
+            Self::MembersChanged { change, .. } => {
+                let (MemberChange::Added(member)
+                | MemberChange::Changed(member)
+                | MemberChange::Removed(member)) = change;
+                member.user().map(RightsHolder::User)
+            }
+            Self::RoomRemoved { people, .. } => Some(RightsHolder::People(people)),
+            Self::UserChanged { user, .. } => Some(RightsHolder::User(&user.id)),
+            Self::UserRemoved(user)
+            | Self::SignInsEnded(user)
+            | Self::SignInEnded { user, .. }
+            | Self::KeyRevoked { user, .. } => Some(RightsHolder::User(user)),
+            Self::AgentChanged { agent, .. } => Some(RightsHolder::OwnerOf(&agent.id)),
+            Self::AgentRemoved { agent, .. } => Some(RightsHolder::OwnerOf(agent)),
+            Self::MessagePosted { .. }
+            | Self::MessageEdited(_)
+            | Self::MessageDeleted { .. }
+            | Self::ReactionsChanged { .. }
+            | Self::MessagePinned(_)
+            | Self::MessageUnpinned { .. }
+            | Self::BookmarkChanged { .. }
+            | Self::RoomChanged(_)
+            | Self::RoomRead { .. }
+            | Self::RoomPreferencesChanged(_)
+            | Self::RoomCleared { .. }
+            | Self::TaskChanged(_)
+            | Self::TaskRemoved { .. }
+            | Self::SettingsChanged
+            | Self::RunChanged(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalDecided(_)
+            | Self::PlanChanged(_)
+            | Self::Tombstone => None,
+        }
+    }
+
+    /// Returns the number of bytes that the content occupies.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.length(),
+            Self::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
+            Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => approval.length(),
+            Self::PlanChanged(plan) => plan.length(),
+            Self::RoomChanged(room) | Self::MembersChanged { room, .. } => room.length(),
+            Self::TaskChanged(task) => task.length(),
+            // The audience is counted twice: the changed agent contains its user ids again.
+            Self::AgentChanged { agent, audience } => agent.length() + 2 * audience.length(),
+            Self::UserChanged { audience, .. } | Self::AgentRemoved { audience, .. } => audience.length(),
+            Self::RoomRemoved { people, .. } => people.iter().map(|user| user.as_str().len()).sum(),
+            Self::MessageDeleted { .. }
+            | Self::MessagePinned(_)
+            | Self::MessageUnpinned { .. }
+            | Self::BookmarkChanged { .. }
+            | Self::RoomRead { .. }
+            | Self::RoomPreferencesChanged(_)
+            | Self::RoomCleared { .. }
+            | Self::TaskRemoved { .. }
+            | Self::UserRemoved(_)
+            | Self::SignInsEnded(_)
+            | Self::SignInEnded { .. }
+            | Self::KeyRevoked { .. }
+            | Self::SettingsChanged
+            | Self::RunChanged(_)
+            | Self::Tombstone => 0,
+        }
+    }
+}
+
+/// Connections that receive an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach<'a> {
+    /// Those that follow the room.
+    Room(&'a RoomId),
+    /// All of this user, whether they follow the room of the event or not.
+    User(&'a UserId),
+    /// Those of the audience that follow all their rooms.
+    Audience(&'a EventAudience),
+    Nobody,
+}
+
+/// Users whose rights an event may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RightsHolder<'a> {
+    User(&'a UserId),
+    /// These users; all users if the list is empty, because a removal that was read from the log names none.
+    People(&'a [UserId]),
+    /// The owner of the agent.
+    OwnerOf(&'a AgentId),
 }

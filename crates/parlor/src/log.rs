@@ -71,9 +71,8 @@ impl Log {
     /// Reopens the log file by its path, after a rotation. If that fails, logging continues to the old file.
     pub fn reopen(&self) {
         let Some(file) = &self.file else { return };
-        match open(&file.path) {
-            Ok(new) => *file.open.lock() = new,
-            Err(error) => tracing::warn!(%error, "cannot reopen the log file"),
+        if let Err(error) = file.reopen() {
+            tracing::warn!(%error, "cannot reopen the log file");
         }
     }
 }
@@ -87,6 +86,14 @@ impl LogFile {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let file = open(path).with_context(|| format!("cannot write the log to {}", path.display()))?;
         Ok(Self { path: path.to_owned(), open: Mutex::new(file) })
+    }
+
+    /// Creates the file under the lock of the writers: as soon as the new file exists, no line is written to the
+    /// old one, so that a rotation script may compress the old file then.
+    fn reopen(&self) -> io::Result<()> {
+        let mut current = self.open.lock();
+        *current = open(&self.path)?;
+        Ok(())
     }
 }
 

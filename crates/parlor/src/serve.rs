@@ -133,7 +133,7 @@ impl RunningHub {
         let janitor = blob_gc::run(instance.hub.clone(), instance.blobs.clone(), janitor_stopped);
         let janitor = tokio::spawn(janitor);
         let public_url = settings.public_url.as_ref().map(|url| url.as_str()).unwrap_or_default();
-        let bridges = HostedBridges::start(&app, chat_files, public_url);
+        let bridges = HostedBridges::start(&instance.hub, chat_files, public_url);
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
         let hosting = vec![guide, agents, services];
         Ok(Self {
@@ -241,6 +241,7 @@ fn server_config(
         lockout_failures: settings.lockout_failures,
         lockout: settings.lockout_seconds,
         auth_timeout: settings.auth_timeout,
+        heartbeat: settings.heartbeat,
         close_timeout,
         login_per_minute: limits.logins,
         refresh_per_minute: limits.refreshes,

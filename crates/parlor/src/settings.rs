@@ -54,6 +54,10 @@ table::settings! {
         /// "127.0.0.1" or "10.0.0.0/8". Without it, all clients behind a proxy count as one
         /// address.
         trusted_proxies: Vec<Network> = List(Networks), default Vec::<String>::new();
+        /// Time without a frame after which the hub pings a WebSocket connection, in seconds, so
+        /// that a proxy does not close it as idle. A client that answers no ping four times in a
+        /// row is disconnected.
+        heartbeat: Duration = seconds(1..=3600), default 30;
     }
     "TLS" {
         /// The certificate chain, in PEM format. With this and tls_key, Parlor serves HTTPS.

@@ -4,6 +4,7 @@
 
 mod agent_actions;
 pub mod closing;
+pub mod page;
 
 use crate::App;
 use crate::auth;
@@ -12,7 +13,7 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::{DecidedReply, Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
-use crate::encoders::{CLIENT, EVENT_FRAMES, Encoder};
+use crate::encoders::{CLIENT, EVENT_FRAMES, Encoder, PAGE};
 use crate::events;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
@@ -25,6 +26,7 @@ use parlor_model::command::Posted;
 use parlor_model::{EntityKind, Epoch, Field, LoggedEvent, Position, Refusal, RoomId, Signal, SignalStamp};
 use parlor_wire::agentim::egress;
 use parlor_wire::agentim::ingress::{self, ClientRequest, Draft, FrameError};
+use parlor_wire::events::egress as events_egress;
 use parlor_wire::events::frames::StreamFormat;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,7 +56,7 @@ impl Encoder for ClientEncoder {
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {
-        closing::disconnect_frame(reason, "The client reads too slowly; reconnect and resume")
+        closing::disconnect_frame(reason, closing::CLIENT_TOO_SLOW)
     }
 }
 
@@ -109,6 +111,7 @@ impl Protocol for Client {
             ClientRequest::Send { room, post } => return send(peer, room, post).await,
             _ if peer.identity.is_none() => Err(Refusal::NotSignedIn),
             ClientRequest::Join { room, since } => join(peer, room, since.as_deref()).await,
+            ClientRequest::SubscribeEvents { since } => subscribe_events(peer, since.as_deref()).await,
             ClientRequest::Follow { since } => follow(peer, since.as_deref()).await,
             ClientRequest::Leave { room } => {
                 if let (Some(room), Some(identity)) = (room, &peer.identity) {
@@ -198,12 +201,28 @@ async fn join(peer: &Peer, room: Option<RoomId>, since: Option<&str>) -> Result<
 }
 
 /// Opens a feed with the chat events of all the user's rooms, beside the joined rooms.
-async fn follow(peer: &Peer, since: Option<&str>) -> Result<(), Refusal> {
-    let since = parse_since(&peer.app, since)?;
-    let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text));
-    let interest = Interest::MyRooms(RoomFilter::All);
-    let open = Open { interest, since, encoding: EVENT_FRAMES, live: Some(live) };
+async fn subscribe_events(peer: &Peer, since: Option<&str>) -> Result<(), Refusal> {
+    let position = |at| events_egress::position(at, StreamFormat::Frame);
+    let open = open_all(peer, since, EVENT_FRAMES, position)?;
     peer.signed_in()?.session.open(open).await
+}
+
+/// Opens all the user's rooms, with every change once, instead of the joined rooms.
+async fn follow(peer: &Peer, since: Option<&str>) -> Result<(), Refusal> {
+    let open = open_all(peer, since, PAGE, parlor_wire::page::following)?;
+    peer.signed_in()?.session.open_only(open).await
+}
+
+/// A feed of all the user's rooms. `position` encodes the position from which on it is live.
+fn open_all(
+    peer: &Peer,
+    since: Option<&str>,
+    encoding: Encoding,
+    position: fn(Position) -> String,
+) -> Result<Open, Refusal> {
+    let since = parse_since(&peer.app, since)?;
+    let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text), position);
+    Ok(Open { interest: Interest::MyRooms(RoomFilter::All), since, encoding, live: Some(live) })
 }
 
 async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {

@@ -3,10 +3,8 @@
 //! Translates requests to commands and queries of the hub.
 
 mod commands;
-mod local;
 mod rooms;
 
-pub use local::connect_broker_locally;
 pub use rooms::RoomEncoder;
 
 use crate::App;
@@ -64,34 +62,25 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
-    let first = bearer(request.headers()).map(BrokerInput::token);
+    let first = bearer(request.headers()).map(auth_frame);
     upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker, first))
 }
 
-/// Request of a broker connection.
-enum BrokerInput {
-    Frame(ReceivedFrame),
-    /// The hub itself opened the connection for this caller.
-    Local(Caller),
-}
-
-impl BrokerInput {
-    /// Token or API key of the upgrade request, which replaces the `auth` frame.
-    fn token(token: &str) -> Self {
-        Self::Frame(ReceivedFrame::Request(RequestFrame {
-            kind: RequestType::Auth,
-            req_id: None,
-            about: EchoedFields::default(),
-            asked: Ok(BrokerRequest::Auth { token: token.into() }),
-        }))
-    }
+/// Token or API key of the upgrade request, which replaces the `auth` frame.
+fn auth_frame(token: &str) -> ReceivedFrame {
+    ReceivedFrame::Request(RequestFrame {
+        kind: RequestType::Auth,
+        req_id: None,
+        about: EchoedFields::default(),
+        asked: Ok(BrokerRequest::Auth { token: token.into() }),
+    })
 }
 
 /// A broker connection, which has no state beside its peer.
 struct Broker;
 
 impl Protocol for Broker {
-    type Request = BrokerInput;
+    type Request = ReceivedFrame;
     type ParseError = NotJson;
 
     const ENCODING: Encoding = BROKER;
@@ -100,27 +89,23 @@ impl Protocol for Broker {
         MAX_FRAME_BYTES
     }
 
-    fn parse(_: &App, message: &SocketMessage) -> Result<BrokerInput, NotJson> {
+    fn parse(_: &App, message: &SocketMessage) -> Result<ReceivedFrame, NotJson> {
         match message {
-            SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS).map(BrokerInput::Frame),
+            SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS),
             SocketMessage::Binary => Err(NotJson),
         }
     }
 
-    fn is_pipelined(request: &BrokerInput) -> bool {
-        let BrokerInput::Frame(ReceivedFrame::Request(request)) = request else { return false };
+    fn is_pipelined(request: &ReceivedFrame) -> bool {
+        let ReceivedFrame::Request(request) = request else { return false };
         matches!(request.asked, Ok(BrokerRequest::Command(_)))
     }
 
-    async fn handle(&mut self, peer: &mut Peer, request: BrokerInput) -> Reply {
+    async fn handle(&mut self, peer: &mut Peer, request: ReceivedFrame) -> Reply {
         let RequestFrame { kind, req_id, about, asked } = match request {
-            BrokerInput::Frame(ReceivedFrame::Request(frame)) => frame,
-            BrokerInput::Frame(ReceivedFrame::Unknown { kind, req_id }) => {
+            ReceivedFrame::Request(request) => request,
+            ReceivedFrame::Unknown { kind, req_id } => {
                 return Reply::Text(unknown(peer, &kind, req_id.as_deref()));
-            }
-            BrokerInput::Local(caller) => {
-                sign_in(peer, Ok(caller), None).await;
-                return Reply::None;
             }
         };
         let id = req_id.as_deref();

@@ -17,6 +17,8 @@ pub struct Config {
     pub lockout_failures: u32,
     pub lockout: Duration,
     pub auth_timeout: Duration,
+    /// Time without a frame from the client after which the hub pings a WebSocket.
+    pub heartbeat: Duration,
     /// Timeout for the peer to close a WebSocket after the hub has sent its close frame.
     pub close_timeout: Duration,
     pub login_per_minute: Option<u32>,

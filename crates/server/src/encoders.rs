@@ -4,6 +4,7 @@
 //! shared with all others, so its bytes must depend on the item alone.
 
 use crate::agentim::ClientEncoder;
+use crate::agentim::page::PageEncoder;
 use crate::broker::{BrokerEncoder, RoomEncoder};
 use crate::events::EventsEncoder;
 use crate::gateway::GatewayEncoder;
@@ -28,6 +29,8 @@ pub const BROKER: Encoding = Encoding { codec: Codec::new(3), kinds: Kinds::NONE
 /// Events of rooms on `/ws/broker`.
 pub const BROKER_ROOMS: Encoding =
     Encoding { codec: Codec::new(4), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
+/// Every change once, as a frame or as a chat event, on `/ws/client`.
+pub const PAGE: Encoding = Encoding { codec: Codec::new(6), ..EVENT_STREAM };
 pub const GATEWAY: Encoding = Encoding { codec: Codec::new(5), kinds: Kinds::NONE, order: Order::PerRoom };
 
 /// Encoder of one protocol. A method returns `None` if the protocol has no frame for the item. `root` is the project
@@ -55,7 +58,7 @@ pub trait Encoder: Send + Sync {
 }
 
 /// The encoders of all numbered codecs.
-pub struct Encoders([Arc<dyn Encoder>; 6]);
+pub struct Encoders([Arc<dyn Encoder>; 7]);
 
 impl Encoders {
     pub fn new(epoch: Epoch) -> Self {
@@ -66,6 +69,7 @@ impl Encoders {
             Arc::new(BrokerEncoder),
             Arc::new(RoomEncoder { epoch }),
             Arc::new(GatewayEncoder),
+            Arc::new(PageEncoder { epoch }),
         ])
     }
 }

@@ -151,7 +151,8 @@ pub async fn stream(
     let new = NewSession { outbox: outbox.clone(), encoding, present: false, greeting: GREETING.into() };
     let (session, _, permit) = admit(&app, &mut None, &caller, new).await?;
     let session = Arc::new(session);
-    let live = live_frame(StreamFormat::Block, Bytes::from);
+    let position = |at| egress::position(at, StreamFormat::Block);
+    let live = live_frame(StreamFormat::Block, Bytes::from, position);
     let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
     let event_stream = EventStream {
         encoder,
@@ -197,10 +198,14 @@ async fn open_feed(session: Arc<Session>, outbox: Arc<Outbox>, open: Open) {
 }
 
 /// Frame with the position from which on events are live, after a resync if events are missing. `encode` turns the
-/// text of a frame into bytes.
-pub fn live_frame(form: StreamFormat, encode: fn(String) -> Bytes) -> LiveFrame {
+/// text of a frame into bytes, and `position` is the text of the frame with the position.
+pub fn live_frame(
+    form: StreamFormat,
+    encode: fn(String) -> Bytes,
+    position: fn(Position) -> String,
+) -> LiveFrame {
     Arc::new(move |live| {
-        let current = encode(egress::position(live.at, form));
+        let current = encode(position(live.at));
         let Some(Resync { lost, stamp }) = live.resync else { return current };
         let reason = if lost.is_some() { "too_old" } else { "new_epoch" };
         let resync = encode(egress::resync(reason, lost, Some(live.at), stamp, form));

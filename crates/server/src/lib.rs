@@ -27,7 +27,6 @@ pub use app::App;
 pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;
 pub use auth::secrets;
-pub use broker::connect_broker_locally;
 pub use config::Config;
 pub use gateway::host_locally;
 pub use http::forwarded::Network;

@@ -154,6 +154,21 @@ impl Socket {
         }
     }
 
+    /// Waits for a ping of the hub, which the library answers.
+    pub async fn ping(&mut self) -> Result<()> {
+        loop {
+            match timeout_at(Instant::now() + TEST_TIMEOUT, self.stream.next())
+                .await
+                .context("no ping arrived")?
+            {
+                Some(Ok(Message::Ping(_))) => return Ok(()),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.into()),
+                None => bail!("the connection ended"),
+            }
+        }
+    }
+
     pub async fn wait_for_type(&mut self, kind: &str) -> Result<Value> {
         let found = self.wait_for(TEST_TIMEOUT, |frame| frame["type"] == kind).await;
         found.with_context(|| format!("no {kind}"))

@@ -71,9 +71,9 @@ export type ChatAction =
   | { type: 'TYPING'; roomId: string; userId: string; name: string; until: number }
   | { type: 'PRESENCE'; userId: string; online: boolean }
   | { type: 'AGENT_STATUS'; agentId: string; agent: AgentState }
-  | { type: 'POSITION'; roomId: string; position: string }
+  | { type: 'POSITION'; position: string }
   /** Events were lost, in one room or in all: loaded state is stale. */
-  | { type: 'RESYNC'; roomId?: string; position?: string }
+  | { type: 'RESYNC' }
   | { type: 'ROOMS_LOADED'; rooms: RoomEntry[] }
   | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }
   | { type: 'ROOM_REMOVED'; roomId: string }

@@ -2,6 +2,7 @@
 import type { ChatAction } from './actions';
 import { isStored, type ChatMessage } from './message';
 import { put } from './messages';
+import { isAfter } from './position';
 import { addPermission, reduceChat, resolvePermission, resynced, without, type RoomAction } from './roomChat';
 import { countMessage, reduceRooms } from './rooms';
 import { applySendResult } from './sending';
@@ -34,11 +35,11 @@ export function reduce(state: ChatState, action: ChatAction, now: number): ChatS
     case 'SEND_ACKNOWLEDGED':
     case 'SEND_FAILED':
       return inEveryRoom(state, (chat) => applySendResult(chat, action));
-    case 'RESYNC': {
-      const { roomId, position } = action;
-      const markStale = (chat: RoomChat) => resynced(chat, position);
-      return roomId === undefined ? inEveryRoom(state, markStale) : inRoom(state, roomId, markStale);
-    }
+    case 'POSITION':
+      return isAfter(action.position, state.position) ? { ...state, position: action.position } : state;
+    case 'RESYNC':
+      // The hub does not know the old position. It continues from the one that follows.
+      return inEveryRoom({ ...state, position: undefined }, resynced);
     case 'PERMISSION_RESOLVED':
       return inEveryRoom(state, (chat) => resolvePermission(chat, action));
     case 'PERMISSION_REQUESTED':

@@ -3,7 +3,6 @@ import type { Task } from '../generated/api';
 import type { ActionOf, ChatAction } from './actions';
 import { isReply, isStored } from './message';
 import { defined, merge, replace } from './messages';
-import { isAfter } from './position';
 import { reduceReply, replyOfRun } from './reply';
 import { applySendResult } from './sending';
 import type { Permission, RoomChat } from './state';
@@ -74,16 +73,14 @@ export function reduceChat(chat: RoomChat, action: RoomAction, now: number): Roo
       const { userId, name, until } = action;
       return { ...chat, typing: { ...chat.typing, [userId]: { name, until } } };
     }
-    case 'POSITION':
-      return isAfter(action.position, chat.position) ? { ...chat, position: action.position } : chat;
     default:
       return reduceReply(chat, action, now);
   }
 }
 
-/** Marks loaded state as stale. A position is set if the hub continues from there. */
-export function resynced(chat: RoomChat, position = chat.position): RoomChat {
-  return { ...chat, position, history: chat.history === 'unread' ? 'unread' : 'stale', tasks: undefined };
+/** Marks loaded state as stale. */
+export function resynced(chat: RoomChat): RoomChat {
+  return { ...chat, history: chat.history === 'unread' ? 'unread' : 'stale', tasks: undefined };
 }
 
 /**

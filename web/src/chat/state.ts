@@ -37,7 +37,6 @@ export interface RoomChat {
   /** `stale`: messages may be missing after a resync, so the history must be loaded again. */
   history: 'unread' | 'loading' | 'ready' | 'stale';
   olderCursor?: string;
-  position?: string;
   permissions: Permission[];
   queue: QueuedItem[];
   typing: Record<string, { name: string; until: number }>;
@@ -78,6 +77,8 @@ export interface ChatState {
   /** Room on the screen. Its messages count as read. */
   openRoom?: string;
   roomsLoaded: boolean;
+  /** Highest position received. The next connection resumes from it. */
+  position?: string;
   rooms: Record<string, RoomEntry>;
   chats: Record<string, RoomChat>;
   agents: Record<string, AgentState>;

@@ -75,7 +75,7 @@ truncated_count: number, run_id: string, };
 
 export type ChangedFileData = { path: string, summary: string, diff: string | null, };
 
-export type ClientFrame = { "type": "client:auth" } & Auth | { "type": "client:join_room" } & JoinRoom | { "type": "client:leave_room" } & InRoom | { "type": "client:subscribe_events" } & SubscribeEvents | { "type": "client:send_message" } & SendMessage | { "type": "client:typing" } & InRoom | { "type": "client:stop_generation" } & AgentInRoom | { "type": "client:permission_response" } & PermissionResponse | { "type": "client:agent_command" } & AgentCommand | { "type": "client:query_agent_info" } & QueryAgentInfo | { "type": "client:request_workspace" } & RequestWorkspace | { "type": "client:rewind_room" } & RewindRoom | { "type": "client:list_gateway_credentials" } & OfGateway | { "type": "client:add_gateway_credential" } & OfGateway | { "type": "client:manage_gateway_credential" } & OfGateway | { "type": "client:start_gateway_oauth" } & OfGateway | { "type": "client:complete_gateway_oauth" } & OfGateway | { "type": "client:ping" } & Ping;
+export type ClientFrame = { "type": "client:auth" } & Auth | { "type": "client:join_room" } & JoinRoom | { "type": "client:leave_room" } & InRoom | { "type": "client:subscribe_events" } & Subscribe | { "type": "client:follow" } & Subscribe | { "type": "client:send_message" } & SendMessage | { "type": "client:typing" } & InRoom | { "type": "client:stop_generation" } & AgentInRoom | { "type": "client:permission_response" } & PermissionResponse | { "type": "client:agent_command" } & AgentCommand | { "type": "client:query_agent_info" } & QueryAgentInfo | { "type": "client:request_workspace" } & RequestWorkspace | { "type": "client:rewind_room" } & RewindRoom | { "type": "client:list_gateway_credentials" } & OfGateway | { "type": "client:add_gateway_credential" } & OfGateway | { "type": "client:manage_gateway_credential" } & OfGateway | { "type": "client:start_gateway_oauth" } & OfGateway | { "type": "client:complete_gateway_oauth" } & OfGateway | { "type": "client:ping" } & Ping;
 
 export type ContextUsageData = { stage: string, message_count: number | null, char_count: number | null, estimated_tokens: number | null, token_limit: number | null, actual_prompt_tokens: number | null, actual_completion_tokens: number | null, 
 /**
@@ -95,7 +95,9 @@ export type EventFrame = { "type": "server:event",
  */
 position?: string, event: UiSseMessage, } | { "type": "server:events_subscribed", position: string, };
 
-export type HubFrame = { "type": "server:auth_result" } & AuthResult | { "type": "server:new_message" } & AboutMessage | { "type": "server:message_complete" } & AboutMessage | { "type": "server:message_edited" } & AboutMessage | { "type": "server:message_deleted" } & MessageMarked | { "type": "server:message_pinned" } & MessagePinned | { "type": "server:message_unpinned" } & MessageMarked | { "type": "server:message_ack" } & MessageAck | { "type": "server:reaction_update" } & ReactionUpdate | { "type": "server:bookmark_update" } & BookmarkUpdate | { "type": "server:room_update" } & RoomUpdate | { "type": "server:room_removed" } & RoomRemoved | { "type": "server:room_joined" } & RoomPosition | { "type": "server:resync" } & RoomPosition | { "type": "server:room_state" } & RoomState | { "type": "server:room_cleared" } & RoomCleared | { "type": "server:room_rewound" } & RoomRewound | { "type": "server:read_receipt" } & ReadReceipt | { "type": "server:task_update" } & TaskUpdate | { "type": "server:typing" } & Typing | { "type": "server:presence" } & Presence | { "type": "server:message_chunk" } & MessageChunk | { "type": "server:terminal_data" } & TerminalData | { "type": "server:agent_status" } & AgentStatus | { "type": "server:agent_info" } & AgentInfo | { "type": "server:permission_request" } & PermissionRequest | { "type": "server:permission_request_expired" } & PermissionRequestExpired | { "type": "server:permission_resolved" } & PermissionResolved | { "type": "server:pong" } & Pong | { "type": "server:error" } & ErrorFrame;
+export type Following = { position: string, };
+
+export type HubFrame = { "type": "server:auth_result" } & AuthResult | { "type": "server:new_message" } & AboutMessage | { "type": "server:message_complete" } & AboutMessage | { "type": "server:message_edited" } & AboutMessage | { "type": "server:message_deleted" } & MessageMarked | { "type": "server:message_pinned" } & MessagePinned | { "type": "server:message_unpinned" } & MessageMarked | { "type": "server:message_ack" } & MessageAck | { "type": "server:reaction_update" } & ReactionUpdate | { "type": "server:bookmark_update" } & BookmarkUpdate | { "type": "server:room_update" } & RoomUpdate | { "type": "server:room_removed" } & RoomRemoved | { "type": "server:room_joined" } & RoomPosition | { "type": "server:following" } & Following | { "type": "server:resync" } & RoomPosition | { "type": "server:room_state" } & RoomState | { "type": "server:room_cleared" } & RoomCleared | { "type": "server:room_rewound" } & RoomRewound | { "type": "server:read_receipt" } & ReadReceipt | { "type": "server:task_update" } & TaskUpdate | { "type": "server:typing" } & Typing | { "type": "server:presence" } & Presence | { "type": "server:message_chunk" } & MessageChunk | { "type": "server:terminal_data" } & TerminalData | { "type": "server:agent_status" } & AgentStatus | { "type": "server:agent_info" } & AgentInfo | { "type": "server:permission_request" } & PermissionRequest | { "type": "server:permission_request_expired" } & PermissionRequestExpired | { "type": "server:permission_resolved" } & PermissionResolved | { "type": "server:pong" } & Pong | { "type": "server:error" } & ErrorFrame;
 
 export type IdlePromptData = { status: "idle_prompt_triggered", mission_id: string, };
 
@@ -321,7 +323,11 @@ parent_id: string | null, run_id: string, };
 
 export type SubagentStatus = "complete" | "failed" | "cancelled";
 
-export type SubscribeEvents = { since?: string, };
+export type Subscribe = { 
+/**
+ * Position from which missed frames are sent.
+ */
+since?: string, };
 
 export type TaskData = { id: string, title: string, status: string, created_by: MemberRef, assignee?: MemberRef, };
 

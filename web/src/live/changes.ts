@@ -2,7 +2,7 @@
  * Changes that the hub reports with `run/sync`: the event names a room or an agent to read again, or neither if the
  * change belongs to no room, such as a changed setting or a renamed user.
  */
-import type { UiEvent } from './events';
+import type { UiEvent } from './frames';
 
 /** Time in which changes are collected: one action of a user often changes several rooms. */
 const COLLECT_MS = 500;

@@ -34,7 +34,7 @@ export class ChatClient {
       onFrame: (frame) => this.#onFrame(frame),
     });
     const sendFrame = (frame: ClientFrame) => this.sendFrame(frame);
-    this.loader = new Loader(sendFrame);
+    this.loader = new Loader();
     this.outbox = new Outbox(me, sendFrame);
   }
 
@@ -74,8 +74,8 @@ export class ChatClient {
 
   #onLive(): void {
     dispatch({ type: 'CONNECTION', connection: 'live' });
-    // Without `since`: logged events are resumed with each room, and of the others only new ones matter.
-    this.sendFrame({ type: 'client:subscribe_events' });
+    const { position } = useChat.getState();
+    this.sendFrame({ type: 'client:follow', ...(position !== undefined && { since: position }) });
     this.loader.resume();
     this.outbox.resend();
     void this.loader.reload();

@@ -4,7 +4,8 @@ import { dispatch, flush, useChat } from '../chat/store';
 import { isStoredReply } from '../chat/message';
 import type { RoomChat } from '../chat/state';
 import type { History, TurnDelivery } from '../generated/api';
-import { planOf, type Fields } from './events';
+import type { PlanData } from '../generated/frames';
+import { planOf } from './events';
 import { fromMessage, runOf } from './messages';
 
 const PAGE_SIZE = 50;
@@ -17,7 +18,7 @@ const RETRY_DELAY_MS = 3000;
 
 interface StoredPlan {
   run_id: string;
-  plan: Fields;
+  plan: PlanData;
 }
 
 export class HistoryLoader {

@@ -1,7 +1,8 @@
 /**
- * Loads state over REST and joins rooms: the room list, members, agents, tasks and history.
+ * Loads state over REST: the room list, members, agents, tasks and history.
  *
- * Owns: a room resumes from its last position, and a history that is stale is loaded again when its room is open.
+ * Owns: a history is loaded once the connection follows all rooms, so that no message is missed in between, and again
+ * when it is stale and its room is open.
  * Never sends messages of the user, and changes the state only through actions.
  */
 import { apiResult } from '../api/http';
@@ -9,45 +10,32 @@ import { queries } from '../api/queries';
 import { dispatch, flush, useChat } from '../chat/store';
 import type { Task } from '../generated/api';
 import { ChangeCollector, type Changes } from './changes';
-import type { UiEvent } from './events';
-import type { ClientFrame, ServerFrame } from './frames';
+import type { ServerFrame, UiEvent } from './frames';
 import { HistoryLoader } from './history';
-import { JoinQueue } from './joins';
-import { byRecency, requestAgent, requestRoom, requestRooms } from './rooms';
+import { requestAgent, requestRoom, requestRooms } from './rooms';
 
 /** Maximum number of agents per room whose status is requested. */
 const MAX_AGENTS = 20;
 
 export class Loader {
   readonly history = new HistoryLoader();
-  readonly #joins: JoinQueue;
   readonly #changes = new ChangeCollector((changes) => this.#reloadChanged(changes));
-
-  constructor(sendFrame: (frame: ClientFrame) => boolean) {
-    this.#joins = new JoinQueue((roomId) => {
-      const since = useChat.getState().chats[roomId]?.position ?? 'now';
-      return sendFrame({ type: 'client:join_room', roomId, since });
-    });
-  }
+  #isFollowing = false;
 
   stop(): void {
-    this.#joins.clear();
     this.#changes.clear();
     this.history.stop();
   }
 
-  /** Joins and loads a room that is opened, if it is not joined and loaded already. */
+  /** Loads a room that is opened, if it is not loaded already. */
   open(roomId: string): void {
-    if (this.#joins.has(roomId)) void this.history.load(roomId);
-    else this.#joins.joinNow(roomId);
+    if (this.#isFollowing) void this.history.load(roomId);
     void this.loadRoom(roomId);
   }
 
-  /** Joins the open room on a new connection, which has not joined any room. */
+  /** For a new connection, which does not follow any room yet. */
   resume(): void {
-    this.#joins.restart();
-    const { openRoom } = useChat.getState();
-    if (openRoom !== undefined) this.#joins.joinNow(openRoom);
+    this.#isFollowing = false;
   }
 
   /** Loads state that is not resumed: the room list, and the members of the open room. */
@@ -59,17 +47,13 @@ export class Loader {
 
   onFrame(frame: ServerFrame): void {
     switch (frame.type) {
-      case 'server:room_joined':
-      case 'server:resync':
-        flush();
-        if (frame.roomId === useChat.getState().openRoom) void this.history.load(frame.roomId);
-        break;
-      case 'server:room_removed':
-        this.#joins.forget(frame.roomId);
+      case 'server:following':
+        this.#isFollowing = true;
+        this.#loadOpenRoom();
         break;
       case 'server:room_update':
         // The user was just added to this room.
-        if (!this.#joins.has(frame.room.id)) void this.refreshRooms().catch(ignoreError);
+        if (!(frame.room.id in useChat.getState().rooms)) void this.refreshRooms().catch(ignoreError);
         break;
       case 'server:event':
         this.#onEvent(frame.event);
@@ -82,11 +66,15 @@ export class Loader {
     if (event.kind !== 'run') return;
     if (event.phase === 'sync') this.#changes.add(event);
     else if (event.phase === 'resync') {
-      flush();
-      const { openRoom } = useChat.getState();
-      if (openRoom !== undefined) void this.history.load(openRoom);
+      // `server:following` comes next, and the history of the open room is loaded then.
       this.#changes.add({});
     }
+  }
+
+  #loadOpenRoom(): void {
+    flush();
+    const { openRoom } = useChat.getState();
+    if (openRoom !== undefined) void this.history.load(openRoom);
   }
 
   /** Reads again what changed. Other rooms load their members when they are opened. */
@@ -107,7 +95,6 @@ export class Loader {
   async refreshRooms(): Promise<void> {
     const rooms = await requestRooms();
     dispatch({ type: 'ROOMS_LOADED', rooms });
-    this.#joins.enqueue(byRecency(rooms));
   }
 
   /** Loads the members and pins of a room, and the current status of its agents: of all, or of those not in `known`. */

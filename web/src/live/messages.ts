@@ -2,8 +2,7 @@
 import type { LoggedMessage } from '../chat/message';
 import type { ContentBlock, ToolBlock } from '../chat/parts';
 import type { RunUsage } from '../chat/state';
-import type { Message, TurnDelivery } from '../generated/api';
-import type { ReplyChunk } from './frames';
+import type { Chunk, Message, TurnDelivery } from '../generated/api';
 
 export function fromMessage(message: Message): LoggedMessage {
   const { metadata, senderType } = message;
@@ -50,7 +49,7 @@ export function runOf({ runId, inputTokens, outputTokens, costMicros, startedAt,
 }
 
 /** Content blocks of a reply: its thinking, tool and error chunks. */
-export function fromChunks(chunks: ReplyChunk[]): ContentBlock[] {
+export function fromChunks(chunks: Chunk[]): ContentBlock[] {
   const blocks: ContentBlock[] = [];
   for (const chunk of chunks) {
     const last = blocks.at(-1);
@@ -63,19 +62,19 @@ export function fromChunks(chunks: ReplyChunk[]): ContentBlock[] {
   return blocks;
 }
 
-export function toolOf(chunk: ReplyChunk, index: number): ToolBlock {
+export function toolOf(chunk: Chunk, index: number): ToolBlock {
   const name = nonEmptyString(chunk.metadata?.['toolName']) ?? 'Tool';
   const id = nonEmptyString(chunk.metadata?.['toolId']) ?? `${name}-${index}`;
   return { type: 'tool', id, name, input: chunk.content, isRunning: false, progress: [] };
 }
 
-function finish(blocks: ContentBlock[], chunk: ReplyChunk): void {
+function finish(blocks: ContentBlock[], chunk: Chunk): void {
   const { id, isError } = resultOf(chunk);
   const tool = blocks.findLast((block) => block.type === 'tool' && (id === undefined || block.id === id));
   if (tool?.type === 'tool') Object.assign(tool, { output: chunk.content, isError });
 }
 
-export function resultOf(chunk: ReplyChunk): { id: string | undefined; isError: boolean } {
+export function resultOf(chunk: Chunk): { id: string | undefined; isError: boolean } {
   return { id: nonEmptyString(chunk.metadata?.['toolId']), isError: chunk.metadata?.['isError'] === true };
 }
 

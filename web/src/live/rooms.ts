@@ -12,12 +12,6 @@ export async function requestRooms(): Promise<RoomEntry[]> {
   return rooms.map((room) => roomEntry(room, recent[room.id]));
 }
 
-/** Ids of the rooms, the most recently used first. */
-export function byRecency(rooms: RoomEntry[]): string[] {
-  const lastUsed = (room: RoomEntry) => room.recent?.createdAt ?? room.createdAt;
-  return rooms.toSorted((a, b) => lastUsed(b).localeCompare(lastUsed(a))).map((room) => room.id);
-}
-
 export interface RoomDetails {
   room: RoomFrame;
   members: MemberFrame[];

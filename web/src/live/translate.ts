@@ -10,15 +10,7 @@ const TYPING_MS = 4000;
 export function translate(frame: ServerFrame, now: number): ChatAction[] {
   const actions = actionsFor(frame, now);
   const position = 'position' in frame ? frame.position : undefined;
-  const roomId = roomOf(frame);
-  const hasPosition = position !== undefined && roomId !== undefined && frame.type !== 'server:resync';
-  return hasPosition ? [...actions, { type: 'POSITION', roomId, position }] : actions;
-}
-
-function roomOf(frame: ServerFrame): string | undefined {
-  if ('roomId' in frame) return frame.roomId;
-  if ('message' in frame && typeof frame.message === 'object') return frame.message.roomId;
-  return 'room' in frame ? frame.room.id : undefined;
+  return position === undefined ? actions : [...actions, { type: 'POSITION', position }];
 }
 
 function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
@@ -49,8 +41,6 @@ function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
       const pinned = frame.type === 'server:message_pinned';
       return [{ type: 'SET_PINNED', roomId: frame.roomId, messageId: frame.messageId, pinned }];
     }
-    case 'server:resync':
-      return [{ type: 'RESYNC', roomId: frame.roomId, position: frame.position }];
     case 'server:room_update': {
       const { room, members } = frame;
       return [{ type: 'ROOM_UPDATED', room, members }];
@@ -68,9 +58,9 @@ function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
     case 'server:room_cleared':
       return [{ type: 'CLEAR_MESSAGES', roomId: frame.roomId }];
     case 'server:task_update': {
-      const { roomId, task, removed } = frame;
-      if (removed === true) return [{ type: 'TASK_REMOVED', roomId, taskId: task.id }];
-      return [{ type: 'TASK_CHANGED', roomId, task }];
+      const { roomId, task } = frame;
+      if ('removed' in frame) return [{ type: 'TASK_REMOVED', roomId, taskId: task.id }];
+      return [{ type: 'TASK_CHANGED', roomId, task: frame.task }];
     }
     case 'server:typing': {
       const { roomId, userId, username } = frame;
@@ -96,6 +86,8 @@ function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
       return [{ type: 'PERMISSION_RESOLVED', requestId: frame.requestId, decision: 'timeout' }];
     case 'server:permission_resolved': {
       const { requestId, decision, decidedByName, reason } = frame;
+      // Only question sets are answered, and they are events.
+      if (decision === 'answered') return [];
       return [{ type: 'PERMISSION_RESOLVED', requestId, decision, decidedByName, reason }];
     }
     case 'server:event':

@@ -5,7 +5,7 @@
 //! a time. Frames are read only when the caller asks for the next one.
 
 use super::ConnectFailure;
-use super::to_room::TooLarge;
+use super::room::{RoomConnection, TooLarge};
 use futures_util::{Sink, Stream};
 use parlor_wire::broker::client::{self as frames, Answer, HubFrame, MAX_REQUEST_BYTES, Relay};
 use std::collections::VecDeque;
@@ -34,10 +34,10 @@ pub fn websocket_config() -> WebSocketConfig {
 }
 
 /// Authenticates a new connection with a token or an API key.
-pub async fn authenticate<S: AsyncRead + AsyncWrite + Unpin>(
+pub async fn authenticate<S: AsyncRead + AsyncWrite + Unpin + Send>(
     socket: WebSocketStream<S>,
     token: &str,
-) -> Result<WebSocketStream<S>, ConnectFailure> {
+) -> Result<Client<S>, ConnectFailure> {
     let mut client = Client::new(socket);
     let request = client.request(|request| frames::auth(token, request));
     let answered = async {
@@ -53,7 +53,7 @@ pub async fn authenticate<S: AsyncRead + AsyncWrite + Unpin>(
     let outcome = tokio::time::timeout(AUTH_TIMEOUT, answered).await;
     let outcome = outcome.unwrap_or_else(|_| Err("the hub does not answer".into()));
     match outcome.map_err(ConnectFailure::Temporary)? {
-        Ok(Answer::Authenticated) => Ok(client.socket),
+        Ok(Answer::Authenticated) => Ok(client),
         Err(sentence) if &*sentence == "Invalid token" => {
             Err(ConnectFailure::Permanent("the hub does not accept this key: was it revoked?".into()))
         }
@@ -72,7 +72,7 @@ pub struct Client<S> {
     next_ping: Instant,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Client<S> {
     pub fn new(socket: WebSocketStream<S>) -> Self {
         let now = Instant::now();
         Self {
@@ -84,26 +84,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    pub fn listen(&mut self, room: &str) -> u64 {
-        self.request(|request| frames::listen(room, request))
-    }
-
-    pub fn members(&mut self, room: &str) -> u64 {
-        self.request(|request| frames::members(room, request))
-    }
-
-    pub fn history(&mut self, room: &str, after: Option<parlor_model::Position>, limit: usize) -> u64 {
-        self.request(|request| frames::history(room, after, limit, request))
-    }
-
-    pub fn relay(&mut self, relay: &Relay<'_>) -> Result<u64, TooLarge> {
-        let frame = frames::relay(relay, self.last_request + 1);
-        match frame.len() {
-            0..=MAX_REQUEST_BYTES => Ok(self.request(|_| frame)),
-            _ => Err(TooLarge),
-        }
-    }
-
     /// Queues a request and returns its number. [`Client::next`] sends it.
     fn request(&mut self, encode: impl FnOnce(u64) -> String) -> u64 {
         self.last_request += 1;
@@ -111,9 +91,54 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.last_request
     }
 
-    /// Sends queued frames and returns the next frame from the hub. The error is the reason why the connection
-    /// ended. Cancel-safe: no frame is lost if the future is dropped.
-    pub async fn next(&mut self) -> Result<HubFrame, String> {
+    fn poll_io(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, String>> {
+        if let Poll::Ready(Err(error)) = self.poll_send(context) {
+            return Poll::Ready(Err(error));
+        }
+        let received = ready!(Pin::new(&mut self.socket).poll_next(context));
+        Poll::Ready(match received {
+            Some(Ok(message)) => Ok(message),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err(CLOSED.into()),
+        })
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), String>> {
+        let mut socket = Pin::new(&mut self.socket);
+        let failed = |error: tokio_tungstenite::tungstenite::Error| error.to_string();
+        while !self.outgoing.is_empty() {
+            ready!(socket.as_mut().poll_ready(context)).map_err(failed)?;
+            if let Some(frame) = self.outgoing.pop_front() {
+                socket.as_mut().start_send(Message::text(frame)).map_err(failed)?;
+            }
+        }
+        socket.poll_flush(context).map_err(failed)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> RoomConnection for Client<S> {
+    fn listen(&mut self, room: &str) -> u64 {
+        self.request(|request| frames::listen(room, request))
+    }
+
+    fn members(&mut self, room: &str) -> u64 {
+        self.request(|request| frames::members(room, request))
+    }
+
+    fn history(&mut self, room: &str, after: Option<parlor_model::Position>, limit: usize) -> u64 {
+        self.request(|request| frames::history(room, after, limit, request))
+    }
+
+    fn relay(&mut self, relay: &Relay<'_>) -> Result<u64, TooLarge> {
+        let frame = frames::relay(relay, self.last_request + 1);
+        match frame.len() {
+            0..=MAX_REQUEST_BYTES => Ok(self.request(|_| frame)),
+            _ => Err(TooLarge),
+        }
+    }
+
+    /// Sends queued frames and returns the next frame from the hub.
+    async fn next(&mut self) -> Result<HubFrame, String> {
         loop {
             let (idle_at, ping_at) = (self.last_received + IDLE_TIMEOUT, self.next_ping);
             let received = tokio::select! {
@@ -143,33 +168,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Closes the connection. The hub may not read, so the caller sets a timeout.
-    pub async fn close(&mut self) {
+    async fn close(&mut self) {
         let _ = self.socket.close(None).await;
-    }
-
-    fn poll_io(&mut self, context: &mut Context<'_>) -> Poll<Result<Message, String>> {
-        if let Poll::Ready(Err(error)) = self.poll_send(context) {
-            return Poll::Ready(Err(error));
-        }
-        let received = ready!(Pin::new(&mut self.socket).poll_next(context));
-        Poll::Ready(match received {
-            Some(Ok(message)) => Ok(message),
-            Some(Err(error)) => Err(error.to_string()),
-            None => Err(CLOSED.into()),
-        })
-    }
-
-    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), String>> {
-        let mut socket = Pin::new(&mut self.socket);
-        let failed = |error: tokio_tungstenite::tungstenite::Error| error.to_string();
-        while !self.outgoing.is_empty() {
-            ready!(socket.as_mut().poll_ready(context)).map_err(failed)?;
-            if let Some(frame) = self.outgoing.pop_front() {
-                socket.as_mut().start_send(Message::text(frame)).map_err(failed)?;
-            }
-        }
-        socket.poll_flush(context).map_err(failed)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod client;
 mod continuations;
 mod disk;
 mod members;
+pub mod room;
 mod session;
 pub mod state;
 mod to_file;
@@ -19,6 +20,7 @@ use crate::{Follower, Notice, Start, Workplace};
 use disk::Disk;
 use members::Members;
 use parlor_wire::broker::client::{RefusalScope, refusal_scope};
+use room::RoomConnection;
 use session::SessionEnd;
 use sha2::{Digest, Sha256};
 use state::{BridgeState, StateFile};
@@ -29,9 +31,7 @@ use std::pin::pin;
 use std::time::Duration;
 use to_file::ToFile;
 use to_room::ToRoom;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep};
-use tokio_tungstenite::WebSocketStream;
 
 /// Delay before the first attempt to reconnect; it doubles with each failed attempt.
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
@@ -118,17 +118,17 @@ impl From<io::Error> for BridgeError {
     }
 }
 
-/// Runs a bridge until `stop` completes. `connect` opens an authenticated connection to `/ws/broker`. It runs
-/// again after each lost connection.
-pub async fn run<S, F>(
+/// Runs a bridge until `stop` completes. `connect` opens an authenticated connection to the hub. It runs again
+/// after each lost connection.
+pub async fn run<C, F>(
     options: BridgeOptions,
     mut connect: impl FnMut() -> F,
     stop: impl Future<Output = ()>,
     mut report: impl FnMut(BridgeNotice) + Send,
 ) -> Result<(), BridgeError>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
-    F: Future<Output = Result<WebSocketStream<S>, ConnectFailure>>,
+    C: RoomConnection,
+    F: Future<Output = Result<C, ConnectFailure>>,
 {
     // Opening reads files and may wait for a lock.
     let opened = tokio::task::spawn_blocking(move || Bridge::open(options)).await;
@@ -142,9 +142,9 @@ where
             connected = connect() => connected,
         };
         let why = match connected {
-            Ok(socket) => {
+            Ok(connection) => {
                 let started = Instant::now();
-                let end = bridge.serve(socket, stop.as_mut(), &mut report).await;
+                let end = bridge.serve(connection, stop.as_mut(), &mut report).await;
                 was_connected |= bridge.has_followed;
                 if bridge.has_followed && started.elapsed() >= STABLE_AFTER {
                     delay = MIN_RETRY_DELAY;

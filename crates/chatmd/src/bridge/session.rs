@@ -1,8 +1,8 @@
 //! One connection of a bridge: passes lines and messages until the connection ends or the bridge is stopped.
 
-use super::client::Client;
 use super::disk::DiskEvent;
 use super::members::Members;
+use super::room::RoomConnection;
 use super::state::MAX_OWN_LINES;
 use super::to_file::RoomStart;
 use super::{Bridge, BridgeNotice, explain};
@@ -10,9 +10,7 @@ use crate::Follower;
 use parlor_wire::broker::client::{Answer, HubFrame, RefusalScope, RoomMember, refusal_scope};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
 
 /// Time for which a stop waits for the answers to lines that were sent, and for the close of the connection.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,13 +36,12 @@ impl SessionEnd {
 
 impl Bridge {
     /// Serves one connection. Lines without an answer are sent again over the next one.
-    pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    pub async fn serve<C: RoomConnection>(
         &mut self,
-        socket: WebSocketStream<S>,
+        mut client: C,
         stop: Pin<&mut impl Future<Output = ()>>,
         report: &mut (dyn FnMut(BridgeNotice) + Send),
     ) -> SessionEnd {
-        let mut client = Client::new(socket);
         let listen = client.listen(&self.options.room);
         let mut session = Session {
             bridge: self,
@@ -67,9 +64,9 @@ impl Bridge {
     }
 }
 
-struct Session<'a, S> {
+struct Session<'a, C> {
     bridge: &'a mut Bridge,
-    client: Client<S>,
+    client: C,
     /// Number of the request to follow the room.
     listen: u64,
     follows: bool,
@@ -84,7 +81,7 @@ struct Session<'a, S> {
     saves_start: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Session<'_, S> {
+impl<C: RoomConnection> Session<'_, C> {
     async fn run(
         &mut self,
         mut stop: Pin<&mut impl Future<Output = ()>>,

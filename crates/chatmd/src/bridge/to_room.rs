@@ -8,6 +8,7 @@
 use super::BridgeNotice;
 use super::continuations::{Addressed, EVERYONE};
 use super::members::{Members, is_everyone};
+use super::room::TooLarge;
 use super::state::{BridgeState, RelayedLine};
 use crate::{Cursor, ReadMessage};
 use parlor_wire::broker::client::{Answer, Relay};
@@ -59,9 +60,6 @@ enum Progress {
     },
     Finished,
 }
-
-/// A line that is too long for a frame.
-pub struct TooLarge;
 
 impl ToRoom {
     /// `start` is the position of the follower.

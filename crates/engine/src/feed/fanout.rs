@@ -10,14 +10,14 @@ use super::reply_text::Replies;
 use super::reservations::{Reservation, Reservations};
 use super::room_state::RoomState;
 use super::topic_subscribers::{TopicSubscriber, TopicSubscribers};
-use super::{RoomFilter, RoomRoots, Subscriber, SubscriberId};
+use super::{Encoding, RoomFilter, RoomRoots, Subscriber, SubscriberId};
 use crate::Limits;
 use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Epoch, Event, EventAudience, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal, RoomId,
-    Seq, Signal, UserId,
+    AgentId, Epoch, Event, EventAudience, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal, Reach,
+    RoomId, Seq, Signal, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -162,6 +162,16 @@ impl Fanout {
         self.state.lock().rooms.remove(room, id);
     }
 
+    /// Ends the subscriptions of a connection to rooms, and changes the encoding of its later ones.
+    pub fn set_encoding(&self, id: SubscriberId, encoding: Encoding) {
+        let mut state = self.state.lock();
+        state.rooms.remove_everywhere(id);
+        state.following.remove(&id);
+        if let Some(subscriber) = state.subscribers.get_mut(&id) {
+            subscriber.set_encoding(encoding);
+        }
+    }
+
     pub fn is_in(&self, id: SubscriberId, room: &RoomId) -> bool {
         self.state.lock().rooms.contains(room, id)
     }
@@ -233,6 +243,8 @@ impl Fanout {
         let _ = self.published.subscribe().wait_for(|published| *published >= seq).await;
     }
 
+    /// Publishes an event to the connections that it reaches. Events that begin or end access, and those with a live
+    /// part, have a case of their own.
     fn publish_event(
         &self,
         state: &mut FanoutState,
@@ -305,43 +317,24 @@ impl Fanout {
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
                 );
             }
-            Event::RoomPreferencesChanged(_) | Event::RoomCleared { .. } | Event::BookmarkChanged { .. } => {
-                // Also sent to connections that are not subscribed to the room: its entry in the user's list
-                // of rooms changes.
-                for subscriber in
-                    logged_event.event.only_user().map(|user| state.subscribers_of(user)).unwrap_or_default()
-                {
-                    state.push_event(&subscriber, logged_event);
-                }
-            }
             Event::RunChanged(run) => {
                 state.apply_run(run);
                 self.publish_to_room(state, &run.room, logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
                 self.publish_signals(state, &run.room, &begun);
             }
-            Event::AgentChanged { .. } | Event::UserChanged { .. } | Event::SettingsChanged => {
-                if let Some(audience) = logged_event.event.audience() {
-                    self.publish_to_audience(state, audience, logged_event);
+            event => match event.reach() {
+                Reach::Room(room) => self.publish_to_room(state, room, logged_event),
+                // Also sent to connections that are not subscribed to the room: its entry in the user's list of
+                // rooms changes.
+                Reach::User(user) => {
+                    for subscriber in state.subscribers_of(user) {
+                        state.push_event(&subscriber, logged_event);
+                    }
                 }
-            }
-            Event::MessageEdited(_)
-            | Event::MessageDeleted { .. }
-            | Event::ReactionsChanged { .. }
-            | Event::ApprovalAsked(_)
-            | Event::ApprovalDecided(_)
-            | Event::PlanChanged(_)
-            | Event::MessagePinned(_)
-            | Event::MessageUnpinned { .. }
-            | Event::RoomChanged(_)
-            | Event::RoomRead { .. }
-            | Event::TaskChanged(_)
-            | Event::TaskRemoved { .. }
-            | Event::Tombstone => {
-                if let Some(room) = logged_event.event.room() {
-                    self.publish_to_room(state, room, logged_event);
-                }
-            }
+                Reach::Audience(audience) => self.publish_to_audience(state, audience, logged_event),
+                Reach::Nobody => {}
+            },
         }
     }
 

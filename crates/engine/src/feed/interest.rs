@@ -32,6 +32,13 @@ pub enum Order {
     Log,
 }
 
+impl Order {
+    /// Whether a connection with this order receives events only while it follows rooms ([`super::Interest::MyRooms`]).
+    pub(super) fn only_follows(self) -> bool {
+        self == Self::Log
+    }
+}
+
 /// Bit mask of the kinds of items that a connection has frames for. The fan-out tests it before it queues an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinds(u8);

@@ -3,7 +3,7 @@
 use super::Codec;
 use super::reply_text::ReplyPiece;
 use bytes::Bytes;
-use parlor_model::{Delivery, Event, LoggedEvent, Message, Position, Reaction, RoomId, Signal, SignalStamp};
+use parlor_model::{Delivery, Event, LoggedEvent, Message, Position, RoomId, Signal, SignalStamp};
 use std::sync::{Arc, OnceLock};
 
 /// Weight of an item beside its text: fields, names and framing.
@@ -189,36 +189,5 @@ fn weight(event: &Event) -> usize {
         Event::MembersChanged { members, .. } => members.len() * ITEM_WEIGHT,
         _ => 0,
     };
-    ITEM_WEIGHT + members + length(event)
-}
-
-/// Bytes that the content of an event occupies.
-pub fn length(event: &Event) -> usize {
-    match event {
-        Event::MessagePosted { message, .. } | Event::MessageEdited(message) => message.length(),
-        Event::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
-        Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => approval.length(),
-        Event::PlanChanged(plan) => plan.length(),
-        Event::RoomChanged(room) | Event::MembersChanged { room, .. } => room.length(),
-        Event::TaskChanged(task) => task.length(),
-        // The audience is counted twice: the changed agent contains its user ids again.
-        Event::AgentChanged { agent, audience } => agent.length() + 2 * audience.length(),
-        Event::UserChanged { audience, .. } | Event::AgentRemoved { audience, .. } => audience.length(),
-        Event::RoomRemoved { people, .. } => people.iter().map(|user| user.as_str().len()).sum(),
-        Event::MessageDeleted { .. }
-        | Event::MessagePinned(_)
-        | Event::MessageUnpinned { .. }
-        | Event::BookmarkChanged { .. }
-        | Event::RoomRead { .. }
-        | Event::RoomPreferencesChanged(_)
-        | Event::RoomCleared { .. }
-        | Event::TaskRemoved { .. }
-        | Event::UserRemoved(_)
-        | Event::SignInsEnded(_)
-        | Event::SignInEnded { .. }
-        | Event::KeyRevoked { .. }
-        | Event::SettingsChanged
-        | Event::RunChanged(_)
-        | Event::Tombstone => 0,
-    }
+    ITEM_WEIGHT + members + event.length()
 }

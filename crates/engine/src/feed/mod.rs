@@ -72,5 +72,12 @@ pub struct Subscriber {
     pub only_follows: bool,
 }
 
+impl Subscriber {
+    fn set_encoding(&mut self, Encoding { codec, kinds, order }: Encoding) {
+        (self.codec, self.kinds, self.order) = (codec, kinds, order);
+        self.only_follows = order.only_follows();
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Replay buffer: the newest events visible to users, for reconnecting clients.
 
-use super::item::{Events, Item, length};
+use super::item::{Events, Item};
 use crate::Limits;
 use parlor_model::{Event, LoggedEvent, MessageId, Seq};
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ impl ReplayBuffer {
             self.replace_with_tombstone(message);
         }
         if logged_event.event.room().is_some() || logged_event.event.audience().is_some() {
-            self.bytes += length(&logged_event.event);
+            self.bytes += logged_event.event.length();
             self.events.push_back(ReplayEvent::new(logged_event.clone()));
         }
     }
@@ -54,7 +54,7 @@ impl ReplayBuffer {
     pub fn truncate(&mut self) {
         while self.events.len() > self.max_events || self.bytes > self.max_bytes {
             let Some(oldest) = self.events.pop_front() else { break };
-            self.bytes -= length(&oldest.logged_event.event);
+            self.bytes -= oldest.logged_event.event.length();
             self.floor = oldest.logged_event.seq.next();
         }
     }
@@ -69,7 +69,7 @@ impl ReplayBuffer {
                 _ => continue,
             };
             if about == deleted {
-                removed_bytes += length(&kept.logged_event.event);
+                removed_bytes += kept.logged_event.event.length();
                 kept.replace_with_tombstone();
             }
         }

@@ -5,7 +5,7 @@
 //! reservation when it is published. So a valid reservation proves that the rights are those of the published state,
 //! once the fan-out has reached the snapshot.
 
-use parlor_model::{AgentId, Event, MemberChange, UserId};
+use parlor_model::{AgentId, Event, RightsHolder, UserId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -22,60 +22,12 @@ impl Reservation {
         !self.invalid.load(Ordering::Relaxed)
     }
 
-    fn is_affected(&self, affected: &Affected<'_>) -> bool {
+    fn is_affected(&self, affected: RightsHolder<'_>) -> bool {
         match affected {
-            Affected::User(user) => **user == self.user,
-            Affected::People(people) => people.is_empty() || people.contains(&self.user),
-            Affected::Agent(agent) => self.agent.as_ref() == Some(*agent),
+            RightsHolder::User(user) => *user == self.user,
+            RightsHolder::People(people) => people.is_empty() || people.contains(&self.user),
+            RightsHolder::OwnerOf(agent) => self.agent.as_ref() == Some(agent),
         }
-    }
-}
-
-/// Users whose rights an event may change.
-enum Affected<'a> {
-    User(&'a UserId),
-    /// These users; all users if the list is empty, because a removal that was read from the log names none.
-    People(&'a [UserId]),
-    /// The owner of the agent.
-    Agent(&'a AgentId),
-}
-
-/// Returns the users whose rights the event may change. Too many cost another read; too few would leave a
-/// subscription without its right.
-fn affected_by(event: &Event) -> Option<Affected<'_>> {
-    match event {
-        Event::MembersChanged { change, .. } => {
-            let (MemberChange::Added(member) | MemberChange::Changed(member) | MemberChange::Removed(member)) =
-                change;
-            member.user().map(Affected::User)
-        }
-        Event::RoomRemoved { people, .. } => Some(Affected::People(people)),
-        Event::UserChanged { user, .. } => Some(Affected::User(&user.id)),
-        Event::UserRemoved(user)
-        | Event::SignInsEnded(user)
-        | Event::SignInEnded { user, .. }
-        | Event::KeyRevoked { user, .. } => Some(Affected::User(user)),
-        Event::AgentChanged { agent, .. } => Some(Affected::Agent(&agent.id)),
-        Event::AgentRemoved { agent, .. } => Some(Affected::Agent(agent)),
-        Event::MessagePosted { .. }
-        | Event::MessageEdited(_)
-        | Event::MessageDeleted { .. }
-        | Event::ReactionsChanged { .. }
-        | Event::MessagePinned(_)
-        | Event::MessageUnpinned { .. }
-        | Event::BookmarkChanged { .. }
-        | Event::RoomChanged(_)
-        | Event::RoomRead { .. }
-        | Event::RoomPreferencesChanged(_)
-        | Event::RoomCleared { .. }
-        | Event::TaskChanged(_)
-        | Event::TaskRemoved { .. }
-        | Event::SettingsChanged
-        | Event::RunChanged(_)
-        | Event::ApprovalAsked(_)
-        | Event::ApprovalDecided(_)
-        | Event::PlanChanged(_)
-        | Event::Tombstone => None,
     }
 }
 
@@ -100,9 +52,9 @@ impl Reservations {
     }
 
     pub fn apply_event(&mut self, event: &Event) {
-        let Some(affected) = affected_by(event) else { return };
+        let Some(affected) = event.changes_rights_of() else { return };
         self.open.retain(|reservation| match reservation.upgrade() {
-            Some(reservation) if reservation.is_affected(&affected) => {
+            Some(reservation) if reservation.is_affected(affected) => {
                 reservation.invalid.store(true, Ordering::Relaxed);
                 false
             }

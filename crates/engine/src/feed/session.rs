@@ -9,6 +9,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalStamp, UserId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Subject of a feed. What the caller may see is decided for each event, not when the feed is opened.
 #[derive(Debug, Clone)]
@@ -53,9 +54,14 @@ pub struct NewSession {
 pub struct Session {
     hub: Hub,
     caller: Caller,
-    subscriber: Subscriber,
+    id: SubscriberId,
+    user: UserId,
+    /// Subscriber that also receives the items that need no feed.
+    own: Mutex<Subscriber>,
     /// Subscribers of further codecs. All subscribers of a session share its queue.
     others: Mutex<Vec<Subscriber>>,
+    /// Set by [`Session::open_only`]: feeds of single rooms use the encoding of `own`.
+    is_exclusive: AtomicBool,
 }
 
 impl Hub {
@@ -77,11 +83,18 @@ impl Hub {
             kinds,
             order,
             present,
-            only_follows: order == Order::Log,
+            only_follows: order.only_follows(),
         };
         let (auth, admitted) = self.connect(caller, subscriber.clone(), greeting, admit).await?;
-        let session =
-            Session { hub: self.clone(), caller: caller.clone(), subscriber, others: Mutex::default() };
+        let session = Session {
+            hub: self.clone(),
+            caller: caller.clone(),
+            id: subscriber.id,
+            user: subscriber.user.clone(),
+            own: Mutex::new(subscriber),
+            others: Mutex::default(),
+            is_exclusive: AtomicBool::new(false),
+        };
         Ok((session, auth, admitted))
     }
 
@@ -96,14 +109,40 @@ impl Session {
     /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
     /// of all rooms replaces an earlier one of the same codec.
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
-        let Open { interest, since, encoding, live } = open;
-        let subscriber = match &interest {
+        let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
                 self.hub.may_follow(&self.caller, filter).await?;
-                self.subscriber_with(encoding, true).await?
+                self.subscriber_with(open.encoding, true).await?
             }
-            Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(encoding, false).await?,
+            // A second subscriber would deliver the room twice.
+            Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
+            Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(open.encoding, false).await?,
         };
+        self.begin(open, subscriber).await
+    }
+
+    /// Opens a feed of all the caller's rooms as the only feed of rooms. Its encoding replaces the one with which the
+    /// session began, so that the session receives every item once; rooms that are opened later use it as well. A
+    /// refused caller keeps its feeds.
+    pub async fn open_only(&self, open: Open) -> Result<(), Refusal> {
+        if let Interest::MyRooms(filter) = &open.interest {
+            self.hub.may_follow(&self.caller, filter).await?;
+        }
+        for other in self.others.lock().drain(..) {
+            self.hub.fanout().disconnect(other.id);
+        }
+        let subscriber = {
+            let mut own = self.own.lock();
+            own.set_encoding(open.encoding);
+            self.hub.fanout().set_encoding(self.id, open.encoding);
+            self.is_exclusive.store(true, Ordering::Release);
+            own.clone()
+        };
+        self.begin(open, subscriber).await
+    }
+
+    async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
+        let Open { interest, since, live, .. } = open;
         let begin = async |since, resync| match &interest {
             Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
@@ -126,12 +165,12 @@ impl Session {
 
     /// Closes the feed of a room.
     pub fn close(&self, room: &RoomId) {
-        self.hub.fanout().leave(self.subscriber.id, room);
+        self.hub.fanout().leave(self.id, room);
     }
 
     /// Whether the session has an open feed of this room.
     pub fn is_open(&self, room: &RoomId) -> bool {
-        self.hub.fanout().is_in(self.subscriber.id, room)
+        self.hub.fanout().is_in(self.id, room)
     }
 
     /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.
@@ -148,11 +187,11 @@ impl Session {
     }
 
     pub fn user(&self) -> &UserId {
-        &self.subscriber.user
+        &self.user
     }
 
     pub fn id(&self) -> SubscriberId {
-        self.subscriber.id
+        self.id
     }
 
     /// A unique stamp for an item of this session alone.
@@ -165,18 +204,18 @@ impl Session {
         for other in self.others.lock().drain(..) {
             self.hub.fanout().disconnect(other.id);
         }
-        self.hub.fanout().disconnect(self.subscriber.id);
+        self.hub.fanout().disconnect(self.id);
     }
 
     /// The subscriber with this codec, which is registered first if necessary. With `anew`, an earlier one ends.
     async fn subscriber_with(&self, encoding: Encoding, anew: bool) -> Result<Subscriber, Refusal> {
-        let Encoding { codec, kinds, order } = encoding;
-        if codec == self.subscriber.codec {
-            return Ok(self.subscriber.clone());
+        let own = self.own.lock().clone();
+        if encoding.codec == own.codec {
+            return Ok(own);
         }
         {
             let mut others = self.others.lock();
-            if let Some(place) = others.iter().position(|other| other.codec == codec) {
+            if let Some(place) = others.iter().position(|other| other.codec == encoding.codec) {
                 if !anew {
                     return Ok(others[place].clone());
                 }
@@ -184,9 +223,8 @@ impl Session {
             }
         }
         let id = self.hub.fanout().next_subscriber_id();
-        let only_follows = order == Order::Log;
-        let subscriber =
-            Subscriber { id, codec, kinds, order, present: false, only_follows, ..self.subscriber.clone() };
+        let mut subscriber = Subscriber { id, present: false, ..own };
+        subscriber.set_encoding(encoding);
         self.hub.connect(&self.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
         self.others.lock().push(subscriber.clone());
         Ok(subscriber)

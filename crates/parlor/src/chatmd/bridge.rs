@@ -9,10 +9,10 @@ use crate::secret::Secret;
 use crate::style::TerminalStyle;
 use anyhow::{Context, bail};
 use clap::Args;
-use parlor_agents::gateway::connect::{Socket, open};
+use parlor_agents::gateway::connect::{Stream, open};
 use parlor_agents::gateway::sign_in::ConnectError;
 use parlor_agents::gateway::trust::Trust;
-use parlor_chatmd::bridge::client::{authenticate, websocket_config};
+use parlor_chatmd::bridge::client::{Client, authenticate, websocket_config};
 use parlor_chatmd::bridge::{self, BridgeError, BridgeNotice, BridgeOptions, ConnectFailure};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -99,7 +99,11 @@ pub async fn run(arguments: &BridgeArguments) -> anyhow::Result<()> {
     })
 }
 
-async fn connect(server: &Url, trust: &Trust, key: &Secret) -> Result<Socket, ConnectFailure> {
+async fn connect(
+    server: &Url,
+    trust: &Trust,
+    key: &Secret,
+) -> Result<Client<Box<dyn Stream>>, ConnectFailure> {
     let opened = open(server, "ws/broker", trust, websocket_config()).await;
     let socket = opened.map_err(|error| match error {
         ConnectError::Wrong(why) => ConnectFailure::Permanent(why),

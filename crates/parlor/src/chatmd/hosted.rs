@@ -1,23 +1,19 @@
 //! Bridges inside the hub's process, one for each `[[chatmd]]` entry of the settings file.
 //!
-//! They use the frames of `/ws/broker` over a connection inside the process, so the same rules apply to them as
+//! They follow their rooms with feeds and submit commands as connectors, so the engine applies the same rules to them as
 //! to `parlor bridge`. What is missing when the hub starts (directory, account, room) is retried.
 
 use super::configured::ConfiguredChat;
+use super::room_feed::RoomFeed;
 use super::show;
 use crate::agents::local::owner;
-use parlor_chatmd::bridge::client::websocket_config;
 use parlor_chatmd::bridge::{self, BridgeNotice, BridgeOptions, ConnectFailure};
+use parlor_engine::Hub;
 use parlor_model::Refusal;
-use parlor_server::{App, connect_broker_locally};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::Role;
 
 /// Pause before a bridge starts again whose directory or state cannot be used.
 const RESTART_DELAY: Duration = Duration::from_secs(10);
@@ -30,7 +26,7 @@ pub struct HostedBridges {
 
 impl HostedBridges {
     /// Starts the bridges. `public_url` precedes the paths of attached files.
-    pub fn start(app: &Arc<App>, entries: Vec<ConfiguredChat>, public_url: &str) -> Self {
+    pub fn start(hub: &Hub, entries: Vec<ConfiguredChat>, public_url: &str) -> Self {
         let stop = watch::Sender::new(false);
         let tasks = entries.into_iter().map(|entry| {
             let options = BridgeOptions {
@@ -41,7 +37,7 @@ impl HostedBridges {
                 reset: false,
                 patient: true,
             };
-            tokio::spawn(run_loop(app.clone(), entry, options, stop.subscribe()))
+            tokio::spawn(run_loop(hub.clone(), entry, options, stop.subscribe()))
         });
         let tasks = tasks.collect();
         Self { stop, tasks }
@@ -66,12 +62,7 @@ impl Drop for HostedBridges {
     }
 }
 
-async fn run_loop(
-    app: Arc<App>,
-    entry: ConfiguredChat,
-    options: BridgeOptions,
-    mut stop: watch::Receiver<bool>,
-) {
+async fn run_loop(hub: Hub, entry: ConfiguredChat, options: BridgeOptions, mut stop: watch::Receiver<bool>) {
     let directory = entry.dir.display();
     let report = |notice: BridgeNotice| {
         let notice_text = show::text(&notice);
@@ -82,7 +73,7 @@ async fn run_loop(
     };
     loop {
         let stopped = wait_for_stop(stop.clone());
-        let ended = bridge::run(options.clone(), || connect(&app, &entry.account), stopped, report).await;
+        let ended = bridge::run(options.clone(), || connect(&hub, &entry.account), stopped, report).await;
         let Err(error) = ended else { return };
         let error = crate::style::escape_control(&error.to_string());
         tracing::warn!(%directory, error, "chat.md: the bridge cannot run");
@@ -98,14 +89,12 @@ async fn wait_for_stop(mut stop: watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-async fn connect(app: &Arc<App>, account: &str) -> Result<WebSocketStream<DuplexStream>, ConnectFailure> {
-    let failed = |refusal: Refusal| {
+async fn connect(hub: &Hub, account: &str) -> Result<RoomFeed, ConnectFailure> {
+    let user = owner(hub, Some(account)).await.map_err(|refusal| {
         ConnectFailure::Temporary(match refusal {
             Refusal::NotFound(_) => format!("there is no account {account}"),
             other => parlor_wire::broker::codes::sentence(&other, None),
         })
-    };
-    let user = owner(&app.hub, Some(account)).await.map_err(failed)?;
-    let stream = connect_broker_locally(app, user).map_err(failed)?;
-    Ok(WebSocketStream::from_raw_socket(stream, Role::Client, Some(websocket_config())).await)
+    })?;
+    Ok(RoomFeed::new(hub.clone(), user))
 }

@@ -6,6 +6,7 @@ pub mod archive;
 pub mod bridge;
 pub mod configured;
 pub mod hosted;
+pub mod room_feed;
 pub mod show;
 pub mod watch;
 

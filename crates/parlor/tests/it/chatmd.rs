@@ -7,7 +7,7 @@ mod names;
 mod restarts;
 
 use crate::scene::{Scene, make_key};
-use parlor_chatmd::bridge::client::{authenticate, websocket_config};
+use parlor_chatmd::bridge::client::{Client, authenticate, websocket_config};
 use parlor_chatmd::bridge::{self, BridgeError, BridgeNotice, BridgeOptions, ConnectFailure};
 use parlor_chatmd::{Follower, Start, Workplace};
 use parlor_testkit::rest::RestClient;
@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_tungstenite::client_async_with_config;
 
 /// A project directory with a `chat.md`.
 pub struct Project {
@@ -138,7 +138,7 @@ pub fn options(project: &Project, room: &str) -> BridgeOptions {
     }
 }
 
-async fn connect(url: &str, key: &str) -> Result<WebSocketStream<TcpStream>, ConnectFailure> {
+async fn connect(url: &str, key: &str) -> Result<Client<TcpStream>, ConnectFailure> {
     let failed = |error: String| ConnectFailure::Temporary(error);
     let address = url.strip_prefix("http://").unwrap();
     let stream = TcpStream::connect(address).await.map_err(|error| failed(error.to_string()))?;

@@ -34,16 +34,16 @@ async fn replay_session() -> Vec<Value> {
     let ada = &scene.admin;
     let mut page = PageClient { client: Client::open(scene.url()).await.unwrap(), frames: Vec::new() };
     page.client.send(&json!({ "type": "client:auth", "token": ada.token() })).await.unwrap();
-    // A client that subscribed to events before this frame would receive the presence twice.
+    // Only the page that makes its user come online receives this frame.
     page.wait_for(|frame| frame["type"] == "server:presence").await;
-    page.client.send(&json!({ "type": "client:join_room", "roomId": ROOM, "since": "now" })).await.unwrap();
-    page.wait_for(|frame| frame["type"] == "server:room_joined").await;
+    page.client.send(&json!({ "type": "client:follow" })).await.unwrap();
+    page.wait_for(|frame| frame["type"] == "server:following").await;
     if ada.history(ROOM).await.unwrap().is_empty() {
-        // The guide posts the first message.
-        page.wait_for(|frame| frame["type"] == "server:message_complete").await;
+        // The recording begins after the greeting of the guide.
+        let recorded = page.frames.len();
+        page.wait_for(|frame| frame["event"]["kind"] == "turn_complete").await;
+        page.frames.truncate(recorded);
     }
-    page.client.send(&json!({ "type": "client:subscribe_events" })).await.unwrap();
-    page.wait_for(|frame| frame["type"] == "server:events_subscribed").await;
     ada.post(&format!("/api/messages/rooms/{ROOM}/read"), json!({})).await.unwrap();
     page.wait_for(|frame| frame["type"] == "server:read_receipt").await;
     page.client.send(&message(ROOM, "@guide everything", "c1")).await.unwrap();

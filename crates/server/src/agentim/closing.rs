@@ -6,6 +6,9 @@ use bytes::Bytes;
 use parlor_engine::feed::DisconnectReason;
 use parlor_wire::agentim::egress;
 
+/// Message for a user's client that is a slow consumer.
+pub const CLIENT_TOO_SLOW: &str = "The client reads too slowly; reconnect and resume";
+
 /// Encodes the last frames of a connection. `too_slow` is the message for a slow consumer.
 pub fn disconnect_frame(reason: DisconnectReason, too_slow: &str) -> Bytes {
     let (code, words, close) = match reason {

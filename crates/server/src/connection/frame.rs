@@ -4,6 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 const TEXT: u8 = 0x81;
 const CLOSE: u8 = 0x88;
+const PING: u8 = 0x89;
 
 pub fn text(payload: &str) -> Bytes {
     let mut frame = BytesMut::with_capacity(payload.len() + 10);
@@ -15,6 +16,13 @@ pub fn text(payload: &str) -> Bytes {
 pub fn append_text(frames: &mut BytesMut, payload: &str) {
     header(frames, TEXT, payload.len());
     frames.put_slice(payload.as_bytes());
+}
+
+/// A ping without payload, which every WebSocket client answers by itself.
+pub fn ping() -> Bytes {
+    let mut frame = BytesMut::with_capacity(2);
+    header(&mut frame, PING, 0);
+    frame.freeze()
 }
 
 pub fn close(code: u16, reason: &str) -> Bytes {

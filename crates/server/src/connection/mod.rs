@@ -29,6 +29,7 @@ use std::time::Duration;
 use stream::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -41,6 +42,8 @@ pub struct Socket {
     stream: WebSocketStream<OutboxIo>,
     pub outbox: Arc<Outbox>,
     writer: JoinHandle<()>,
+    /// Time of the newest frame from the client, control frames included.
+    last_received: Instant,
 }
 
 /// Next input of a WebSocket.
@@ -92,10 +95,6 @@ impl Socket {
                 let (read, write) = tokio::io::split(*tls);
                 (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
             }
-            Stream::Local(pipe) => {
-                let (read, write) = tokio::io::split(pipe);
-                (Box::new(read), tasks.spawn(write_out(write, outbox.clone(), encoder)))
-            }
         };
         // Small buffers, because a hub has thousands of mostly idle connections.
         let config = WebSocketConfig::default()
@@ -107,12 +106,14 @@ impl Socket {
         let io = OutboxIo::new(read, outbox.clone());
         let stream =
             WebSocketStream::from_partially_read(io, already_read.to_vec(), Role::Server, Some(config)).await;
-        Self { stream, outbox, writer }
+        Self { stream, outbox, writer, last_received: Instant::now() }
     }
 
     pub async fn next(&mut self) -> SocketInput {
         loop {
-            return match self.stream.next().await {
+            let received = self.stream.next().await;
+            self.last_received = Instant::now();
+            return match received {
                 Some(Ok(Message::Text(text))) => SocketInput::Message(SocketMessage::Text(text)),
                 Some(Ok(Message::Binary(_))) => SocketInput::Message(SocketMessage::Binary),
                 // The stream answers these itself; reading until its end completes the closing handshake.

@@ -1,12 +1,14 @@
 //! The interface between the connection loop and a WebSocket protocol.
 
-use super::SocketMessage;
 use super::fixed_window::FixedWindow;
 use super::peer::Peer;
+use super::{SocketMessage, frame};
 use crate::App;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parlor_engine::feed::Encoding;
 use parlor_model::Seq;
+use std::time::Duration;
 
 /// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
 /// connection.
@@ -26,6 +28,12 @@ pub trait Protocol: Send + Sized + 'static {
     /// Rate limit of a connection, which applies once it has authenticated.
     fn rate_limit(_app: &App) -> FixedWindow {
         FixedWindow::unlimited()
+    }
+
+    /// Time without a frame from the client after which the loop sends a heartbeat, and its frame. Any frame of the
+    /// client is an answer to it.
+    fn heartbeat(&self, app: &App) -> (Duration, Bytes) {
+        (app.config.heartbeat, frame::ping())
     }
 
     fn parse(app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;

@@ -12,9 +12,13 @@ use crate::encoders::ConnectionEncoder;
 use futures_util::FutureExt;
 use parlor_engine::feed::DisconnectReason;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Maximum messages handled in a row before the loop handles other events.
 const MAX_MESSAGES_PER_BURST: usize = 64;
+
+/// Heartbeats without an answer after which a connection counts as lost.
+const MAX_UNANSWERED_HEARTBEATS: u32 = 4;
 
 /// Runs a connection until it ends. `first` is handled like the request of a first frame; it carries a
 /// credential of the handshake.
@@ -24,8 +28,10 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     let max_bytes = P::max_message_bytes(&app);
     let limits = app.config.outbox;
     let mut socket = Socket::open(stream, already_read, max_bytes, limits, encoder, &app.tasks).await;
-    let deadline = tokio::time::sleep(app.config.auth_timeout);
-    tokio::pin!(deadline);
+    // One timer for both, because a hub has thousands of mostly idle connections: the deadline of the authentication,
+    // and then the heartbeat.
+    let timer = tokio::time::sleep(app.config.auth_timeout);
+    tokio::pin!(timer);
     let outbox = socket.outbox.clone();
     let mut connection = Connection {
         rate_limit: P::rate_limit(&app),
@@ -33,6 +39,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
         protocol,
         replies: PendingReplies::default(),
         deferred: None,
+        unanswered_heartbeats: 0,
     };
     if let Some(request) = first {
         connection.handle(request, 0).await;
@@ -44,7 +51,10 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             () = outbox.closed() => break,
             () = connection.send_replies(), if !connection.replies.is_empty() => {}
             () = socket_guard.stopped() => connection.peer.disconnect(DisconnectReason::ShuttingDown),
-            () = &mut deadline, if connection.peer.identity.is_none() => connection.time_out(),
+            () = &mut timer => match connection.peer.identity {
+                None => connection.time_out(),
+                Some(_) => timer.as_mut().reset(connection.send_heartbeat(socket.last_received)),
+            },
             input = socket.next(), if connection.can_receive() => {
                 if !connection.receive_burst(&mut socket, input).await {
                     break;
@@ -64,6 +74,8 @@ struct Connection<P: Protocol> {
     /// message. Until then the connection reads no further messages.
     deferred: Option<(P::Request, usize)>,
     rate_limit: FixedWindow,
+    /// Heartbeats since the newest frame from the client.
+    unanswered_heartbeats: u32,
 }
 
 impl<P: Protocol> Connection<P> {
@@ -138,7 +150,9 @@ impl<P: Protocol> Connection<P> {
     }
 
     async fn handle(&mut self, request: P::Request, bytes: usize) {
-        match self.protocol.handle(&mut self.peer, request).await {
+        // On the heap only while a request is handled: the largest handler would otherwise determine the memory of
+        // every idle connection.
+        match Box::pin(self.protocol.handle(&mut self.peer, request)).await {
             Reply::None => {}
             Reply::Text(text) => self.reply(Some(text)),
             Reply::Pending(reply) => self.replies.push(reply, bytes),
@@ -158,6 +172,26 @@ impl<P: Protocol> Connection<P> {
     async fn send_replies(&mut self) {
         let hub = &self.peer.app.hub;
         self.replies.send(&self.peer.outbox, |seq| hub.reached(seq).map(drop)).await;
+    }
+
+    /// Sends a heartbeat to a client that has sent nothing for the protocol's interval, or closes the connection after
+    /// too many of them. Returns the time of the next call.
+    fn send_heartbeat(&mut self, last_received: Instant) -> Instant {
+        let (interval, heartbeat) = self.protocol.heartbeat(&self.peer.app);
+        let now = Instant::now();
+        let due = last_received + interval;
+        // A connection that reads nothing until its replies are sent cannot see an answer.
+        if now < due || !self.can_receive() {
+            self.unanswered_heartbeats = 0;
+            return if now < due { due } else { now + interval };
+        }
+        if self.unanswered_heartbeats == MAX_UNANSWERED_HEARTBEATS {
+            self.peer.close(1001, "No answer to heartbeats");
+        } else {
+            self.unanswered_heartbeats += 1;
+            self.peer.outbox.push(heartbeat);
+        }
+        now + interval
     }
 
     /// Closes a connection that has not authenticated in time.

@@ -1,16 +1,15 @@
-//! A TCP connection, with or without TLS, or a pipe inside the process.
+//! A TCP connection, with or without TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 pub enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    Local(DuplexStream),
 }
 
 impl AsyncRead for Stream {
@@ -22,7 +21,6 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
             Self::Tls(tls) => Pin::new(tls).poll_read(context, buffer),
-            Self::Local(pipe) => Pin::new(pipe).poll_read(context, buffer),
         }
     }
 }
@@ -32,7 +30,6 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Self::Tls(tls) => Pin::new(tls).poll_write(context, bytes),
-            Self::Local(pipe) => Pin::new(pipe).poll_write(context, bytes),
         }
     }
 
@@ -44,7 +41,6 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(context, buffers),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(context, buffers),
-            Self::Local(pipe) => Pin::new(pipe).poll_write_vectored(context, buffers),
         }
     }
 
@@ -52,7 +48,6 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(tcp) => tcp.is_write_vectored(),
             Self::Tls(tls) => tls.is_write_vectored(),
-            Self::Local(pipe) => pipe.is_write_vectored(),
         }
     }
 
@@ -60,7 +55,6 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(context),
             Self::Tls(tls) => Pin::new(tls).poll_flush(context),
-            Self::Local(pipe) => Pin::new(pipe).poll_flush(context),
         }
     }
 
@@ -68,7 +62,6 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(context),
-            Self::Local(pipe) => Pin::new(pipe).poll_shutdown(context),
         }
     }
 }

@@ -3,7 +3,7 @@
 pub mod agents;
 
 use super::frames::ClientFrame;
-use super::frames::client::{Auth, InRoom, JoinRoom, Ping, SendMessage, SubscribeEvents};
+use super::frames::client::{Auth, InRoom, JoinRoom, Ping, SendMessage, Subscribe};
 use crate::json::{self, JsonLimits};
 use agents::AgentAction;
 use parlor_model::{MessageId, Post, RoomId};
@@ -31,6 +31,10 @@ pub enum ClientRequest {
         room: Option<RoomId>,
     },
     /// Subscribes to the chat events of all rooms of the user.
+    SubscribeEvents {
+        since: Option<Box<str>>,
+    },
+    /// Opens all rooms of the user.
     Follow {
         since: Option<Box<str>>,
     },
@@ -120,9 +124,10 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<ClientRequest, FrameErro
         ClientFrame::JoinRoom(JoinRoom { room_id, since }) => {
             ClientRequest::Join { room: RoomId::parse(&room_id).ok(), since: since.map(Into::into) }
         }
-        ClientFrame::SubscribeEvents(SubscribeEvents { since }) => {
-            ClientRequest::Follow { since: since.map(Into::into) }
+        ClientFrame::SubscribeEvents(Subscribe { since }) => {
+            ClientRequest::SubscribeEvents { since: since.map(Into::into) }
         }
+        ClientFrame::Follow(Subscribe { since }) => ClientRequest::Follow { since: since.map(Into::into) },
         ClientFrame::LeaveRoom(InRoom { room_id }) => {
             ClientRequest::Leave { room: RoomId::parse(&room_id).ok() }
         }

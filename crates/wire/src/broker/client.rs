@@ -7,10 +7,11 @@ use super::codes;
 use super::frames::hub::{self, Failure};
 use super::frames::program::{self, Auth, OfRoom, RoomPage};
 use super::frames::{self as wire, Plain, ProgramFrame, Push, Refused};
+use super::rooms;
 use crate::files::FileFrame;
 use crate::frames::{encode, encode_about, peek_type};
 use crate::relayed::RelayedFrame;
-use parlor_model::{EntityKind, Epoch, Position, Refusal, RoomId};
+use parlor_model::{EntityKind, Epoch, Member, Message, Position, Refusal, RoomId};
 use serde_json::value::{RawValue, to_raw_value};
 use std::time::Duration;
 
@@ -134,20 +135,31 @@ pub struct RoomMessage {
 }
 
 impl RoomMessage {
+    /// The message as a program receives it that follows its room.
+    pub fn of(message: &Message, epoch: Epoch) -> Self {
+        let position = Position { epoch, seq: message.seq };
+        Self::from_frame(rooms::room_message(message, epoch), position)
+    }
+
     /// `None` if the position is invalid.
     fn read(message: hub::RoomMessage<'_>) -> Option<Self> {
-        Some(Self {
+        let position = position(&message.position)?;
+        Some(Self::from_frame(message, position))
+    }
+
+    fn from_frame(message: hub::RoomMessage<'_>, position: Position) -> Self {
+        Self {
             id: message.id.into(),
-            position: position(&message.position)?,
+            position,
             sender_id: message.sender_id.into(),
             sender_name: message.sender_name.into(),
             text: message.text.into(),
-            mentions: members_of(message.mentions),
+            mentions: message.mentions.into_iter().map(RoomMember::from).collect(),
             attachments: message.attachments.into_iter().map(AttachedFile::from).collect(),
             source: message.source.into(),
             external_id: message.external_id.map(Into::into),
             relayed: message.relayed.map(RelayedBy::from),
-        })
+        }
     }
 }
 
@@ -160,14 +172,21 @@ pub struct RoomMember {
     pub handle: Option<Box<str>>,
 }
 
-fn members_of(members: Vec<hub::RoomMember<'_>>) -> Vec<RoomMember> {
-    let members = members.into_iter().map(|member| RoomMember {
-        id: member.id.into(),
-        kind: member.kind,
-        name: member.name.into(),
-        handle: member.handle.map(Into::into),
-    });
-    members.collect()
+impl From<hub::RoomMember<'_>> for RoomMember {
+    fn from(member: hub::RoomMember<'_>) -> Self {
+        Self {
+            id: member.id.into(),
+            kind: member.kind,
+            name: member.name.into(),
+            handle: member.handle.map(Into::into),
+        }
+    }
+}
+
+impl From<&Member> for RoomMember {
+    fn from(member: &Member) -> Self {
+        rooms::room_member(member).into()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -280,9 +299,11 @@ fn answer(frame: wire::Answer<'_>) -> Option<Answer> {
         wire::Answer::Auth(_) => Answer::Authenticated,
         wire::Answer::RoomListen(listening) => Answer::Listening {
             position: position(&listening.position)?,
-            members: members_of(listening.members),
+            members: listening.members.into_iter().map(RoomMember::from).collect(),
         },
-        wire::Answer::RoomMembers(listed) => Answer::Members(members_of(listed.members)),
+        wire::Answer::RoomMembers(listed) => {
+            Answer::Members(listed.members.into_iter().map(RoomMember::from).collect())
+        }
         wire::Answer::RoomHistory(history) => {
             Answer::History(history.messages.into_iter().map(RoomMessage::read).collect::<Option<_>>()?)
         }

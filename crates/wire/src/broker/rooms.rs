@@ -51,7 +51,7 @@ pub fn history(room: &RoomId, messages: &[Arc<Message>], epoch: Epoch, req_id: O
     encode(&Answer::RoomHistory(RoomHistory { room_id: room.as_str().into(), messages, req_id }))
 }
 
-fn room_message(message: &Message, epoch: Epoch) -> RoomMessage<'_> {
+pub(super) fn room_message(message: &Message, epoch: Epoch) -> RoomMessage<'_> {
     RoomMessage {
         id: message.id.as_str().into(),
         position: Position { epoch, seq: message.seq }.to_string().into(),
@@ -78,13 +78,16 @@ fn mentioned(mention: &Mention) -> RoomMember<'_> {
 }
 
 fn listed(members: &[Member]) -> Vec<RoomMember<'_>> {
-    let listed = members.iter().map(|Member { member, name, handle, .. }| RoomMember {
-        id: member.as_str().into(),
-        kind: member_kind(member),
-        name: (&**name).into(),
-        handle: Some((&**handle).into()),
-    });
-    listed.collect()
+    members.iter().map(room_member).collect()
+}
+
+pub(super) fn room_member(member: &Member) -> RoomMember<'_> {
+    RoomMember {
+        id: member.member.as_str().into(),
+        kind: member_kind(&member.member),
+        name: (&*member.name).into(),
+        handle: Some((&*member.handle).into()),
+    }
 }
 
 fn member_kind(member: &MemberId) -> MemberKind {

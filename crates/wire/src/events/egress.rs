@@ -47,13 +47,34 @@ impl Filter {
 /// Encodes an event. Empty if this protocol has no message for it or `filter` excludes it. `root` is the
 /// project root of its room.
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch, filter: &Filter, root: Option<&str>) -> Vec<String> {
+    let position = Position { epoch, seq: logged_event.seq };
+    write_parts(logged_event, root, filter.form, Some(position), |message| filter.passes(message))
+}
+
+/// Encodes as frames the messages of an event whose subject `is_wanted`. The last one carries `position`.
+pub fn event_frames(
+    logged_event: &LoggedEvent,
+    root: Option<&str>,
+    position: Option<Position>,
+    is_wanted: impl Fn(&Subject) -> bool,
+) -> Vec<String> {
+    write_parts(logged_event, root, StreamFormat::Frame, position, |message| is_wanted(&message.subject))
+}
+
+fn write_parts(
+    logged_event: &LoggedEvent,
+    root: Option<&str>,
+    form: StreamFormat,
+    position: Option<Position>,
+    passes: impl Fn(&UiMessage) -> bool,
+) -> Vec<String> {
     let parts = parts(logged_event).into_iter().map(|message| message.with_root(root));
     let numbered =
         (0..).zip(parts).map(|(part, message)| (Ordinal::of(logged_event.seq).part(part), message));
-    let passed: Vec<_> = numbered.filter(|(_, message)| filter.passes(message)).collect();
-    let (last, position) = (passed.len(), Position { epoch, seq: logged_event.seq });
+    let passed: Vec<_> = numbered.filter(|(_, message)| passes(message)).collect();
+    let last = passed.len();
     let written = (1..).zip(passed).map(|(index, (ordinal, message))| {
-        message.write(filter.form, ordinal, logged_event.at, (index == last).then_some(position))
+        message.write(form, ordinal, logged_event.at, position.filter(|_| index == last))
     });
     written.collect()
 }

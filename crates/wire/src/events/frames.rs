@@ -10,10 +10,13 @@ use std::borrow::Cow;
 #[cfg(test)]
 use ts_rs::TS;
 
-/// Defines the subjects of messages: kind, phase and the type of `data`.
+/// Defines the subjects of messages: kind, phase, the type of `data`, and whether a client that follows all its rooms on
+/// `/ws/client` receives the subject in a `frame` of AgentIM or as an `event`.
 macro_rules! subjects {
+    (@frame) => { true };
+    (@event) => { false };
     ($(#[$meta:meta])* pub enum $name:ident<$life:lifetime> {
-        $($(#[$doc:meta])* $variant:ident $(($data:ident: $type:ty))? = $kind:literal $(/ $phase:literal)?,)+
+        $($(#[$doc:meta])* $variant:ident $(($data:ident: $type:ty))? = $kind:literal $(/ $phase:literal)? => $sent:ident,)+
     }) => {
         $(#[$meta])*
         pub enum $name<$life> {
@@ -28,6 +31,11 @@ macro_rules! subjects {
             pub fn phase(&self) -> Option<&'static str> {
                 let phases: &[&'static str] = match self { $(Self::$variant { .. } => &[$($phase)?],)+ };
                 phases.first().copied()
+            }
+
+            /// Whether a frame of AgentIM contains everything that a client needs to know of the subject.
+            pub fn has_frame(&self) -> bool {
+                match self { $(Self::$variant { .. } => subjects!(@$sent),)+ }
             }
 
             fn serialize_data<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -76,53 +84,53 @@ subjects! {
     /// Subject of a message. Some subjects have the same kind and phase and differ in their data.
     #[derive(Debug)]
     pub enum Subject<'a> {
-        Message(data: MessageData<'a>) = "message",
-        MessageEdited(data: MessageData<'a>) = "message" / "edited",
-        MessageDeleted(data: MarkData<'a>) = "message" / "deleted",
-        MessagePinned(data: MarkData<'a>) = "message" / "pinned",
-        MessageUnpinned(data: MarkData<'a>) = "message" / "unpinned",
-        MessageBookmarked(data: MarkData<'a>) = "message" / "bookmarked",
-        MessageUnbookmarked(data: MarkData<'a>) = "message" / "unbookmarked",
-        MessagesRewound(data: RewoundData<'a>) = "message" / "rewound",
-        Reaction(data: ReactionData<'a>) = "reaction",
-        Receipt(data: ReceiptData<'a>) = "receipt",
-        RoomChanged(data: RoomChangedData<'a>) = "room" / "changed",
-        RoomMembers(data: RoomMembersData<'a>) = "room" / "members",
-        RoomRemoved = "room" / "removed",
-        RoomArranged(data: RoomArrangedData) = "room" / "arranged",
-        RoomCleared = "room" / "cleared",
-        TaskChanged(data: TaskData<'a>) = "task" / "changed",
-        TaskRemoved(data: TaskRemovedData<'a>) = "task" / "removed",
+        Message(data: MessageData<'a>) = "message" => frame,
+        MessageEdited(data: MessageData<'a>) = "message" / "edited" => frame,
+        MessageDeleted(data: MarkData<'a>) = "message" / "deleted" => frame,
+        MessagePinned(data: MarkData<'a>) = "message" / "pinned" => frame,
+        MessageUnpinned(data: MarkData<'a>) = "message" / "unpinned" => frame,
+        MessageBookmarked(data: MarkData<'a>) = "message" / "bookmarked" => frame,
+        MessageUnbookmarked(data: MarkData<'a>) = "message" / "unbookmarked" => frame,
+        MessagesRewound(data: RewoundData<'a>) = "message" / "rewound" => frame,
+        Reaction(data: ReactionData<'a>) = "reaction" => frame,
+        Receipt(data: ReceiptData<'a>) = "receipt" => frame,
+        RoomChanged(data: RoomChangedData<'a>) = "room" / "changed" => frame,
+        RoomMembers(data: RoomMembersData<'a>) = "room" / "members" => frame,
+        RoomRemoved = "room" / "removed" => frame,
+        RoomArranged(data: RoomArrangedData) = "room" / "arranged" => frame,
+        RoomCleared = "room" / "cleared" => frame,
+        TaskChanged(data: TaskData<'a>) = "task" / "changed" => frame,
+        TaskRemoved(data: TaskRemovedData<'a>) = "task" / "removed" => frame,
         /// State may have changed that no other message reports.
-        RunSync = "run" / "sync",
+        RunSync = "run" / "sync" => event,
         /// Messages were lost that cannot be replayed: the client reloads all state.
-        RunResync(data: ResyncData<'a>) = "run" / "resync",
-        RunOutcome(data: RunOutcomeData<'a>) = "run" / "outcome",
-        PlanUpdate(data: PlanUpdateData<'a>) = "run" / "plan_update",
-        ContextUsage(data: ContextUsageData<'a>) = "run" / "context_usage",
-        SubagentSpawned(data: SubagentSpawnedData<'a>) = "run" / "subagent_spawned",
-        SubagentResult(data: SubagentResultData<'a>) = "run" / "subagent_result",
-        ChangeReport(data: ChangeReportData<'a>) = "run" / "change_report",
-        TurnComplete(data: TurnCompleteData<'a>) = "turn_complete",
-        ActivityDoing(data: ActivityData<'a>) = "activity" / "doing",
-        ActivityDone(data: ActivityData<'a>) = "activity" / "done",
-        IdlePrompt(data: IdlePromptData<'a>) = "activity" / "doing",
-        Queue(data: QueueData) = "queue",
-        ToolProgress(data: ToolProgressData<'a>) = "tool_progress",
-        ModelFallback(data: ModelFallbackData<'a>) = "model_fallback",
-        Token(data: TokenData<'a>) = "token",
-        TokensDone(data: ReplyData<'a>) = "token" / "done",
-        TextSegment(data: ReplyData<'a>) = "text_segment",
-        BlockStart(data: BlockStartData<'a>) = "content_block" / "start",
-        BlockUpdate(data: BlockUpdateData<'a>) = "content_block" / "update",
-        ApprovalAsked(data: ApprovalAskedData<'a>) = "approval" / "asked",
-        ApprovalResolved(data: ApprovalResolvedData<'a>) = "approval" / "resolved",
-        QuestionsAsked(data: QuestionsAskedData<'a>) = "ask_user",
-        QuestionsResolved(data: QuestionsResolvedData<'a>) = "ask_user" / "resolved",
-        Typing(data: TypingData<'a>) = "typing",
-        UserPresence(data: UserPresenceData<'a>) = "presence",
-        AgentPresence(data: AgentPresenceData<'a>) = "presence",
-        Terminal = "terminal",
+        RunResync(data: ResyncData<'a>) = "run" / "resync" => event,
+        RunOutcome(data: RunOutcomeData<'a>) = "run" / "outcome" => event,
+        PlanUpdate(data: PlanUpdateData<'a>) = "run" / "plan_update" => event,
+        ContextUsage(data: ContextUsageData<'a>) = "run" / "context_usage" => event,
+        SubagentSpawned(data: SubagentSpawnedData<'a>) = "run" / "subagent_spawned" => event,
+        SubagentResult(data: SubagentResultData<'a>) = "run" / "subagent_result" => event,
+        ChangeReport(data: ChangeReportData<'a>) = "run" / "change_report" => event,
+        TurnComplete(data: TurnCompleteData<'a>) = "turn_complete" => event,
+        ActivityDoing(data: ActivityData<'a>) = "activity" / "doing" => event,
+        ActivityDone(data: ActivityData<'a>) = "activity" / "done" => event,
+        IdlePrompt(data: IdlePromptData<'a>) = "activity" / "doing" => event,
+        Queue(data: QueueData) = "queue" => event,
+        ToolProgress(data: ToolProgressData<'a>) = "tool_progress" => event,
+        ModelFallback(data: ModelFallbackData<'a>) = "model_fallback" => event,
+        Token(data: TokenData<'a>) = "token" => frame,
+        TokensDone(data: ReplyData<'a>) = "token" / "done" => frame,
+        TextSegment(data: ReplyData<'a>) = "text_segment" => frame,
+        BlockStart(data: BlockStartData<'a>) = "content_block" / "start" => frame,
+        BlockUpdate(data: BlockUpdateData<'a>) = "content_block" / "update" => frame,
+        ApprovalAsked(data: ApprovalAskedData<'a>) = "approval" / "asked" => frame,
+        ApprovalResolved(data: ApprovalResolvedData<'a>) = "approval" / "resolved" => frame,
+        QuestionsAsked(data: QuestionsAskedData<'a>) = "ask_user" => event,
+        QuestionsResolved(data: QuestionsResolvedData<'a>) = "ask_user" / "resolved" => event,
+        Typing(data: TypingData<'a>) = "typing" => frame,
+        UserPresence(data: UserPresenceData<'a>) = "presence" => frame,
+        AgentPresence(data: AgentPresenceData<'a>) = "presence" => frame,
+        Terminal = "terminal" => frame,
     }
 }
 

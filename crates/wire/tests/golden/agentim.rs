@@ -43,6 +43,6 @@ fn a_frame_of_a_client_is_parsed_and_encoded_to_the_same_bytes() {
         assert_eq!(serde_json::to_string(&frame).unwrap(), text);
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    assert_eq!(kinds.len(), 19, "{kinds:?}");
     assert!(matches!(ClientFrame::parse("client:unknown", "{}"), Ok(None)));
 }

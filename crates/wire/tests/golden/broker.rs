@@ -211,3 +211,17 @@ fn a_request_is_parsed_and_encoded_to_the_same_bytes() {
         assert_eq!(serde_json::to_string(&frame).unwrap(), text);
     }
 }
+
+/// A bridge on another machine reads frames, and one inside the hub converts messages of the model.
+#[test]
+fn a_message_from_its_frame_equals_the_converted_message() {
+    for message in [message(), full_message(), reply()] {
+        let converted = client::RoomMessage::of(&message, EPOCH);
+        let posted = logged(Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) });
+        let frame = rooms::event(&posted, EPOCH).unwrap();
+        let Some(client::HubFrame::Message(read)) = client::read(&frame) else {
+            panic!("not a message: {frame}")
+        };
+        assert_eq!(*read, converted);
+    }
+}

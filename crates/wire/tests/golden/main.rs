@@ -8,6 +8,7 @@ mod agentim;
 mod broker;
 mod events;
 mod gateway;
+mod page;
 mod samples;
 
 use std::path::Path;

@@ -355,5 +355,5 @@ fn the_weight_of_an_item_includes_its_texts() {
         assert!(signal.length() >= 10_000, "{signal:?}");
     }
     let prompted = Room { system_prompt: Some(long.as_str().into()), ..self::room("lobby") };
-    assert!(item::length(&Event::RoomChanged(Arc::new(prompted))) >= 10_000);
+    assert!(Event::RoomChanged(Arc::new(prompted)).length() >= 10_000);
 }

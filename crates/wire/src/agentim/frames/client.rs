@@ -17,7 +17,9 @@ frames! {
         JoinRoom(JoinRoom<'a>) = "client:join_room",
         LeaveRoom(InRoom<'a>) = "client:leave_room",
         /// Subscribes to the chat events of all rooms of the user.
-        SubscribeEvents(SubscribeEvents<'a>) = "client:subscribe_events",
+        SubscribeEvents(Subscribe<'a>) = "client:subscribe_events",
+        /// Opens all rooms of the user, including rooms joined later, with every frame and event once.
+        Follow(Subscribe<'a>) = "client:follow",
         SendMessage(SendMessage<'a>) = "client:send_message",
         Typing(InRoom<'a>) = "client:typing",
         StopGeneration(AgentInRoom<'a>) = "client:stop_generation",
@@ -67,7 +69,8 @@ pub struct InRoom<'a> {
 
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
-pub struct SubscribeEvents<'a> {
+pub struct Subscribe<'a> {
+    /// Position from which missed frames are sent.
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub since: Option<Cow<'a, str>>,
 }

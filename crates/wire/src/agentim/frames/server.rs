@@ -43,6 +43,9 @@ pub enum ServerFrame<'a> {
     RoomRemoved(RoomRemoved<'a>),
     #[serde(rename = "server:room_joined")]
     RoomJoined(RoomPosition<'a>),
+    /// All rooms of the user are open, and the missed frames were sent before.
+    #[serde(rename = "server:following")]
+    Following(Following),
     #[serde(rename = "server:resync")]
     Resync(RoomPosition<'a>),
     #[serde(rename = "server:room_state")]
@@ -166,6 +169,12 @@ pub struct RoomRemoved<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct RoomPosition<'a> {
     pub room_id: &'a str,
+    pub position: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(TS))]
+pub struct Following {
     pub position: String,
 }
 

@@ -87,6 +87,7 @@ pub(super) fn read(frame: ClientFrame<'_>, text: &str) -> Result<AgentAction, Fr
         | ClientFrame::JoinRoom(_)
         | ClientFrame::LeaveRoom(_)
         | ClientFrame::SubscribeEvents(_)
+        | ClientFrame::Follow(_)
         | ClientFrame::SendMessage(_)
         | ClientFrame::Typing(_)
         | ClientFrame::Ping(_) => return Err(FrameError::Unknown),

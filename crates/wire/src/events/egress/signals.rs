@@ -1,11 +1,12 @@
 //! Encodes signals for the chat-events stream: reply tokens, activities, backlogs and run events.
 
 use super::Filter;
+use crate::events::frames::data::runs;
 use crate::events::frames::data::*;
 use crate::events::frames::{Subject, UiMessage};
 use crate::events::rest::QueueItem;
-use parlor_model::run_event::{Activity, ChangeReport, Subagent, SubagentChange, UsageReport};
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent, RunId, Signal, SignalStamp};
+use parlor_model::run_event::Activity;
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, Signal, SignalStamp};
 use serde_json::Value;
 
 /// Encodes a signal. `None` if this protocol has no message for it or `filter` excludes it.
@@ -68,7 +69,7 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
             message.in_room(room).by_agent(agent).text(text)
         }
         Signal::RunEvent { run, room, agent, event, rev } => {
-            run_event(run, event, number, *rev)?.in_room(room).by_agent(agent)
+            runs::message(run, event, number, *rev)?.in_room(room).by_agent(agent)
         }
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
@@ -129,75 +130,5 @@ impl<'a> ReplyLocation<'a> {
             }
         };
         message.in_room(self.room).by_agent(self.agent)
-    }
-}
-
-fn run_event<'a>(run: &'a RunId, event: &'a RunEvent, number: u64, rev: u64) -> Option<UiMessage<'a>> {
-    let unique_id = |name: &str| format!("{name}-{run}-{number}");
-    let run_id = run.as_str();
-    Some(match event {
-        RunEvent::Usage(usage) => {
-            let subject = Subject::ContextUsage(context(usage, run_id));
-            UiMessage::new(format!("run-context-{run}"), subject).rev(rev)
-        }
-        RunEvent::Subagent(Subagent { id, parent, change }) => {
-            let (subagent_id, parent_id) = (&**id, parent.as_deref());
-            match change {
-                SubagentChange::Spawned { task } => {
-                    let data = SubagentSpawnedData { subagent_id, task, parent_id, run_id };
-                    UiMessage::new(unique_id("run-subagent-spawned"), Subject::SubagentSpawned(data))
-                        .text(format!("Spawned subagent {id}"))
-                }
-                SubagentChange::Returned { outcome, result } => {
-                    let result = result.as_deref();
-                    let outcome = SubagentResult { kind: "none", status: (*outcome).into(), result };
-                    let data = SubagentResultData { subagent_id, outcome, parent_id, run_id };
-                    UiMessage::new(unique_id("run-subagent-result"), Subject::SubagentResult(data))
-                        .text(format!("Subagent {id} returned"))
-                }
-            }
-        }
-        RunEvent::Changes(ChangeReport { files, left_out }) => {
-            let files = files.iter().map(|file| ChangedFileData {
-                path: &file.path,
-                summary: &file.summary,
-                diff: file.diff.as_deref(),
-            });
-            let data = ChangeReportData { files: files.collect(), truncated_count: *left_out, run_id };
-            let message = UiMessage::new(format!("run-change-report-{run}"), Subject::ChangeReport(data));
-            message.rev(rev).text("Change report")
-        }
-        RunEvent::ToolProgress { tool, line, stream } => {
-            let data = ToolProgressData { tool, line, stream: (*stream).into(), run_id };
-            UiMessage::new(unique_id("tool-progress"), Subject::ToolProgress(data)).text(&**line)
-        }
-        RunEvent::ModelFallback { preferred, actual, reason } => {
-            let data = ModelFallbackData { preferred_model: preferred, actual_model: actual, reason, run_id };
-            UiMessage::new(unique_id("model-fallback"), Subject::ModelFallback(data))
-                .text(format!("Using {actual} model ({preferred} unavailable: {reason})"))
-        }
-        // Plans, tasks and question sets are published as events, activities as a separate signal.
-        RunEvent::Plan(_) | RunEvent::Task { .. } | RunEvent::Questions(_) | RunEvent::Status { .. } => {
-            return None;
-        }
-    })
-}
-
-fn context<'a>(usage: &'a UsageReport, run_id: &'a str) -> ContextUsageData<'a> {
-    let (spent, context) = (usage.spent.as_ref(), usage.context.as_ref());
-    let prompt_tokens = context.and_then(|context| context.prompt_tokens);
-    let completion_tokens = context.and_then(|context| context.completion_tokens);
-    ContextUsageData {
-        stage: context.map_or("post", |context| &context.stage),
-        message_count: context.map(|context| context.messages),
-        char_count: context.map(|context| context.characters),
-        estimated_tokens: context.map(|context| context.estimated_tokens),
-        token_limit: context.and_then(|context| context.token_limit),
-        actual_prompt_tokens: prompt_tokens.or(spent.map(|spent| spent.input_tokens)),
-        actual_completion_tokens: completion_tokens.or(spent.map(|spent| spent.output_tokens)),
-        cost_micros: spent.and_then(|spent| spent.cost),
-        compressed: context.is_some_and(|context| context.compressed),
-        summary_count: context.map_or(0, |context| context.summaries),
-        run_id,
     }
 }

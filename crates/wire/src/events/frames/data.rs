@@ -1,7 +1,7 @@
 //! `data` of the messages of the chat-events stream. A field that is an `Option` is `null` if absent, unless it
 //! is skipped.
 
-mod runs;
+pub mod runs;
 
 pub use runs::*;
 

@@ -1,6 +1,10 @@
-//! `data` of messages about runs: outcome, plan, usage, subagents, activities and streamed replies.
+//! Messages about runs: outcome, plan, usage, subagents, activities and streamed replies. Encodes the run events of the
+//! model.
 
+use crate::events::frames::{Subject, UiMessage};
 use crate::words::mirror_enum;
+use parlor_model::run_event::{ChangeReport, Subagent, SubagentChange, UsageReport};
+use parlor_model::{RunEvent, RunId};
 use serde::Serialize;
 use serde_json::Value;
 #[cfg(test)]
@@ -238,4 +242,75 @@ pub struct BlockUpdateData<'a> {
     pub is_error: bool,
     /// Always `null`.
     pub parent_id: Option<&'a str>,
+}
+
+/// Encodes a run event; `None` if it is published as an event of the hub or as another signal.
+pub fn message<'a>(run: &'a RunId, event: &'a RunEvent, number: u64, rev: u64) -> Option<UiMessage<'a>> {
+    let unique_id = |name: &str| format!("{name}-{run}-{number}");
+    let run_id = run.as_str();
+    Some(match event {
+        RunEvent::Usage(usage) => {
+            let subject = Subject::ContextUsage(context(usage, run_id));
+            UiMessage::new(format!("run-context-{run}"), subject).rev(rev)
+        }
+        RunEvent::Subagent(Subagent { id, parent, change }) => {
+            let (subagent_id, parent_id) = (&**id, parent.as_deref());
+            match change {
+                SubagentChange::Spawned { task } => {
+                    let data = SubagentSpawnedData { subagent_id, task, parent_id, run_id };
+                    UiMessage::new(unique_id("run-subagent-spawned"), Subject::SubagentSpawned(data))
+                        .text(format!("Spawned subagent {id}"))
+                }
+                SubagentChange::Returned { outcome, result } => {
+                    let result = result.as_deref();
+                    let outcome = SubagentResult { kind: "none", status: (*outcome).into(), result };
+                    let data = SubagentResultData { subagent_id, outcome, parent_id, run_id };
+                    UiMessage::new(unique_id("run-subagent-result"), Subject::SubagentResult(data))
+                        .text(format!("Subagent {id} returned"))
+                }
+            }
+        }
+        RunEvent::Changes(ChangeReport { files, left_out }) => {
+            let files = files.iter().map(|file| ChangedFileData {
+                path: &file.path,
+                summary: &file.summary,
+                diff: file.diff.as_deref(),
+            });
+            let data = ChangeReportData { files: files.collect(), truncated_count: *left_out, run_id };
+            let message = UiMessage::new(format!("run-change-report-{run}"), Subject::ChangeReport(data));
+            message.rev(rev).text("Change report")
+        }
+        RunEvent::ToolProgress { tool, line, stream } => {
+            let data = ToolProgressData { tool, line, stream: (*stream).into(), run_id };
+            UiMessage::new(unique_id("tool-progress"), Subject::ToolProgress(data)).text(&**line)
+        }
+        RunEvent::ModelFallback { preferred, actual, reason } => {
+            let data = ModelFallbackData { preferred_model: preferred, actual_model: actual, reason, run_id };
+            UiMessage::new(unique_id("model-fallback"), Subject::ModelFallback(data))
+                .text(format!("Using {actual} model ({preferred} unavailable: {reason})"))
+        }
+        // Plans, tasks and question sets are published as events, activities as a separate signal.
+        RunEvent::Plan(_) | RunEvent::Task { .. } | RunEvent::Questions(_) | RunEvent::Status { .. } => {
+            return None;
+        }
+    })
+}
+
+fn context<'a>(usage: &'a UsageReport, run_id: &'a str) -> ContextUsageData<'a> {
+    let (spent, context) = (usage.spent.as_ref(), usage.context.as_ref());
+    let prompt_tokens = context.and_then(|context| context.prompt_tokens);
+    let completion_tokens = context.and_then(|context| context.completion_tokens);
+    ContextUsageData {
+        stage: context.map_or("post", |context| &context.stage),
+        message_count: context.map(|context| context.messages),
+        char_count: context.map(|context| context.characters),
+        estimated_tokens: context.map(|context| context.estimated_tokens),
+        token_limit: context.and_then(|context| context.token_limit),
+        actual_prompt_tokens: prompt_tokens.or(spent.map(|spent| spent.input_tokens)),
+        actual_completion_tokens: completion_tokens.or(spent.map(|spent| spent.output_tokens)),
+        cost_micros: spent.and_then(|spent| spent.cost),
+        compressed: context.is_some_and(|context| context.compressed),
+        summary_count: context.map_or(0, |context| context.summaries),
+        run_id,
+    }
 }

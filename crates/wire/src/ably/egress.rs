@@ -1,0 +1,102 @@
+//! Messages of channels in the store and in frames.
+//!
+//! A message of a channel that is no room is stored with its Ably form as payload, so that JSON clients, msgpack
+//! clients and the history return the same fields and bytes.
+
+use super::data::Data;
+use super::frames::{Action, Frame, Message, Version};
+use super::serial::{MessageSerial, channel_serial};
+use parlor_model::{Epoch, Payload};
+use std::borrow::Cow;
+
+/// Payload under which a message of a channel that is no room is stored: the message as Ably writes it in JSON,
+/// without the fields that the hub assigns.
+pub fn stored(message: &Message<'_>) -> Payload {
+    let stored = Message {
+        timestamp: None,
+        action: None,
+        serial: None,
+        version: None,
+        connection_key: None,
+        ..message.clone()
+    };
+    Payload(serde_json::to_string(&stored).expect("a message consists of strings and JSON").into())
+}
+
+/// Reads a message on a path. Messages of other protocols become data with the encoding `json`.
+pub fn restore(message: &parlor_model::Message) -> Message<'static> {
+    let payload = message.payload.as_ref().map(|payload| &*payload.0);
+    let restored =
+        payload.filter(|_| &*message.source == SOURCE).and_then(|text| serde_json::from_str(text).ok());
+    restored.unwrap_or_else(|| Message {
+        id: Some(message.id.as_str().to_owned().into()),
+        name: message.command.as_deref().map(|name| name.to_owned().into()),
+        data: Some(Data::Text(payload.map_or_else(|| message.text.to_string(), str::to_owned).into())),
+        encoding: payload.map(|_| "json".into()),
+        client_id: message.sender.user().map(|user| user.as_str().to_owned().into()),
+        ..Message::default()
+    })
+}
+
+/// `Message.source` of messages that were published on a channel. Only they have a [`stored`] payload.
+pub const SOURCE: &str = "ably";
+
+/// MESSAGE frame of a restored message on a path.
+pub fn path_frame<'a>(
+    restored: &'a Message<'_>,
+    message: &'a parlor_model::Message,
+    epoch: Epoch,
+    channel: &'a str,
+) -> Frame<'a> {
+    let inner = Message {
+        name: restored.name.as_deref().map(Cow::Borrowed),
+        data: restored.data.clone().map(|data| match data {
+            Data::Text(text) => Data::Text(text.into_owned().into()),
+            Data::Bytes(bytes) => Data::Bytes(bytes.into_owned().into()),
+        }),
+        encoding: restored.encoding.as_deref().map(Cow::Borrowed),
+        client_id: restored.client_id.as_deref().map(Cow::Borrowed),
+        extras: restored.extras.clone(),
+        ..Message::default()
+    };
+    let id = restored.id.as_deref().unwrap_or(message.id.as_str());
+    delivered(inner, message, epoch, channel, id, restored.connection_id.as_deref())
+}
+
+/// Message of the history of a channel: the message of its frame with the fields of the frame.
+pub fn in_history(frame: Frame<'_>) -> Vec<Message<'_>> {
+    let (connection_id, timestamp) = (frame.connection_id, frame.timestamp);
+    let messages = frame.messages.unwrap_or_default().into_iter();
+    messages.map(|message| Message { connection_id: connection_id.clone(), timestamp, ..message }).collect()
+}
+
+/// Completes a message with the fields that the hub assigns.
+pub(super) fn delivered<'a>(
+    inner: Message<'a>,
+    message: &parlor_model::Message,
+    epoch: Epoch,
+    channel: &'a str,
+    id: &'a str,
+    connection_id: Option<&'a str>,
+) -> Frame<'a> {
+    let serial = MessageSerial::new(epoch, message.seq, 0);
+    let timestamp = message.at.millis();
+    let version = Version { serial: serial.to_string(), timestamp };
+    // The id of the frame is that of its first message without the index.
+    let frame_id = id.strip_suffix(":0").unwrap_or(id);
+    Frame {
+        id: Some(frame_id.into()),
+        connection_id: connection_id.map(Cow::Borrowed),
+        channel: Some(channel.into()),
+        channel_serial: Some(channel_serial(serial.position).into()),
+        timestamp: Some(timestamp),
+        messages: Some(vec![Message {
+            id: Some(id.into()),
+            action: Some(0),
+            serial: Some(version.serial.clone().into()),
+            version: Some(version),
+            ..inner
+        }]),
+        ..Frame::new(Action::Message)
+    }
+}
