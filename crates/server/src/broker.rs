@@ -24,14 +24,20 @@ use parlor_engine::Hub;
 use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open};
 use parlor_model::{Caller, Delivery, Message, Refusal};
 use parlor_wire::broker::egress::BrokerAnswer;
-use parlor_wire::broker::ingress::{self, BrokerQuery, BrokerRequest, EchoedFields, NotJson, RequestFrame};
+use parlor_wire::broker::frames::RequestType;
+use parlor_wire::broker::ingress::{
+    self, BrokerQuery, BrokerRequest, EchoedFields, NotJson, ReceivedFrame, RequestFrame,
+};
 use parlor_wire::broker::{codes, egress};
 use parlor_wire::json::JsonLimits;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// Maximum bytes of a frame; a larger one ends the connection.
 const MAX_FRAME_BYTES: usize = parlor_wire::broker::client::MAX_REQUEST_BYTES;
+
+const SIGN_IN_FIRST: &str = "Must authenticate first";
 
 pub struct BrokerEncoder;
 
@@ -51,7 +57,7 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
         DisconnectReason::Revoked => ("Your session was revoked", 1008),
         DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
     };
-    frame::concat(&[frame::text(&egress::error("error", None, words)), frame::close(close, words)])
+    frame::concat(&[frame::text(&egress::failure(None, words)), frame::close(close, words)])
 }
 
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
@@ -61,20 +67,20 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
 }
 
 /// Token or API key of the upgrade request, which replaces the `auth` frame.
-fn auth_frame(token: &str) -> RequestFrame {
-    RequestFrame {
-        kind: "auth".into(),
+fn auth_frame(token: &str) -> ReceivedFrame {
+    ReceivedFrame::Request(RequestFrame {
+        kind: RequestType::Auth,
         req_id: None,
         about: EchoedFields::default(),
         asked: Ok(BrokerRequest::Auth { token: token.into() }),
-    }
+    })
 }
 
 /// A broker connection, which has no state beside its peer.
 struct Broker;
 
 impl Protocol for Broker {
-    type Request = RequestFrame;
+    type Request = ReceivedFrame;
     type ParseError = NotJson;
 
     const ENCODING: Encoding = BROKER;
@@ -83,66 +89,77 @@ impl Protocol for Broker {
         MAX_FRAME_BYTES
     }
 
-    fn parse(_: &App, message: &SocketMessage) -> Result<RequestFrame, NotJson> {
+    fn parse(_: &App, message: &SocketMessage) -> Result<ReceivedFrame, NotJson> {
         match message {
             SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS),
             SocketMessage::Binary => Err(NotJson),
         }
     }
 
-    fn is_pipelined(request: &RequestFrame) -> bool {
+    fn is_pipelined(request: &ReceivedFrame) -> bool {
+        let ReceivedFrame::Request(request) = request else { return false };
         matches!(request.asked, Ok(BrokerRequest::Command(_)))
     }
 
-    async fn handle(&mut self, peer: &mut Peer, request: RequestFrame) -> Reply {
-        let RequestFrame { kind, req_id, about, asked } = request;
+    async fn handle(&mut self, peer: &mut Peer, request: ReceivedFrame) -> Reply {
+        let RequestFrame { kind, req_id, about, asked } = match request {
+            ReceivedFrame::Request(request) => request,
+            ReceivedFrame::Unknown { kind, req_id } => {
+                return Reply::Text(unknown(peer, &kind, req_id.as_deref()));
+            }
+        };
         let id = req_id.as_deref();
         Reply::Text(match (asked, &peer.identity) {
             (Ok(BrokerRequest::Auth { token }), _) => return authenticate(peer, &token, id).await,
-            (Err(sentence), _) if &*kind == "auth" => egress::error("auth.error", id, &sentence),
-            (_, None) => egress::error("auth.error", id, "Must authenticate first"),
-            (Ok(BrokerRequest::Ping), Some(_)) => egress::plain("pong", id),
+            (Err(sentence), _) if kind == RequestType::Auth => egress::error(kind, id, &sentence),
+            (_, None) => egress::error(RequestType::Auth, id, SIGN_IN_FIRST),
+            (Ok(BrokerRequest::Ping), Some(_)) => egress::pong(id),
             (Ok(BrokerRequest::Command(command)), Some(identity)) => {
                 let echo = Echo { kind, req_id, about };
                 return commands::submit(&peer.app.hub, identity.session.caller(), command, echo).await;
             }
             (Ok(BrokerRequest::Query(query)), Some(identity)) => {
                 match answer(&peer.app.hub, identity.session.caller(), query).await {
-                    Ok(answer) => egress::answer(&kind, id, &about, &answer),
-                    Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
+                    Ok(answer) => egress::answer(kind, id, &about, &answer),
+                    Err(refusal) => egress::refusal(kind, id, &about, &refusal),
                 }
             }
             (Ok(BrokerRequest::Listen { mailbox }), Some(identity)) => {
                 let interest = Interest::Mailbox(mailbox);
                 let open = Open { interest, since: None, encoding: BROKER, live: None };
                 match identity.session.open(open).await {
-                    Ok(()) => egress::listening(&kind, id, &about),
-                    Err(refusal) => egress::refusal(&kind, id, &about, &refusal),
+                    Ok(()) => egress::listening(kind, id, &about),
+                    Err(refusal) => egress::refusal(kind, id, &about, &refusal),
                 }
             }
             (Ok(BrokerRequest::Room(room, request)), Some(_)) => {
-                return rooms::handle(peer, &room, request, id).await;
+                return rooms::handle(peer, &room, (kind, request), id).await;
             }
-            (Ok(BrokerRequest::Unknown), Some(_)) => {
-                let kind: String = kind.chars().take(100).collect();
-                egress::error("error", id, &format!("Unknown message type: {kind}"))
-            }
-            (Err(sentence), Some(_)) => egress::error(&format!("{kind}.error"), id, &sentence),
+            (Err(sentence), Some(_)) => egress::error(kind, id, &sentence),
         })
     }
 
     fn unreadable(_: NotJson) -> String {
-        egress::error("error", None, "Invalid JSON")
+        egress::failure(None, "Invalid JSON")
     }
 
     fn sign_in_timeout() -> Option<String> {
-        Some(egress::error("auth.error", None, "Authentication timeout"))
+        Some(egress::error(RequestType::Auth, None, "Authentication timeout"))
     }
 }
 
-async fn authenticate(peer: &mut Peer, token: &str, req_id: Option<&str>) -> Reply {
+/// Encodes the refusal of a frame of unknown type.
+fn unknown(peer: &Peer, kind: &str, req_id: Option<&RawValue>) -> String {
+    if peer.identity.is_none() {
+        return egress::error(RequestType::Auth, req_id, SIGN_IN_FIRST);
+    }
+    let kind: String = kind.chars().take(100).collect();
+    egress::failure(req_id, &format!("Unknown message type: {kind}"))
+}
+
+async fn authenticate(peer: &mut Peer, token: &str, req_id: Option<&RawValue>) -> Reply {
     if peer.identity.is_some() {
-        return Reply::Text(egress::plain("auth.ok", req_id));
+        return Reply::Text(egress::authenticated(req_id));
     }
     let caller = auth::caller(&peer.app, token).await;
     sign_in(peer, caller, req_id).await;
@@ -150,8 +167,8 @@ async fn authenticate(peer: &mut Peer, token: &str, req_id: Option<&str>) -> Rep
 }
 
 /// Registers the connection for the caller, or closes it.
-async fn sign_in(peer: &mut Peer, caller: Result<Caller, Refusal>, req_id: Option<&str>) {
-    let greeting = frame::text(&egress::plain("auth.ok", req_id));
+async fn sign_in(peer: &mut Peer, caller: Result<Caller, Refusal>, req_id: Option<&RawValue>) {
+    let greeting = frame::text(&egress::authenticated(req_id));
     let admitted = match caller {
         Ok(caller) => peer.admit(caller, greeting).await,
         Err(refusal) => Err(refusal),
@@ -161,7 +178,7 @@ async fn sign_in(peer: &mut Peer, caller: Result<Caller, Refusal>, req_id: Optio
             Refusal::NotSignedIn => "Invalid token".into(),
             other => codes::sentence(&other, None),
         };
-        peer.send_text(&egress::error("auth.error", req_id, &sentence));
+        peer.send_text(&egress::error(RequestType::Auth, req_id, &sentence));
         peer.close(4003, &sentence);
     }
 }

@@ -2,32 +2,37 @@
 
 use parlor_model::characters::{is_deceptive, is_visible};
 use parlor_model::{Attachment, File, UploadId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 #[cfg(test)]
 use ts_rs::TS;
 use utoipa::ToSchema;
 
 /// Properties and URL of an uploaded file.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(rename = "Attachment"))]
 #[schema(as = Attachment)]
 #[serde(rename_all = "camelCase")]
 pub struct FileFrame<'a> {
-    pub id: &'a str,
-    pub filename: &'a str,
-    pub mime_type: &'a str,
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub filename: Cow<'a, str>,
+    #[serde(borrow)]
+    pub mime_type: Cow<'a, str>,
     pub size: u64,
-    pub url: String,
+    #[serde(borrow)]
+    pub url: Cow<'a, str>,
 }
 
 impl<'a> FileFrame<'a> {
     pub fn of(id: &'a UploadId, file: &'a File) -> Self {
         Self {
-            id: id.as_str(),
-            filename: &file.name,
-            mime_type: file.media.as_str(),
+            id: id.as_str().into(),
+            filename: (&*file.name).into(),
+            mime_type: file.media.as_str().into(),
             size: file.size,
-            url: url(id),
+            url: url(id).into(),
         }
     }
 }

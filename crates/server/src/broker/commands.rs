@@ -5,12 +5,14 @@ use futures_util::FutureExt;
 use parlor_engine::{Hub, PendingReceipt};
 use parlor_model::{Caller, Refusal};
 use parlor_wire::broker::egress::{self, BrokerReceipt};
+use parlor_wire::broker::frames::RequestType;
 use parlor_wire::broker::ingress::{BrokerCommand, EchoedFields};
+use serde_json::value::RawValue;
 
 /// Fields of the request that its reply repeats.
 pub struct Echo {
-    pub kind: Box<str>,
-    pub req_id: Option<Box<str>>,
+    pub kind: RequestType,
+    pub req_id: Option<Box<RawValue>>,
     pub about: EchoedFields,
 }
 
@@ -52,7 +54,7 @@ impl Echo {
     }
 
     fn render(&self, result: Result<BrokerReceipt, Refusal>) -> DecidedReply {
-        let (kind, req_id, about) = (&self.kind, self.req_id.as_deref(), &self.about);
+        let (kind, req_id, about) = (self.kind, self.req_id.as_deref(), &self.about);
         match result {
             Ok(receipt) => {
                 let after = match &receipt {

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{Epoch, Field, LoggedEvent, Member, Position, Refusal, RoomId, Seq};
+use parlor_wire::broker::frames::RequestType;
 use parlor_wire::broker::ingress::RoomRequest;
 use parlor_wire::broker::{codes, egress, rooms};
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Maximum members of a room that are listed. Names of further members are unknown to the program.
@@ -34,7 +36,12 @@ impl Encoder for RoomEncoder {
     }
 }
 
-pub(super) async fn handle(peer: &Peer, room: &RoomId, request: RoomRequest, req_id: Option<&str>) -> Reply {
+pub(super) async fn handle(
+    peer: &Peer,
+    room: &RoomId,
+    (kind, request): (RequestType, RoomRequest),
+    req_id: Option<&RawValue>,
+) -> Reply {
     let answered = match &request {
         RoomRequest::Listen => match listen(peer, room, req_id).await {
             Ok(()) => return Reply::None,
@@ -45,16 +52,16 @@ pub(super) async fn handle(peer: &Peer, room: &RoomId, request: RoomRequest, req
         }
         RoomRequest::History { after, limit } => history(peer, room, after.as_deref(), *limit, req_id).await,
     };
-    Reply::Text(answered.unwrap_or_else(|refusal| {
-        egress::error(rooms::error_type(&request), req_id, &codes::sentence(&refusal, None))
-    }))
+    Reply::Text(
+        answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
+    )
 }
 
 /// Opens a feed of a room. The answer carries the position from which on messages are pushed.
-async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&str>) -> Result<(), Refusal> {
+async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result<(), Refusal> {
     let members_before = members(peer, room).await?;
     let live: LiveFrame = {
-        let (room, members, req_id) = (room.clone(), members_before.clone(), req_id.map(str::to_owned));
+        let (room, members, req_id) = (room.clone(), members_before.clone(), req_id.map(ToOwned::to_owned));
         Arc::new(move |live| frame::text(&rooms::listening(&room, live.at, &members, req_id.as_deref())))
     };
     // Only connections that listen to a room use this encoding: others receive no frame that the original protocol
@@ -79,7 +86,7 @@ async fn history(
     room: &RoomId,
     after: Option<&str>,
     limit: usize,
-    req_id: Option<&str>,
+    req_id: Option<&RawValue>,
 ) -> Result<String, Refusal> {
     let epoch = peer.app.hub.epoch();
     let after = match after {

@@ -39,7 +39,8 @@ pub use services::*;
 pub use settings::*;
 pub use tasks::*;
 
-use serde::{Deserialize, Deserializer};
+use crate::frames::given;
+use serde::Deserialize;
 #[cfg(test)]
 use ts_rs::TS;
 use utoipa::ToSchema;
@@ -253,9 +254,4 @@ pub struct Notify {
     #[schema(value_type = NotificationPref)]
     #[cfg_attr(test, ts(as = "NotificationPref"))]
     pub pref: Box<str>,
-}
-
-/// Distinguishes `null` (`Some(None)`) from an absent field (`None`).
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }

@@ -4,60 +4,80 @@
 //! zero is not used, because the hub does not echo it.
 
 use super::codes;
-use crate::files;
-use parlor_model::{
-    Attachment, EntityKind, Epoch, Member, MemberId, Mention, Message, Position, Refusal, Relayed, RoomId,
-};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
+use super::frames::hub::{self, Failure};
+use super::frames::program::{self, Auth, OfRoom, RoomPage};
+use super::frames::{self as wire, Plain, ProgramFrame, Push, Refused};
+use super::rooms;
+use crate::files::FileFrame;
+use crate::frames::{encode, encode_about, peek_type};
+use crate::relayed::RelayedFrame;
+use parlor_model::{EntityKind, Epoch, Member, Message, Position, Refusal, RoomId};
+use serde_json::value::{RawValue, to_raw_value};
 use std::time::Duration;
+
+pub use super::frames::hub::MemberKind;
 
 /// Maximum bytes of a frame to the hub. A larger one ends the connection.
 pub const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
 pub fn auth(token: &str, request: u64) -> String {
-    encode(&Request { kind: "auth", req_id: Some(request), body: Auth { token } })
+    let req_id = req_id(request);
+    encode(&ProgramFrame::Auth(Auth { req_id: Some(&req_id), token: token.into() }))
 }
 
 /// Encodes a request that the hub answers with any frame, which proves that the connection works.
 pub fn ping() -> String {
-    encode(&Request { kind: "ping", req_id: None, body: NoFields {} })
+    encode(&ProgramFrame::Ping(Plain { req_id: None }))
 }
 
 pub fn listen(room: &str, request: u64) -> String {
-    encode(&Request { kind: "msg.room.listen", req_id: Some(request), body: OfRoom { room_id: room } })
+    let req_id = req_id(request);
+    encode(&ProgramFrame::RoomListen(OfRoom { req_id: Some(&req_id), room_id: room.into() }))
 }
 
 pub fn members(room: &str, request: u64) -> String {
-    encode(&Request { kind: "msg.room.members", req_id: Some(request), body: OfRoom { room_id: room } })
+    let req_id = req_id(request);
+    encode(&ProgramFrame::RoomMembers(OfRoom { req_id: Some(&req_id), room_id: room.into() }))
 }
 
 /// Encodes a request for at most `limit` messages after a position, or from the first message on.
 pub fn history(room: &str, after: Option<Position>, limit: usize, request: u64) -> String {
-    let body = History { room_id: room, after: after.map(|position| position.to_string()), limit };
-    encode(&Request { kind: "msg.room.history", req_id: Some(request), body })
+    let (req_id, after) = (req_id(request), after.map(|position| position.to_string().into()));
+    let page = RoomPage { req_id: Some(&req_id), room_id: room.into(), after, limit: Some(limit) };
+    encode(&ProgramFrame::RoomHistory(page))
 }
 
 pub fn relay(relay: &Relay<'_>, request: u64) -> String {
-    encode(&Request { kind: "msg.relay", req_id: Some(request), body: relay })
+    let req_id = req_id(request);
+    let observers: Vec<_> = relay.observers.iter().map(|observer| observer.as_str().into()).collect();
+    let frame = ProgramFrame::Relay(program::Relay {
+        req_id: Some(&req_id),
+        room_id: relay.room_id.into(),
+        author: relay.author.into(),
+        recipient: relay.recipient.map(Into::into),
+        observers: (!observers.is_empty()).then_some(observers),
+        text: relay.text.into(),
+        continues: relay.continues.map(Into::into),
+        source: Some(relay.source.into()),
+        external_id: Some(relay.external_id.into()),
+    });
+    encode_about(&frame, 256 + relay.text.len())
+}
+
+fn req_id(request: u64) -> Box<RawValue> {
+    to_raw_value(&request).expect("a number is JSON")
 }
 
 /// A message to post in a room for an author outside the hub.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone)]
 pub struct Relay<'a> {
     pub room_id: &'a str,
     pub author: &'a str,
     /// Name of the addressed member; `None` for the whole room.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub recipient: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub observers: &'a [String],
     pub text: &'a str,
     /// Id of the message that the author answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<&'a str>,
     pub source: &'a str,
     /// Idempotency key together with the source and the content.
@@ -99,44 +119,77 @@ pub enum Answer {
     Other,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomMessage {
     pub id: Box<str>,
-    #[serde(deserialize_with = "position")]
     pub position: Position,
     pub sender_id: Box<str>,
     pub sender_name: Box<str>,
     pub text: Box<str>,
     /// Members that the message addresses, in the order of the text.
-    #[serde(default)]
     pub mentions: Vec<RoomMember>,
-    #[serde(default)]
     pub attachments: Vec<AttachedFile>,
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
     pub relayed: Option<RelayedBy>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+impl RoomMessage {
+    /// The message as a program receives it that follows its room.
+    pub fn of(message: &Message, epoch: Epoch) -> Self {
+        let position = Position { epoch, seq: message.seq };
+        Self::from_frame(rooms::room_message(message, epoch), position)
+    }
+
+    /// `None` if the position is invalid.
+    fn read(message: hub::RoomMessage<'_>) -> Option<Self> {
+        let position = position(&message.position)?;
+        Some(Self::from_frame(message, position))
+    }
+
+    fn from_frame(message: hub::RoomMessage<'_>, position: Position) -> Self {
+        Self {
+            id: message.id.into(),
+            position,
+            sender_id: message.sender_id.into(),
+            sender_name: message.sender_name.into(),
+            text: message.text.into(),
+            mentions: message.mentions.into_iter().map(RoomMember::from).collect(),
+            attachments: message.attachments.into_iter().map(AttachedFile::from).collect(),
+            source: message.source.into(),
+            external_id: message.external_id.map(Into::into),
+            relayed: message.relayed.map(RelayedBy::from),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomMember {
     pub id: Box<str>,
-    #[serde(rename = "type")]
     pub kind: MemberKind,
     pub name: Box<str>,
     /// User name; absent in mentions.
     pub handle: Option<Box<str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MemberKind {
-    User,
-    Agent,
+impl From<hub::RoomMember<'_>> for RoomMember {
+    fn from(member: hub::RoomMember<'_>) -> Self {
+        Self {
+            id: member.id.into(),
+            kind: member.kind,
+            name: member.name.into(),
+            handle: member.handle.map(Into::into),
+        }
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+impl From<&Member> for RoomMember {
+    fn from(member: &Member) -> Self {
+        rooms::room_member(member).into()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
     pub filename: Box<str>,
     pub mime_type: Box<str>,
@@ -144,80 +197,29 @@ pub struct AttachedFile {
     pub url: Box<str>,
 }
 
+impl From<FileFrame<'_>> for AttachedFile {
+    fn from(file: FileFrame<'_>) -> Self {
+        let FileFrame { filename, mime_type, size, url, .. } = file;
+        Self { filename: filename.into(), mime_type: mime_type.into(), size, url: url.into() }
+    }
+}
+
 /// Author and addressees of a message that was relayed for an author outside the hub.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayedBy {
     pub author: Box<str>,
     pub verified: bool,
     pub recipient: Option<Box<str>>,
-    #[serde(default)]
     pub observers: Vec<Box<str>>,
 }
 
-impl RoomMessage {
-    /// The message as a program receives it that follows its room.
-    pub fn of(message: &Message, epoch: Epoch) -> Self {
+impl From<RelayedFrame<'_>> for RelayedBy {
+    fn from(relayed: RelayedFrame<'_>) -> Self {
         Self {
-            id: message.id.as_str().into(),
-            position: Position { epoch, seq: message.seq },
-            sender_id: message.sender.id().into(),
-            sender_name: (*message.sender_name).into(),
-            text: (*message.text).into(),
-            mentions: message.mentions.iter().map(RoomMember::from).collect(),
-            attachments: message.attachments.iter().map(AttachedFile::from).collect(),
-            source: (*message.source).into(),
-            external_id: message.external_id.as_deref().map(Into::into),
-            relayed: message.relayed.as_deref().map(RelayedBy::from),
-        }
-    }
-}
-
-impl From<&Mention> for RoomMember {
-    fn from(mention: &Mention) -> Self {
-        let kind = MemberKind::of(&mention.member);
-        Self { id: mention.member.as_str().into(), kind, name: (*mention.name).into(), handle: None }
-    }
-}
-
-impl From<&Member> for RoomMember {
-    fn from(member: &Member) -> Self {
-        Self {
-            id: member.member.as_str().into(),
-            kind: MemberKind::of(&member.member),
-            name: (*member.name).into(),
-            handle: Some((*member.handle).into()),
-        }
-    }
-}
-
-impl MemberKind {
-    fn of(member: &MemberId) -> Self {
-        match member {
-            MemberId::User(_) => Self::User,
-            MemberId::Agent(_) => Self::Agent,
-        }
-    }
-}
-
-impl From<&Attachment> for AttachedFile {
-    fn from(attachment: &Attachment) -> Self {
-        let Attachment { id, file } = attachment;
-        Self {
-            filename: (*file.name).into(),
-            mime_type: file.media.as_str().into(),
-            size: file.size,
-            url: files::url(id).into(),
-        }
-    }
-}
-
-impl From<&Relayed> for RelayedBy {
-    fn from(relayed: &Relayed) -> Self {
-        Self {
-            author: (*relayed.author).into(),
+            author: relayed.author.into(),
             verified: relayed.verified,
-            recipient: relayed.recipient.as_deref().map(Into::into),
-            observers: relayed.observers.iter().map(|observer| (**observer).into()).collect(),
+            recipient: relayed.recipient.map(Into::into),
+            observers: relayed.observers.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -257,127 +259,64 @@ pub fn refusal_scope(sentence: &str) -> RefusalScope {
 
 /// Decodes a frame. `None` if it is not a valid frame of the protocol.
 pub fn read(text: &str) -> Option<HubFrame> {
-    let head: Head<'_> = serde_json::from_str(text).ok()?;
-    let Some(request) = head.req_id.as_ref().and_then(Value::as_u64) else {
-        return Some(match &*head.kind {
-            "msg.room.push" => HubFrame::Message(serde_json::from_str(head.message?.get()).ok()?),
-            "msg.room.changed" => HubFrame::MembersChanged { room: head.room_id?.into() },
-            "msg.room.lost" => HubFrame::RoomLost { room: head.room_id?.into() },
-            "error" | "auth.error" => HubFrame::Failure(head.error.unwrap_or_default().into()),
-            _ => HubFrame::Other,
-        });
-    };
-    let outcome = match head.error {
-        Some(sentence) => Err(sentence.into()),
-        None => Ok(answer(&head.kind, text)?),
-    };
-    Some(HubFrame::Answer { request, outcome })
+    let kind = peek_type(text)??;
+    let Some(frame) = wire::HubFrame::parse(&kind, text).ok()? else { return Some(HubFrame::Other) };
+    Some(match frame {
+        wire::HubFrame::Push(Push::RoomMessage(push)) => {
+            HubFrame::Message(Box::new(RoomMessage::read(push.message)?))
+        }
+        wire::HubFrame::Push(Push::RoomChanged(notice)) => {
+            HubFrame::MembersChanged { room: notice.room_id.into() }
+        }
+        wire::HubFrame::Push(Push::RoomLost(notice)) => HubFrame::RoomLost { room: notice.room_id.into() },
+        wire::HubFrame::Push(Push::Error(failure)) | wire::HubFrame::Refused(Refused::Auth(failure)) => {
+            failed(failure, HubFrame::Failure)
+        }
+        wire::HubFrame::Push(Push::Message(_) | Push::SessionMessage(_)) => HubFrame::Other,
+        wire::HubFrame::Refused(refused) => failed(refused.into_failure(), |_| HubFrame::Other),
+        wire::HubFrame::Answer(frame) => match number(frame.req_id()) {
+            Some(request) => HubFrame::Answer { request, outcome: Ok(answer(frame)?) },
+            None => HubFrame::Other,
+        },
+    })
 }
 
-fn answer(kind: &str, text: &str) -> Option<Answer> {
-    Some(match kind {
-        "auth.ok" => Answer::Authenticated,
-        "msg.room.listen.ok" => {
-            let Listening { position, members } = serde_json::from_str(text).ok()?;
-            Answer::Listening { position, members }
+/// An error that answers a request with a number, or else `unasked`.
+fn failed(failure: Failure<'_>, unasked: impl FnOnce(Box<str>) -> HubFrame) -> HubFrame {
+    let sentence = failure.error.into();
+    match number(failure.req_id) {
+        Some(request) => HubFrame::Answer { request, outcome: Err(sentence) },
+        None => unasked(sentence),
+    }
+}
+
+fn number(req_id: Option<&RawValue>) -> Option<u64> {
+    req_id?.get().parse().ok()
+}
+
+fn answer(frame: wire::Answer<'_>) -> Option<Answer> {
+    Some(match frame {
+        wire::Answer::Auth(_) => Answer::Authenticated,
+        wire::Answer::RoomListen(listening) => Answer::Listening {
+            position: position(&listening.position)?,
+            members: listening.members.into_iter().map(RoomMember::from).collect(),
+        },
+        wire::Answer::RoomMembers(listed) => {
+            Answer::Members(listed.members.into_iter().map(RoomMember::from).collect())
         }
-        "msg.room.members.ok" => {
-            let Members { members } = serde_json::from_str(text).ok()?;
-            Answer::Members(members)
+        wire::Answer::RoomHistory(history) => {
+            Answer::History(history.messages.into_iter().map(RoomMessage::read).collect::<Option<_>>()?)
         }
-        "msg.room.history.ok" => {
-            let Messages { messages } = serde_json::from_str(text).ok()?;
-            Answer::History(messages)
-        }
-        "msg.relay.ok" => {
-            let RelayAnswer { id, position } = serde_json::from_str(text).ok()?;
-            Answer::Relayed { id, position }
+        wire::Answer::Relay(posted) => {
+            Answer::Relayed { id: posted.id.into(), position: position(&posted.position)? }
         }
         _ => Answer::Other,
     })
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    req_id: Option<Value>,
-    #[serde(borrow)]
-    error: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    room_id: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Listening {
-    #[serde(deserialize_with = "position")]
-    position: Position,
-    members: Vec<RoomMember>,
-}
-
-#[derive(Deserialize)]
-struct Members {
-    members: Vec<RoomMember>,
-}
-
-#[derive(Deserialize)]
-struct Messages {
-    messages: Vec<RoomMessage>,
-}
-
-#[derive(Deserialize)]
-struct RelayAnswer {
-    id: Box<str>,
-    #[serde(deserialize_with = "position")]
-    position: Position,
-}
-
-fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Position, D::Error> {
-    let text = <Cow<'de, str>>::deserialize(deserializer)?;
-    // Epoch 0 never applies: a position without an epoch is rejected.
-    let position = text.contains('-').then(|| Position::parse(&text, Epoch(0))).flatten();
-    position.ok_or_else(|| serde::de::Error::custom("not a position"))
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Request<T> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    req_id: Option<u64>,
-    #[serde(flatten)]
-    body: T,
-}
-
-#[derive(Serialize)]
-struct NoFields {}
-
-#[derive(Serialize)]
-struct Auth<'a> {
-    token: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OfRoom<'a> {
-    room_id: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct History<'a> {
-    room_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-    limit: usize,
-}
-
-fn encode<T: Serialize>(request: &Request<T>) -> String {
-    serde_json::to_string(request).expect("requests consist of texts and numbers")
+/// Parses a position. Epoch 0 never applies: a position without an epoch is rejected.
+fn position(text: &str) -> Option<Position> {
+    text.contains('-').then(|| Position::parse(text, Epoch(0))).flatten()
 }
 
 #[cfg(test)]

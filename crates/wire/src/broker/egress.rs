@@ -1,19 +1,29 @@
 //! Encodes receipts, query answers and deliveries as broker frames.
 
-use super::frames::{AgentSummary, Frame, HandledBy, SessionEntry, SubscriptionEntry, mailbox_path};
+use super::frames::hub::*;
+use super::frames::{Answer, Plain, Push, Refused, RequestType};
 use super::ingress::EchoedFields;
 use crate::broker::codes;
-use parlor_model::command::{AgentWithSubscriptions, Posted, ReceivedMail};
-use parlor_model::query::FoundAgent;
-use parlor_model::{Agent, DeadLetter, Delivery, Message, Refusal, Session, Subscription};
+use crate::files::FileFrame;
+use crate::frames::{encode, encode_about};
+use crate::relayed::RelayedFrame;
+use parlor_model::command::{self, AgentWithSubscriptions, ReceivedMail};
+use parlor_model::query;
+use parlor_model::{
+    Agent, DeadLetter, Delivery, Destination, Mailbox, Message, Refusal, Session, Subscription,
+};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::borrow::Cow;
+
+/// Initial size in bytes of the buffer for a frame with a short message.
+const MESSAGE_BYTES: usize = 512;
 
 /// Receipt of a command of any type that a frame can request.
 #[derive(Debug)]
 pub enum BrokerReceipt {
-    Posted(Posted),
+    Posted(command::Posted),
     Received(ReceivedMail),
     /// Number of acknowledged messages.
     Acknowledged(usize),
@@ -31,147 +41,295 @@ pub enum BrokerAnswer {
     Mail(ReceivedMail),
     DeadLetters(Vec<DeadLetter>),
     Agents(Vec<Agent>),
-    Agent(FoundAgent),
+    Agent(query::FoundAgent),
 }
 
-pub fn plain(kind: &str, req_id: Option<&str>) -> String {
-    Frame::new(kind).end(req_id)
+pub fn authenticated(req_id: Option<&RawValue>) -> String {
+    encode(&Answer::Auth(Plain { req_id }))
 }
 
-pub fn error(kind: &str, req_id: Option<&str>, sentence: &str) -> String {
-    Frame::new(kind).with("error", &sentence).end(req_id)
+pub fn pong(req_id: Option<&RawValue>) -> String {
+    encode(&Answer::Ping(Plain { req_id }))
 }
 
-pub fn refusal(kind: &str, req_id: Option<&str>, about: &EchoedFields, refusal: &Refusal) -> String {
-    error(&format!("{kind}.error"), req_id, &codes::sentence(refusal, about.agent.as_deref()))
+/// Encodes an error that refuses no request of a known type.
+pub fn failure(req_id: Option<&RawValue>, sentence: &str) -> String {
+    encode(&Push::Error(Failure { error: sentence.into(), req_id }))
+}
+
+/// Encodes the refusal of a request.
+pub fn error(request: RequestType, req_id: Option<&RawValue>, sentence: &str) -> String {
+    encode(&Refused::new(request, Failure { error: sentence.into(), req_id }))
+}
+
+pub fn refusal(
+    request: RequestType,
+    req_id: Option<&RawValue>,
+    about: &EchoedFields,
+    refusal: &Refusal,
+) -> String {
+    error(request, req_id, &codes::sentence(refusal, about.agent.as_deref()))
 }
 
 pub fn push(message: &Message, delivery: &Delivery) -> String {
-    let copy = Frame::of_copy(message, delivery);
-    match &delivery.mailbox.session {
-        None => Frame::new("msg.push").with_object("message", copy).end(None),
-        Some(session) => Frame::new("msg.session.push")
-            .with("agentId", &delivery.mailbox.agent.as_str())
-            .with("sessionId", &session.as_str())
-            .with_object("message", copy)
-            .end(None),
-    }
+    let copy = copy(message, delivery);
+    let push = match &delivery.mailbox.session {
+        None => Push::Message(MailPush { message: copy }),
+        Some(session) => Push::SessionMessage(SessionMailPush {
+            agent_id: delivery.mailbox.agent.as_str().into(),
+            session_id: session.as_str().into(),
+            message: copy,
+        }),
+    };
+    encode_about(&push, MESSAGE_BYTES)
 }
 
-pub fn listening(kind: &str, req_id: Option<&str>, about: &EchoedFields) -> String {
-    echoed(&format!("{kind}.ok"), about).end(req_id)
+pub fn listening(request: RequestType, req_id: Option<&RawValue>, about: &EchoedFields) -> String {
+    let (agent_id, session_id, pattern) = echoed(about);
+    let listening = Listening { agent_id, session_id, pattern, req_id };
+    encode(&match request {
+        RequestType::SessionListen => Answer::SessionListen(listening),
+        _ => Answer::Listen(listening),
+    })
 }
 
 /// Encodes the receipt of a command.
-pub fn receipt(kind: &str, req_id: Option<&str>, about: &EchoedFields, receipt: &BrokerReceipt) -> String {
-    let ok = format!("{kind}.ok");
-    let frame = match receipt {
-        BrokerReceipt::Posted(posted) if matches!(kind, "msg.route" | "msg.relay") => {
-            routed(Frame::new(&ok), posted)
-        }
+pub fn receipt(
+    request: RequestType,
+    req_id: Option<&RawValue>,
+    about: &EchoedFields,
+    receipt: &BrokerReceipt,
+) -> String {
+    let answer = match receipt {
         BrokerReceipt::Posted(posted) => {
-            let message = routed(Frame::object(), posted);
-            Frame::new(&ok).with("messageId", posted.id.as_str()).with_object("message", message)
+            let sent = |message| Sent { message_id: posted.id.as_str().into(), message, req_id };
+            match request {
+                RequestType::Send => Answer::Send(sent(routed(posted, None))),
+                RequestType::Broadcast => Answer::Broadcast(sent(routed(posted, None))),
+                RequestType::Relay => Answer::Relay(routed(posted, req_id)),
+                _ => Answer::Route(routed(posted, req_id)),
+            }
         }
-        BrokerReceipt::Received(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
-        BrokerReceipt::Acknowledged(count) => echoed(&ok, about).with("acknowledged", count),
-        BrokerReceipt::Subscriptions(subscriptions) => {
-            echoed(&ok, about).with("subscriptions", &listed(subscriptions))
+        BrokerReceipt::Received(received) => mail(request, req_id, about, received),
+        BrokerReceipt::Acknowledged(acknowledged) => {
+            let (agent_id, session_id, pattern) = echoed(about);
+            let acknowledged = *acknowledged;
+            Answer::Ack(Acknowledged { agent_id, session_id, pattern, acknowledged, req_id })
         }
-        BrokerReceipt::DeadLettersCleared => Frame::new(&ok).with("cleared", &true),
+        BrokerReceipt::Subscriptions(subscribed) => subscriptions(request, req_id, about, subscribed),
+        BrokerReceipt::DeadLettersCleared => Answer::UnmatchedClear(Cleared { cleared: true, req_id }),
         BrokerReceipt::Agent(AgentWithSubscriptions { agent, subscriptions }) => {
-            Frame::new(&ok).with("id", &agent.id.as_str()).with("agent", &described(agent, subscriptions))
+            let id = agent.id.as_str().into();
+            let stored = StoredAgent { id, agent: AgentDetails(described(agent, subscriptions)), req_id };
+            match request {
+                RequestType::AgentUpdate => Answer::AgentUpdate(stored),
+                _ => Answer::AgentCreate(stored),
+            }
         }
-        BrokerReceipt::AgentRemoved => Frame::new(&ok).with("id", &about.agent),
+        BrokerReceipt::AgentRemoved => {
+            Answer::AgentDelete(RemovedAgent { id: about.agent.as_deref().map(Into::into), req_id })
+        }
     };
-    frame.end(req_id)
+    encode_about(&answer, MESSAGE_BYTES)
 }
 
 /// Encodes the answer to a query.
-pub fn answer(kind: &str, req_id: Option<&str>, about: &EchoedFields, answer: &BrokerAnswer) -> String {
-    let (ok, result) = (format!("{kind}.ok"), format!("{kind}.result"));
-    let frame = match answer {
+pub fn answer(
+    request: RequestType,
+    req_id: Option<&RawValue>,
+    about: &EchoedFields,
+    answer: &BrokerAnswer,
+) -> String {
+    let answer = match answer {
         BrokerAnswer::Agents(agents) => {
-            Frame::new(&result).with("agents", &agents.iter().map(summary).collect::<Vec<_>>())
+            Answer::AgentList(Agents { agents: agents.iter().map(summary).collect(), req_id })
         }
-        BrokerAnswer::Agent(FoundAgent::OfAnother(agent)) => {
-            Frame::new(&result).with("agent", &summary(agent))
+        BrokerAnswer::Agent(query::FoundAgent::OfAnother(agent)) => {
+            Answer::AgentGet(FoundAgent { agent: AgentView::OfAnother(summary(agent)), req_id })
         }
-        BrokerAnswer::Agent(FoundAgent::Own { agent, subscriptions, sessions }) => {
+        BrokerAnswer::Agent(query::FoundAgent::Own { agent, subscriptions, sessions }) => {
             let mut agent = described(agent, subscriptions);
             // Clients expect `autoRun`, although the hub does not implement it.
             agent.entry("autoRun").or_insert(Value::Null);
             agent.insert("sessions".into(), value(&sessions.iter().map(session).collect::<Vec<_>>()));
-            Frame::new(&result).with("agent", &agent)
+            Answer::AgentGet(FoundAgent { agent: AgentView::Own(AgentDetails(agent)), req_id })
         }
-        BrokerAnswer::Subscriptions(subscriptions) => {
-            echoed(&ok, about).with("subscriptions", &listed(subscriptions))
-        }
-        BrokerAnswer::Mail(mail) => echoed(&ok, about).with_objects("messages", copies(mail)),
+        BrokerAnswer::Subscriptions(subscribed) => subscriptions(request, req_id, about, subscribed),
+        BrokerAnswer::Mail(found) => mail(request, req_id, about, found),
         BrokerAnswer::DeadLetters(letters) => {
-            Frame::new(&ok).with_objects("messages", letters.iter().map(dead_letter))
+            Answer::Unmatched(DeadLetters { messages: letters.iter().map(dead_letter).collect(), req_id })
         }
     };
-    frame.end(req_id)
+    encode_about(&answer, MESSAGE_BYTES)
 }
 
-fn echoed(kind: &str, about: &EchoedFields) -> Frame {
-    Frame::new(kind)
-        .with_some("agentId", about.agent.as_deref())
-        .with_some("sessionId", about.session.as_deref())
-        .with_some("pattern", about.pattern.as_deref())
+type Echoed<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>, Option<Cow<'a, str>>);
+
+fn echoed(about: &EchoedFields) -> Echoed<'_> {
+    let EchoedFields { agent, session, pattern } = about;
+    let [agent, session, pattern] =
+        [agent, session, pattern].map(|field| field.as_deref().map(Cow::Borrowed));
+    (agent, session, pattern)
 }
 
-fn copies(mail: &[(Arc<Message>, Delivery)]) -> impl Iterator<Item = Frame> {
-    mail.iter().map(|(message, delivery)| Frame::of_copy(message, delivery))
+fn mail<'a>(
+    request: RequestType,
+    req_id: Option<&'a RawValue>,
+    about: &'a EchoedFields,
+    mail: &'a ReceivedMail,
+) -> Answer<'a> {
+    let (agent_id, session_id, pattern) = echoed(about);
+    let messages = mail.iter().map(|(message, delivery)| copy(message, delivery)).collect();
+    let mail = Mail { agent_id, session_id, pattern, messages, req_id };
+    match request {
+        RequestType::SessionReceive => Answer::SessionReceive(mail),
+        RequestType::History => Answer::History(mail),
+        RequestType::SessionHistory => Answer::SessionHistory(mail),
+        _ => Answer::Receive(mail),
+    }
+}
+
+fn subscriptions<'a>(
+    request: RequestType,
+    req_id: Option<&'a RawValue>,
+    about: &'a EchoedFields,
+    subscriptions: &'a [Subscription],
+) -> Answer<'a> {
+    let (agent_id, session_id, pattern) = echoed(about);
+    let subscriptions =
+        Subscriptions { agent_id, session_id, pattern, subscriptions: listed(subscriptions), req_id };
+    match request {
+        RequestType::SubAdd => Answer::SubAdd(subscriptions),
+        RequestType::SubRemove => Answer::SubRemove(subscriptions),
+        RequestType::SessionSubAdd => Answer::SessionSubAdd(subscriptions),
+        RequestType::SessionSubRemove => Answer::SessionSubRemove(subscriptions),
+        RequestType::SessionSubList => Answer::SessionSubList(subscriptions),
+        _ => Answer::SubList(subscriptions),
+    }
 }
 
 fn listed(subscriptions: &[Subscription]) -> Vec<SubscriptionEntry<'_>> {
     let listed = subscriptions.iter().map(|subscription| SubscriptionEntry {
-        pattern: subscription.pattern.as_str(),
+        pattern: subscription.pattern.as_str().into(),
         added_at: subscription.added_at.millis(),
     });
     listed.collect()
 }
 
-fn routed(frame: Frame, posted: &Posted) -> Frame {
-    let own = posted.deliveries.iter().filter(|delivery| delivery.mailbox.session.is_none());
-    let agents: Vec<&str> = own.map(|delivery| delivery.mailbox.agent.as_str()).collect();
-    let sessions = posted.deliveries.iter().filter_map(|delivery| {
-        let session_id = delivery.mailbox.session.as_ref()?.as_str();
-        Some(HandledBy { agent_id: delivery.mailbox.agent.as_str(), session_id })
+/// The copy of a message in one mailbox. Only the copy in the agent's own mailbox has `handled`, which tells
+/// whether a session received the message.
+fn copy<'a>(message: &'a Message, delivery: &'a Delivery) -> MailMessage<'a> {
+    let (own, handlers) = (delivery.mailbox.session.is_none(), &delivery.handled_by);
+    let handled_by = handlers.iter().map(|handler| HandledBy {
+        agent_id: handler.agent.as_str().into(),
+        session_id: handler.session.as_str().into(),
     });
-    let sessions: Vec<HandledBy> = sessions.collect();
-    let in_room = posted.message.as_ref().is_some_and(|message| message.destination.room().is_some());
+    MailMessage {
+        status: Some(delivery.state.as_str().into()),
+        delivered_to: Some(mailbox_path(&delivery.mailbox)),
+        handled: own.then_some(!handlers.is_empty()),
+        handled_by: (own && !handlers.is_empty()).then(|| handled_by.collect()),
+        attempts: (delivery.attempts > 0).then_some(delivery.attempts),
+        ..mail_message(message)
+    }
+}
+
+fn dead_letter(letter: &DeadLetter) -> MailMessage<'_> {
+    MailMessage {
+        reason: Some((&*letter.reason).into()),
+        delivered_to: letter.mailbox.as_ref().map(mailbox_path),
+        ..mail_message(&letter.message)
+    }
+}
+
+fn mail_message(message: &Message) -> MailMessage<'_> {
+    MailMessage {
+        id: message.id.as_str().into(),
+        from: message.sender.id().into(),
+        path: path(message),
+        command: message.command.as_deref().unwrap_or("message").into(),
+        payload: payload(message),
+        status: None,
+        timestamp: message.at.millis(),
+        source: (&*message.source).into(),
+        external_id: message.external_id.as_deref().map(Into::into),
+        reason: None,
+        delivered_to: None,
+        handled: None,
+        handled_by: None,
+        attempts: None,
+    }
+}
+
+fn path(message: &Message) -> Cow<'_, str> {
+    match &message.destination {
+        Destination::Path(path) => path.as_str().into(),
+        Destination::Room(_) => message.destination.path().as_str().to_owned().into(),
+    }
+}
+
+/// The payload: the original JSON of a routed message, or an object built from a message of a room.
+fn payload(message: &Message) -> Payload<'_> {
+    // A stored payload is an object, because the hub rejects any other.
+    if let Some(raw) = message.payload.as_ref().and_then(|payload| serde_json::from_str(&payload.0).ok()) {
+        return Payload::Routed(raw);
+    }
+    Payload::Room(Box::new(RoomPayload {
+        text: (&*message.text).into(),
+        message_id: message.id.as_str().into(),
+        room_id: message.destination.room().map(|room| room.as_str().into()),
+        sender_id: message.sender.id().into(),
+        sender_type: message.sender.kind().into(),
+        sender_name: (&*message.sender_name).into(),
+        attachments: message.attachments.iter().map(FileFrame::from).collect(),
+        relayed: message.relayed.as_deref().map(RelayedFrame::from),
+    }))
+}
+
+fn routed<'a>(posted: &'a command::Posted, req_id: Option<&'a RawValue>) -> Posted<'a> {
+    let own = posted.deliveries.iter().filter(|delivery| delivery.mailbox.session.is_none());
+    let agents: Vec<Cow<'_, str>> = own.map(|delivery| delivery.mailbox.agent.as_str().into()).collect();
+    let sessions = posted.deliveries.iter().filter_map(|delivery| {
+        let session_id = delivery.mailbox.session.as_ref()?.as_str().into();
+        Some(HandledBy { agent_id: delivery.mailbox.agent.as_str().into(), session_id })
+    });
+    let message = posted.message.as_deref();
+    let in_room = message.is_some_and(|message| message.destination.room().is_some());
     let delivered = in_room || !posted.deliveries.is_empty();
     // All copies share the id of the message. `messageIds` has one entry per agent, and at least one if
     // delivered.
     let copies = agents.len().max(usize::from(delivered));
-    let frame = match &posted.message {
-        Some(message) => frame.with_message(message, Some("pending")),
-        None => frame.with("id", &posted.id.as_str()),
-    };
-    frame
-        .with("delivered", &delivered)
-        .with("deliveredTo", &agents)
-        .with("deliveredToSessions", &sessions)
-        .with("messageIds", &vec![posted.id.as_str(); copies])
-        .with("unmatched", &!delivered)
-        .with("position", &posted.position.to_string())
+    Posted {
+        id: posted.id.as_str().into(),
+        from: message.map(|message| message.sender.id().into()),
+        path: message.map(path),
+        command: message.map(|message| message.command.as_deref().unwrap_or("message").into()),
+        payload: message.map(payload),
+        status: message.map(|_| "pending".into()),
+        timestamp: message.map(|message| message.at.millis()),
+        source: message.map(|message| (&*message.source).into()),
+        external_id: message.map(|message| message.external_id.as_deref().map(Into::into)),
+        delivered,
+        delivered_to: agents,
+        delivered_to_sessions: sessions.collect(),
+        message_ids: vec![posted.id.as_str().into(); copies],
+        unmatched: !delivered,
+        position: posted.position.to_string().into(),
+        req_id,
+    }
 }
 
-fn dead_letter(letter: &DeadLetter) -> Frame {
-    let frame = Frame::object().with_message(&letter.message, None).with("reason", &letter.reason);
-    match &letter.mailbox {
-        Some(mailbox) => frame.with("_deliveredTo", &mailbox_path(mailbox)),
-        None => frame,
+fn mailbox_path(mailbox: &Mailbox) -> Cow<'_, str> {
+    match &mailbox.session {
+        Some(session) => format!("{}:{}", mailbox.agent, session).into(),
+        None => mailbox.agent.as_str().into(),
     }
 }
 
 fn session(session: &Session) -> SessionEntry<'_> {
     SessionEntry {
-        id: session.id.as_str(),
-        title: &session.title,
+        id: session.id.as_str().into(),
+        title: (&*session.title).into(),
         is_default: session.id == parlor_model::SessionId::main(),
         created_at: session.created_at.millis(),
     }
@@ -203,9 +361,9 @@ fn summary(agent: &Agent) -> AgentSummary<'_> {
         agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(default)
     };
     AgentSummary {
-        id: agent.id.as_str(),
-        name: &agent.name,
-        description: &agent.description,
+        id: agent.id.as_str().into(),
+        name: (&*agent.name).into(),
+        description: (&*agent.description).into(),
         work_dirs: setting("workDirs", Value::Array(Vec::new())),
         default_model: setting("defaultModel", Value::Null),
         is_working: false,

@@ -1,191 +1,163 @@
-//! Builder for broker frames, the objects in them, and the encoding of messages.
+//! Frames of `/ws/broker`: requests of programs, and the answers, refusals and pushes of the hub.
 //!
-//! The type of an answer follows from that of the request, and payloads are copied without being parsed; a builder
-//! does both, which an enum of frames would not.
+//! Each request is one row of a table with the types of its answer and of its refusal. Payloads, `reqId` and the
+//! settings of an agent have any form; they stay raw JSON.
 
-use crate::files::FileFrame;
-use crate::relayed::RelayedFrame;
-use parlor_model::{Delivery, Mailbox, Message, SessionRef};
+pub mod hub;
+pub mod program;
+
+use crate::frames::frames;
+use hub::*;
+use program::*;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
+#[cfg(test)]
+use ts_rs::TS;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HandledBy<'a> {
-    pub agent_id: &'a str,
-    pub session_id: &'a str,
-}
-
-impl<'a> From<&'a SessionRef> for HandledBy<'a> {
-    fn from(handler: &'a SessionRef) -> Self {
-        Self { agent_id: handler.agent.as_str(), session_id: handler.session.as_str() }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SubscriptionEntry<'a> {
-    pub pattern: &'a str,
-    /// Milliseconds since 1970-01-01 UTC.
-    pub added_at: i64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionEntry<'a> {
-    pub id: &'a str,
-    pub title: &'a str,
-    pub is_default: bool,
-    /// Milliseconds since 1970-01-01 UTC.
-    pub created_at: i64,
-}
-
-/// An agent as other users see it. The last three fields are constant: clients require them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentSummary<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub description: &'a str,
-    pub work_dirs: Value,
-    pub default_model: Value,
-    pub is_working: bool,
-    pub active_count: u32,
-    pub active_sessions: [&'a str; 0],
-}
-
-/// Builder for a JSON object. Writes payloads as raw text, because a `serde_json::Value` would lose digits of
-/// large numbers.
-pub struct Frame(Vec<u8>);
-
-impl Frame {
-    pub fn object() -> Self {
-        // Size of a frame with a short message.
-        let mut bytes = Vec::with_capacity(512);
-        bytes.push(b'{');
-        Self(bytes)
-    }
-
-    pub fn new(kind: &str) -> Self {
-        Self::object().with("type", &kind)
-    }
-
-    pub fn with(mut self, key: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        self.key(key);
-        serde_json::to_writer(&mut self.0, value).expect("frames consist of strings, numbers and lists");
-        self
-    }
-
-    pub fn with_some(self, key: &str, value: Option<&str>) -> Self {
-        match value {
-            Some(value) => self.with(key, value),
-            None => self,
+/// Defines the requests, and for each request the answer and the refusal with the same variant name.
+macro_rules! requests {
+    ($life:lifetime { $($(#[$doc:meta])* $variant:ident($body:ty) = $type:tt => $answer:ty = $ok:tt, $refused:tt;)+ }) => {
+        frames! {
+            /// A request of a program.
+            #[cfg_attr(test, derive(TS))]
+            pub enum ProgramFrame<$life> { $($(#[$doc])* $variant($body) = $type,)+ }
         }
-    }
 
-    pub fn with_object(self, key: &str, object: Self) -> Self {
-        self.with_json(key, &object.closed())
-    }
+        frames! {
+            /// The answer to a request.
+            #[cfg_attr(test, derive(TS))]
+            pub enum Answer<$life> { $($variant($answer) = $ok,)+ }
+        }
 
-    pub fn with_objects(mut self, key: &str, objects: impl IntoIterator<Item = Self>) -> Self {
-        self.key(key);
-        self.0.push(b'[');
-        for (number, object) in objects.into_iter().enumerate() {
-            if number > 0 {
-                self.0.push(b',');
+        frames! {
+            /// The refusal of a request.
+            #[cfg_attr(test, derive(TS))]
+            pub enum Refused<$life> { $($variant(Failure<$life>) = $refused,)+ }
+        }
+
+        /// Type of a request.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum RequestType { $($variant,)+ }
+
+        impl RequestType {
+            /// `None` if the type is unknown.
+            pub fn parse(kind: &str) -> Option<Self> {
+                Some(match kind {
+                    $($type => Self::$variant,)+
+                    _ => return None,
+                })
             }
-            self.0.extend_from_slice(&object.closed());
         }
-        self.0.push(b']');
-        self
-    }
 
-    /// Adds the fields of a message. `status` is `None` for a dead letter.
-    pub fn with_message(self, message: &Message, status: Option<&str>) -> Self {
-        self.with("id", message.id.as_str())
-            .with("from", message.sender.id())
-            .with("path", message.destination.path().as_str())
-            .with("command", message.command.as_deref().unwrap_or("message"))
-            .with_payload(message)
-            .with_some("status", status)
-            // Milliseconds since 1970-01-01 UTC.
-            .with("timestamp", &message.at.millis())
-            .with("source", &*message.source)
-            // The broker protocol requires `null` if there is no external id.
-            .with("externalId", &message.external_id)
-    }
+        impl<$life> ProgramFrame<$life> {
+            pub fn request_type(&self) -> RequestType {
+                match self { $(Self::$variant(_) => RequestType::$variant,)+ }
+            }
 
-    /// Encodes the copy of a message in one mailbox. Only the copy in the agent's own mailbox has `handled`,
-    /// which tells whether a session received the message.
-    pub fn of_copy(message: &Message, delivery: &Delivery) -> Self {
-        let mut frame = Self::object()
-            .with_message(message, Some(delivery.state.as_str()))
-            .with("_deliveredTo", &mailbox_path(&delivery.mailbox));
-        if delivery.mailbox.session.is_none() {
-            frame = frame.with("handled", &!delivery.handled_by.is_empty());
+            pub fn req_id(&self) -> Option<&$life RawValue> {
+                match self { $(Self::$variant(body) => body.req_id,)+ }
+            }
         }
-        if delivery.mailbox.session.is_none() && !delivery.handled_by.is_empty() {
-            frame =
-                frame.with("handledBy", &delivery.handled_by.iter().map(HandledBy::from).collect::<Vec<_>>());
-        }
-        // Number of leases so far.
-        if delivery.attempts > 0 { frame.with("attempts", &delivery.attempts) } else { frame }
-    }
 
-    /// Adds the payload: the original JSON of a routed message, or an object built from a message of a room.
-    fn with_payload(self, message: &Message) -> Self {
-        if let Some(payload) = &message.payload {
-            return self.with_json("payload", payload.0.as_bytes());
+        impl<$life> Answer<$life> {
+            pub fn req_id(&self) -> Option<&$life RawValue> {
+                match self { $(Self::$variant(body) => body.req_id,)+ }
+            }
         }
-        let mut payload = Self::object()
-            .with("text", &*message.text)
-            .with("messageId", message.id.as_str())
-            .with("roomId", &message.destination.room().map(|room| room.as_str()))
-            .with("senderId", message.sender.id())
-            .with("senderType", message.sender.kind())
-            .with("senderName", &*message.sender_name);
-        if !message.attachments.is_empty() {
-            let files: Vec<_> = message.attachments.iter().map(FileFrame::from).collect();
-            payload = payload.with("attachments", &files);
-        }
-        if let Some(relayed) = &message.relayed {
-            payload = payload.with("relayed", &RelayedFrame::from(&**relayed));
-        }
-        self.with_object("payload", payload)
-    }
 
-    /// Finishes the frame. `req_id` is the raw JSON of the request's `reqId`.
-    pub fn end(mut self, req_id: Option<&str>) -> String {
-        if let Some(id) = req_id {
-            self = self.with_json("reqId", id.as_bytes());
+        impl<$life> Refused<$life> {
+            pub fn new(request: RequestType, failure: Failure<$life>) -> Self {
+                match request { $(RequestType::$variant => Self::$variant(failure),)+ }
+            }
+
+            pub fn into_failure(self) -> Failure<$life> {
+                match self { $(Self::$variant(failure) => failure,)+ }
+            }
         }
-        String::from_utf8(self.closed()).expect("JSON is UTF-8")
-    }
+    };
+}
 
-    fn with_json(mut self, key: &str, json: &[u8]) -> Self {
-        self.key(key);
-        self.0.extend_from_slice(json);
-        self
-    }
+requests! { 'a {
+    Auth(Auth<'a>) = "auth" => Plain<'a> = "auth.ok", "auth.error";
+    Ping(Plain<'a>) = "ping" => Plain<'a> = "pong", "ping.error";
+    AgentList(Plain<'a>) = "agent.list" => Agents<'a> = "agent.list.result", "agent.list.error";
+    AgentGet(OfAgent<'a>) = "agent.get" => FoundAgent<'a> = "agent.get.result", "agent.get.error";
+    AgentCreate(ConfiguredAgent<'a>) = "agent.create" => StoredAgent<'a> = "agent.create.ok", "agent.create.error";
+    AgentUpdate(ConfiguredAgent<'a>) = "agent.update" => StoredAgent<'a> = "agent.update.ok", "agent.update.error";
+    AgentDelete(OfAgent<'a>) = "agent.delete" => RemovedAgent<'a> = "agent.delete.ok", "agent.delete.error";
+    Send(Routed<'a>) = "msg.send" => Sent<'a> = "msg.send.ok", "msg.send.error";
+    Route(Routed<'a>) = "msg.route" => Posted<'a> = "msg.route.ok", "msg.route.error";
+    Broadcast(Routed<'a>) = "msg.broadcast" => Sent<'a> = "msg.broadcast.ok", "msg.broadcast.error";
+    Relay(Relay<'a>) = "msg.relay" => Posted<'a> = "msg.relay.ok", "msg.relay.error";
+    RoomListen(OfRoom<'a>) = "msg.room.listen" => RoomListening<'a> = "msg.room.listen.ok", "msg.room.listen.error";
+    RoomMembers(OfRoom<'a>) = "msg.room.members" => RoomMembers<'a> = "msg.room.members.ok", "msg.room.members.error";
+    RoomHistory(RoomPage<'a>) = "msg.room.history" => RoomHistory<'a> = "msg.room.history.ok", "msg.room.history.error";
+    Unmatched(Page<'a>) = "msg.unmatched" => DeadLetters<'a> = "msg.unmatched.ok", "msg.unmatched.error";
+    UnmatchedClear(Plain<'a>) = "msg.unmatched.clear" => Cleared<'a> = "msg.unmatched.clear.ok", "msg.unmatched.clear.error";
+    Ack(Acknowledge<'a>) = "msg.ack" => Acknowledged<'a> = "msg.ack.ok", "msg.ack.error";
+    Listen(OfMailbox<'a>) = "msg.listen" => Listening<'a> = "msg.listen.ok", "msg.listen.error";
+    Receive(Receive<'a>) = "msg.receive" => Mail<'a> = "msg.receive.ok", "msg.receive.error";
+    History(MailboxPage<'a>) = "msg.history" => Mail<'a> = "msg.history.ok", "msg.history.error";
+    SubAdd(Subscribe<'a>) = "msg.sub.add" => Subscriptions<'a> = "msg.sub.add.ok", "msg.sub.add.error";
+    SubRemove(Subscribe<'a>) = "msg.sub.remove" => Subscriptions<'a> = "msg.sub.remove.ok", "msg.sub.remove.error";
+    SubList(OfMailbox<'a>) = "msg.sub.list" => Subscriptions<'a> = "msg.sub.list.ok", "msg.sub.list.error";
+    SessionListen(OfMailbox<'a>) = "msg.session.listen" => Listening<'a> = "msg.session.listen.ok", "msg.session.listen.error";
+    SessionReceive(Receive<'a>) = "msg.session.receive" => Mail<'a> = "msg.session.receive.ok", "msg.session.receive.error";
+    SessionHistory(MailboxPage<'a>) = "msg.session.history" => Mail<'a> = "msg.session.history.ok", "msg.session.history.error";
+    SessionSubAdd(Subscribe<'a>) = "msg.session.sub.add" => Subscriptions<'a> = "msg.session.sub.add.ok", "msg.session.sub.add.error";
+    SessionSubRemove(Subscribe<'a>) = "msg.session.sub.remove" => Subscriptions<'a> = "msg.session.sub.remove.ok", "msg.session.sub.remove.error";
+    SessionSubList(OfMailbox<'a>) = "msg.session.sub.list" => Subscriptions<'a> = "msg.session.sub.list.ok", "msg.session.sub.list.error";
+} }
 
-    fn key(&mut self, key: &str) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-        self.0.push(b'"');
-        self.0.extend_from_slice(key.as_bytes());
-        self.0.extend_from_slice(b"\":");
-    }
-
-    fn closed(mut self) -> Vec<u8> {
-        self.0.push(b'}');
-        self.0
+frames! {
+    /// A frame of the hub that answers no request, and the refusal of a request of unknown type.
+    #[cfg_attr(test, derive(TS))]
+    pub enum Push<'a> {
+        /// A new copy in the mailbox of an agent.
+        Message(MailPush<'a>) = "msg.push",
+        /// A new copy in the mailbox of a session.
+        SessionMessage(SessionMailPush<'a>) = "msg.session.push",
+        /// A new message of a room that the connection follows.
+        RoomMessage(RoomPush<'a>) = "msg.room.push",
+        /// The members of a room changed.
+        RoomChanged(RoomNotice<'a>) = "msg.room.changed",
+        /// The account can no longer read a room.
+        RoomLost(RoomNotice<'a>) = "msg.room.lost",
+        Error(Failure<'a>) = "error",
     }
 }
 
-pub fn mailbox_path(mailbox: &Mailbox) -> String {
-    match &mailbox.session {
-        Some(session) => format!("{}:{}", mailbox.agent, session),
-        None => mailbox.agent.to_string(),
+/// Any frame of the hub.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(TS))]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a frame exists only while it is encoded or decoded")]
+pub enum HubFrame<'a> {
+    Answer(Answer<'a>),
+    Refused(Refused<'a>),
+    Push(Push<'a>),
+}
+
+impl<'a> HubFrame<'a> {
+    /// Parses the body of a frame with this `type`. `None` if the type is unknown.
+    pub fn parse(kind: &str, text: &'a str) -> serde_json::Result<Option<Self>> {
+        if let Some(push) = Push::parse(kind, text)? {
+            return Ok(Some(Self::Push(push)));
+        }
+        if let Some(answer) = Answer::parse(kind, text)? {
+            return Ok(Some(Self::Answer(answer)));
+        }
+        Ok(Refused::parse(kind, text)?.map(Self::Refused))
     }
+}
+
+/// Body of a frame without fields of its own.
+#[derive(Serialize, serde::Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct Plain<'a> {
+    /// Any JSON value of the program, repeated in the answer.
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
+    pub req_id: Option<&'a RawValue>,
 }

@@ -8,13 +8,17 @@ use crate::samples::{
 use parlor_model::command::{AgentWithSubscriptions, Posted};
 use parlor_model::query::FoundAgent;
 use parlor_model::*;
-use parlor_wire::broker::client::{HubFrame, RoomMessage};
 use parlor_wire::broker::egress::{self, BrokerAnswer, BrokerReceipt};
-use parlor_wire::broker::ingress::{EchoedFields, RoomRequest};
+use parlor_wire::broker::frames::{HubFrame, ProgramFrame, RequestType as Type};
+use parlor_wire::broker::ingress::{self, EchoedFields, NotJson, ReceivedFrame, RequestFrame};
 use parlor_wire::broker::{client, rooms};
+use parlor_wire::json::JsonLimits;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
-const REQ_ID: Option<&str> = Some("{\"n\":1.50}");
+fn req_id() -> Option<&'static RawValue> {
+    serde_json::from_str("{\"n\":1.50}").unwrap()
+}
 
 fn mailbox(session: Option<&str>) -> Mailbox {
     Mailbox { agent: agent_id(), session: session.map(SessionId::stored) }
@@ -72,61 +76,61 @@ fn frames_to_programs_have_the_same_bytes() {
     let letter =
         |mailbox| DeadLetter { message: Arc::new(routed()), reason: "no subscriber".into(), mailbox };
     let receipt =
-        |kind, about: &EchoedFields, receipt: &BrokerReceipt| egress::receipt(kind, REQ_ID, about, receipt);
+        |kind, about: &EchoedFields, receipt: &BrokerReceipt| egress::receipt(kind, req_id(), about, receipt);
     let answer =
         |kind, about: &EchoedFields, answer: &BrokerAnswer| egress::answer(kind, None, about, answer);
     let both = || vec![delivery(None, false), delivery(Some("main"), false)];
     let mut frames = vec![
-        egress::plain("pong", None),
-        egress::plain("auth.ok", REQ_ID),
-        egress::error("error", None, "Invalid JSON"),
-        egress::error("auth.error", REQ_ID, "No \"token\""),
-        egress::refusal("msg.route", REQ_ID, &echoed, &Refusal::Forbidden),
+        egress::pong(None),
+        egress::authenticated(req_id()),
+        egress::failure(None, "Invalid JSON"),
+        egress::error(Type::Auth, req_id(), "No \"token\""),
+        egress::refusal(Type::Route, req_id(), &echoed, &Refusal::Forbidden),
         egress::push(&routed(), &delivery(None, false)),
         egress::push(&full_message(), &delivery(None, true)),
         egress::push(&reply(), &delivery(Some("main"), true)),
-        egress::listening("msg.listen", None, &echoed),
-        egress::listening("msg.session.listen", REQ_ID, &nothing),
-        receipt("msg.route", &nothing, &posted(Some(routed()), both())),
-        receipt("msg.relay", &nothing, &posted(Some(full_message()), Vec::new())),
-        receipt("msg.route", &nothing, &posted(None, Vec::new())),
-        receipt("msg.send", &nothing, &posted(Some(routed()), both())),
-        receipt("msg.broadcast", &nothing, &posted(None, both())),
-        receipt("msg.receive", &echoed, &BrokerReceipt::Received(mail())),
-        receipt("msg.receive", &nothing, &BrokerReceipt::Received(Vec::new())),
-        receipt("msg.ack", &echoed, &BrokerReceipt::Acknowledged(3)),
-        receipt("msg.sub.add", &echoed, &BrokerReceipt::Subscriptions(subscriptions())),
-        receipt("msg.unmatched.clear", &nothing, &BrokerReceipt::DeadLettersCleared),
+        egress::listening(Type::Listen, None, &echoed),
+        egress::listening(Type::SessionListen, req_id(), &nothing),
+        receipt(Type::Route, &nothing, &posted(Some(routed()), both())),
+        receipt(Type::Relay, &nothing, &posted(Some(full_message()), Vec::new())),
+        receipt(Type::Route, &nothing, &posted(None, Vec::new())),
+        receipt(Type::Send, &nothing, &posted(Some(routed()), both())),
+        receipt(Type::Broadcast, &nothing, &posted(None, both())),
+        receipt(Type::Receive, &echoed, &BrokerReceipt::Received(mail())),
+        receipt(Type::Receive, &nothing, &BrokerReceipt::Received(Vec::new())),
+        receipt(Type::Ack, &echoed, &BrokerReceipt::Acknowledged(3)),
+        receipt(Type::SubAdd, &echoed, &BrokerReceipt::Subscriptions(subscriptions())),
+        receipt(Type::UnmatchedClear, &nothing, &BrokerReceipt::DeadLettersCleared),
         receipt(
-            "agent.create",
+            Type::AgentCreate,
             &echoed,
             &BrokerReceipt::Agent(AgentWithSubscriptions {
                 agent: Arc::new(agent()),
                 subscriptions: subscriptions(),
             }),
         ),
-        receipt("agent.delete", &echoed, &BrokerReceipt::AgentRemoved),
-        receipt("agent.delete", &nothing, &BrokerReceipt::AgentRemoved),
-        answer("agent.list", &nothing, &BrokerAnswer::Agents(vec![agent(), other.clone()])),
-        answer("agent.get", &echoed, &BrokerAnswer::Agent(FoundAgent::OfAnother(Arc::new(agent())))),
-        answer("agent.get", &echoed, &own(agent())),
-        answer("agent.get", &echoed, &own(other)),
-        answer("agent.get", &echoed, &own(with_auto_run)),
-        answer("msg.sub.list", &echoed, &BrokerAnswer::Subscriptions(subscriptions())),
-        answer("msg.history", &echoed, &BrokerAnswer::Mail(mail())),
+        receipt(Type::AgentDelete, &echoed, &BrokerReceipt::AgentRemoved),
+        receipt(Type::AgentDelete, &nothing, &BrokerReceipt::AgentRemoved),
+        answer(Type::AgentList, &nothing, &BrokerAnswer::Agents(vec![agent(), other.clone()])),
+        answer(Type::AgentGet, &echoed, &BrokerAnswer::Agent(FoundAgent::OfAnother(Arc::new(agent())))),
+        answer(Type::AgentGet, &echoed, &own(agent())),
+        answer(Type::AgentGet, &echoed, &own(other)),
+        answer(Type::AgentGet, &echoed, &own(with_auto_run)),
+        answer(Type::SubList, &echoed, &BrokerAnswer::Subscriptions(subscriptions())),
+        answer(Type::History, &echoed, &BrokerAnswer::Mail(mail())),
         answer(
-            "msg.unmatched",
+            Type::Unmatched,
             &nothing,
             &BrokerAnswer::DeadLetters(vec![letter(None), letter(Some(mailbox(Some("main"))))]),
         ),
+        egress::error(Type::RoomListen, None, "No"),
+        egress::error(Type::RoomMembers, None, "No"),
+        egress::error(Type::RoomHistory, None, "No"),
         rooms::lost(&room_id()),
         rooms::changed(&room_id()),
-        rooms::listening(&room_id(), AT, &members(), REQ_ID),
+        rooms::listening(&room_id(), AT, &members(), req_id()),
         rooms::members(&room_id(), &members(), None),
-        rooms::history(&room_id(), &[Arc::new(message()), Arc::new(full_message())], EPOCH, REQ_ID),
-        rooms::error_type(&RoomRequest::Listen).to_owned(),
-        rooms::error_type(&RoomRequest::Members).to_owned(),
-        rooms::error_type(&RoomRequest::History { after: None, limit: 1 }).to_owned(),
+        rooms::history(&room_id(), &[Arc::new(message()), Arc::new(full_message())], EPOCH, req_id()),
     ];
     frames.extend(events().into_iter().filter_map(|event| rooms::event(&logged(event), EPOCH)));
     check("broker-server.jsonl", &frames);
@@ -164,14 +168,60 @@ fn requests_of_the_bridge_have_the_same_bytes() {
     check("broker-client.jsonl", &frames);
 }
 
+/// Pins what the hub understands: the request, its `reqId` and the echoed fields, or the error message.
+#[test]
+fn requests_of_programs_are_understood_the_same() {
+    let limits = JsonLimits { depth: 32, items: 1000 };
+    let requests = include_str!("../fixtures/golden/broker-requests.jsonl");
+    let understood = requests.lines().map(|text| match ingress::read(text, limits) {
+        Ok(ReceivedFrame::Request(RequestFrame { req_id, about, asked, .. })) => {
+            let req_id = req_id.as_deref().map(RawValue::get);
+            let about = [about.agent, about.session, about.pattern];
+            let about = if asked.is_ok() { format!("{about:?}") } else { String::new() };
+            format!("{text}\n  {req_id:?} {about} {asked:?}")
+        }
+        Ok(ReceivedFrame::Unknown { req_id, .. }) => {
+            let req_id = req_id.as_deref().map(RawValue::get);
+            format!("{text}\n  {req_id:?} [None, None, None] Ok(Unknown)")
+        }
+        Err(NotJson) => format!("{text}\n  NotJson"),
+    });
+    check("broker-understood.txt", &understood.collect::<Vec<_>>());
+}
+
+fn kind(text: &str) -> &str {
+    text.split('"').nth(3).unwrap()
+}
+
+#[test]
+fn a_frame_of_the_hub_is_parsed_and_encoded_to_the_same_bytes() {
+    let frames = include_str!("../fixtures/golden/broker-server.jsonl");
+    for text in frames.lines() {
+        let Ok(Some(frame)) = HubFrame::parse(kind(text), text) else { panic!("not a frame: {text}") };
+        assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+    }
+    assert!(matches!(HubFrame::parse("msg.unknown.ok", "{}"), Ok(None)));
+}
+
+#[test]
+fn a_request_is_parsed_and_encoded_to_the_same_bytes() {
+    let frames = include_str!("../fixtures/golden/broker-client.jsonl");
+    for text in frames.lines() {
+        let Ok(Some(frame)) = ProgramFrame::parse(kind(text), text) else { panic!("not a frame: {text}") };
+        assert_eq!(serde_json::to_string(&frame).unwrap(), text);
+    }
+}
+
 /// A bridge on another machine reads frames, and one inside the hub converts messages of the model.
 #[test]
 fn a_message_from_its_frame_equals_the_converted_message() {
     for message in [message(), full_message(), reply()] {
-        let converted = RoomMessage::of(&message, EPOCH);
+        let converted = client::RoomMessage::of(&message, EPOCH);
         let posted = logged(Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) });
         let frame = rooms::event(&posted, EPOCH).unwrap();
-        let Some(HubFrame::Message(read)) = client::read(&frame) else { panic!("not a message: {frame}") };
+        let Some(client::HubFrame::Message(read)) = client::read(&frame) else {
+            panic!("not a message: {frame}")
+        };
         assert_eq!(*read, converted);
     }
 }

@@ -8,6 +8,8 @@ use super::super::ingress::FrameError;
 use parlor_model::run_event::*;
 use parlor_model::{RunEvent, Usage};
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
+use ts_rs::TS;
 
 /// Maximum characters of names, titles and labels.
 const MAX_NAME_CHARS: usize = 200;
@@ -21,6 +23,7 @@ const MAX_FILES: usize = 20;
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunEventBody {
     Plan {
@@ -84,6 +87,7 @@ pub enum RunEventBody {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct ItemShape {
     title: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +96,7 @@ pub struct ItemShape {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionShape {
     question: Box<str>,
@@ -102,6 +107,7 @@ pub struct QuestionShape {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct OptionShape {
     label: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,6 +117,7 @@ pub struct OptionShape {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextShape {
     stage: Box<str>,
@@ -130,6 +137,7 @@ pub struct ContextShape {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(tag = "phase", rename_all = "lowercase")]
 pub enum PhaseShape {
     Spawned {
@@ -143,6 +151,7 @@ pub enum PhaseShape {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct FileShape {
     path: Box<str>,
     summary: Box<str>,

@@ -3,8 +3,11 @@
 
 use serde::Serialize;
 use serde_json::Value;
+#[cfg(test)]
+use ts_rs::TS;
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum AnswerFrame<'a> {
     #[serde(rename = "gateway:agent_command_result")]
@@ -18,6 +21,7 @@ pub enum AnswerFrame<'a> {
     #[serde(rename = "gateway:agent_info")]
     AgentInfo {
         agent_id: &'a str,
+        #[cfg_attr(test, ts(as = "crate::typescript::Unknown"))]
         slash_commands: Value,
         mcp_servers: [&'a str; 0],
         permission_level: &'static str,
@@ -27,7 +31,12 @@ pub enum AnswerFrame<'a> {
         room_id: Option<&'a str>,
     },
     #[serde(rename = "gateway:workspace_response")]
-    WorkspaceResponse { agent_id: &'a str, request_id: &'a str, response: Value },
+    WorkspaceResponse {
+        agent_id: &'a str,
+        request_id: &'a str,
+        #[cfg_attr(test, ts(as = "crate::typescript::Unknown"))]
+        response: Value,
+    },
     #[serde(rename = "gateway:rewind_result")]
     RewindResult { agent_id: &'a str, room_id: &'a str, success: bool },
     #[serde(rename = "gateway:spawn_result")]
@@ -56,6 +65,7 @@ pub enum AnswerFrame<'a> {
 
 /// Answer to a request that the gateway does not support.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Unsupported<'a> {
     pub success: bool,

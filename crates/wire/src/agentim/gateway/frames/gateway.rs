@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+#[cfg(test)]
+use ts_rs::TS;
 
 frames! {
     /// A frame of a gateway. The hub relays answers as a whole and knows only the ids in them.
+    #[cfg_attr(test, derive(TS))]
     pub enum GatewayFrame<'a> {
         Auth(Auth<'a>) = "gateway:auth",
         RegisterAgent(RegisterAgent<'a>) = "gateway:register_agent",
@@ -37,6 +40,7 @@ frames! {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Auth<'a> {
     #[serde(borrow)]
@@ -55,6 +59,7 @@ pub struct Auth<'a> {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Device {
     pub hostname: Box<str>,
@@ -64,12 +69,14 @@ pub struct Device {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct RegisterAgent<'a> {
     #[serde(borrow)]
     pub agent: RegisteredAgent<'a>,
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredAgent<'a> {
     #[serde(borrow)]
@@ -85,12 +92,15 @@ pub struct RegisteredAgent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Cow<'a, str>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
     pub slash_commands: Option<&'a RawValue>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
     pub mcp_servers: Option<&'a RawValue>,
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct UnregisterAgent<'a> {
     #[serde(borrow)]
@@ -98,12 +108,14 @@ pub struct UnregisterAgent<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct Chunk<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
     pub content: Cow<'a, str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
     pub metadata: Option<&'a RawValue>,
 }
 
@@ -136,6 +148,7 @@ pub fn payload(raw: &RawValue) -> Payload {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageChunk<'a> {
     #[serde(borrow)]
@@ -153,6 +166,7 @@ pub struct MessageChunk<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageComplete<'a> {
     #[serde(borrow)]
@@ -181,6 +195,7 @@ pub struct MessageComplete<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeRun<'a> {
     #[serde(borrow)]
@@ -192,6 +207,7 @@ pub struct ResumeRun<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RunAdded<'a> {
     #[serde(borrow)]
@@ -205,6 +221,7 @@ pub struct RunAdded<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentStatus<'a> {
     #[serde(borrow)]
@@ -215,6 +232,7 @@ pub struct AgentStatus<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Online,
@@ -224,6 +242,7 @@ pub enum Status {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalData<'a> {
     #[serde(borrow)]
@@ -235,6 +254,7 @@ pub struct TerminalData<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskUpdate<'a> {
     #[serde(borrow)]
@@ -246,6 +266,7 @@ pub struct TaskUpdate<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest<'a> {
     #[serde(borrow)]
@@ -258,12 +279,14 @@ pub struct PermissionRequest<'a> {
     pub tool_name: Cow<'a, str>,
     /// A JSON object. The hub rejects a frame without it.
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
     pub tool_input: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RunEventFrame<'a> {
     #[serde(borrow)]
@@ -276,12 +299,15 @@ pub struct RunEventFrame<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct Ping {
+    #[cfg_attr(test, ts(type = "number"))]
     pub ts: Number,
 }
 
 /// Ids in the answer to a request of a user.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Answer<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]

@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+#[cfg(test)]
+use ts_rs::TS;
 
 frames! {
     /// A frame of the hub. Requests for credentials are relayed as a whole.
+    #[cfg_attr(test, derive(TS))]
     pub enum HubFrame<'a> {
         AuthResult(AuthResult<'a>) = "server:gateway_auth_result",
         /// Starts a run.
@@ -41,6 +44,7 @@ frames! {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct AuthResult<'a> {
     pub ok: bool,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -48,6 +52,7 @@ pub struct AuthResult<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct SendToAgent<'a> {
     #[serde(borrow)]
@@ -76,6 +81,7 @@ pub struct SendToAgent<'a> {
 
 /// Message of the room before the trigger of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierMessage {
     pub sender_id: Box<str>,
@@ -87,6 +93,7 @@ pub struct EarlierMessage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "lowercase")]
 pub enum SenderType {
     User,
@@ -95,6 +102,7 @@ pub enum SenderType {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct AddToRun<'a> {
     #[serde(borrow)]
@@ -116,6 +124,7 @@ pub struct AddToRun<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RoomContext<'a> {
     #[serde(borrow)]
@@ -125,6 +134,7 @@ pub struct RoomContext<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Context<'a> {
     #[serde(borrow)]
@@ -137,6 +147,7 @@ pub struct Context<'a> {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MemberView {
     pub id: Box<str>,
@@ -156,6 +167,7 @@ pub struct MemberView {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInRoom<'a> {
     #[serde(borrow)]
@@ -165,6 +177,7 @@ pub struct AgentInRoom<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RunEnded<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,6 +192,7 @@ pub struct RunEnded<'a> {
 
 /// A run is resumed. The hub already has `parts` complete parts of its reply and `bytes` bytes of the next.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RunResumed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +206,7 @@ pub struct RunResumed<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionResponse<'a> {
     #[serde(borrow)]
@@ -206,6 +221,7 @@ pub struct PermissionResponse<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionResponse<'a> {
     #[serde(borrow)]
@@ -222,6 +238,7 @@ pub struct QuestionResponse<'a> {
 
 /// Answer of a user to one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionReply {
     pub question_index: usize,
@@ -233,6 +250,7 @@ pub struct QuestionReply {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCommand<'a> {
     #[serde(borrow)]
@@ -249,11 +267,13 @@ pub struct AgentCommand<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RequestWorkspace<'a> {
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
     #[serde(borrow)]
+    #[cfg_attr(test, ts(as = "crate::typescript::Unknown"))]
     pub request: &'a RawValue,
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
@@ -263,6 +283,7 @@ pub struct RequestWorkspace<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct RewindAgent<'a> {
     #[serde(borrow)]
@@ -274,6 +295,7 @@ pub struct RewindAgent<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnAgent<'a> {
     #[serde(borrow)]
@@ -290,6 +312,7 @@ pub struct SpawnAgent<'a> {
 
 /// Request of the owner for credentials, with fields that the hub does not know.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Relayed<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -297,6 +320,7 @@ pub struct Relayed<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct ErrorFrame<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub code: Option<Cow<'a, str>>,
@@ -305,6 +329,8 @@ pub struct ErrorFrame<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct Pong {
+    #[cfg_attr(test, ts(type = "number"))]
     pub ts: Number,
 }
