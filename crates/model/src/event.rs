@@ -162,14 +162,16 @@ impl Event {
     }
 
     /// Returns the connections that receive the event. Events that begin or end access have further effects.
-    pub fn reach(&self) -> Reach<'_> {
+    pub fn scope(&self) -> EventScope<'_> {
         match self {
-            Self::RoomPreferencesChanged(member) => member.member.user().map_or(Reach::Nobody, Reach::User),
-            Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => Reach::User(user),
+            Self::RoomPreferencesChanged(member) => {
+                member.member.user().map_or(EventScope::None, EventScope::User)
+            }
+            Self::RoomCleared { user, .. } | Self::BookmarkChanged { user, .. } => EventScope::User(user),
             Self::UserChanged { audience, .. }
             | Self::AgentChanged { audience, .. }
-            | Self::AgentRemoved { audience, .. } => Reach::Audience(audience),
-            Self::SettingsChanged => Reach::Audience(&EVERYONE),
+            | Self::AgentRemoved { audience, .. } => EventScope::Audience(audience),
+            Self::SettingsChanged => EventScope::Audience(&EVERYONE),
             Self::MessagePosted { .. }
             | Self::MessageEdited(_)
             | Self::MessageDeleted { .. }
@@ -185,28 +187,28 @@ impl Event {
             | Self::RunChanged(_)
             | Self::ApprovalAsked(_)
             | Self::ApprovalDecided(_)
-            | Self::PlanChanged(_) => self.room().map_or(Reach::Nobody, Reach::Room),
+            | Self::PlanChanged(_) => self.room().map_or(EventScope::None, EventScope::Room),
             Self::UserRemoved(_)
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
-            | Self::Tombstone => Reach::Nobody,
+            | Self::Tombstone => EventScope::None,
         }
     }
 
     /// Returns the audience of an event that belongs to no room.
     pub fn audience(&self) -> Option<&EventAudience> {
-        match self.reach() {
-            Reach::Audience(audience) => Some(audience),
-            Reach::Room(_) | Reach::User(_) | Reach::Nobody => None,
+        match self.scope() {
+            EventScope::Audience(audience) => Some(audience),
+            EventScope::Room(_) | EventScope::User(_) | EventScope::None => None,
         }
     }
 
     /// Returns the only user that may receive the event, if it is private to one user.
     pub fn only_user(&self) -> Option<&UserId> {
-        match self.reach() {
-            Reach::User(user) => Some(user),
-            Reach::Room(_) | Reach::Audience(_) | Reach::Nobody => None,
+        match self.scope() {
+            EventScope::User(user) => Some(user),
+            EventScope::Room(_) | EventScope::Audience(_) | EventScope::None => None,
         }
     }
 
@@ -284,14 +286,15 @@ impl Event {
 
 /// Connections that receive an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach<'a> {
+pub enum EventScope<'a> {
     /// Those that follow the room.
     Room(&'a RoomId),
     /// All of this user, whether they follow the room of the event or not.
     User(&'a UserId),
     /// Those of the audience that follow all their rooms.
     Audience(&'a EventAudience),
-    Nobody,
+    /// No connection.
+    None,
 }
 
 /// Users whose rights an event may change.

@@ -52,7 +52,7 @@ pub use caller::{Caller, Principal};
 pub use command::{AgentReply, Post, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
-pub use event::{Event, LoggedEvent, MemberChange, Reach, RightsHolder};
+pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
 pub use field::Field;
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,

@@ -16,7 +16,7 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Epoch, Event, EventAudience, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal, Reach,
+    AgentId, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal,
     RoomId, Seq, Signal, UserId,
 };
 use std::collections::{HashMap, HashSet};
@@ -323,17 +323,17 @@ impl Fanout {
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
                 self.publish_signals(state, &run.room, &begun);
             }
-            event => match event.reach() {
-                Reach::Room(room) => self.publish_to_room(state, room, logged_event),
+            event => match event.scope() {
+                EventScope::Room(room) => self.publish_to_room(state, room, logged_event),
                 // Also sent to connections that are not subscribed to the room: its entry in the user's list of
                 // rooms changes.
-                Reach::User(user) => {
+                EventScope::User(user) => {
                     for subscriber in state.subscribers_of(user) {
                         state.push_event(&subscriber, logged_event);
                     }
                 }
-                Reach::Audience(audience) => self.publish_to_audience(state, audience, logged_event),
-                Reach::Nobody => {}
+                EventScope::Audience(audience) => self.publish_to_audience(state, audience, logged_event),
+                EventScope::None => {}
             },
         }
     }

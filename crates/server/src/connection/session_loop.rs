@@ -39,6 +39,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
         protocol,
         replies: PendingReplies::default(),
         deferred: None,
+        last_heartbeat: None,
         unanswered_heartbeats: 0,
     };
     if let Some(request) = first {
@@ -78,6 +79,7 @@ struct Connection<P: Protocol> {
     /// message. Until then the connection reads no further messages.
     deferred: Option<(P::Request, usize)>,
     rate_limit: FixedWindow,
+    last_heartbeat: Option<Instant>,
     /// Heartbeats since the newest frame from the client.
     unanswered_heartbeats: u32,
 }
@@ -183,16 +185,20 @@ impl<P: Protocol> Connection<P> {
     fn send_heartbeat(&mut self, last_received: Instant) -> Instant {
         let (interval, heartbeat) = self.protocol.heartbeat(&self.peer.app);
         let now = Instant::now();
-        let due = last_received + interval;
+        let is_answered = self.last_heartbeat.is_none_or(|sent| sent < last_received);
         // A connection that reads nothing until its replies are sent cannot see an answer.
-        if now < due || !self.can_receive() {
+        if is_answered || !self.can_receive() {
             self.unanswered_heartbeats = 0;
-            return if now < due { due } else { now + interval };
+        }
+        let due = last_received + interval;
+        if now < due {
+            return due;
         }
         if self.unanswered_heartbeats == MAX_UNANSWERED_HEARTBEATS {
             self.peer.close(1001, "No answer to heartbeats");
         } else {
             self.unanswered_heartbeats += 1;
+            self.last_heartbeat = Some(now);
             self.peer.outbox.push(heartbeat);
         }
         now + interval
