@@ -109,9 +109,10 @@ impl Connection {
         tokio::spawn({
             let (registry, reason, kill) = (registry.clone(), reason.clone(), kill.clone());
             let (name, ended) = (Box::<str>::from(name), ended.clone().drop_guard());
-            let stderr_tail = StderrTail::of(stderr);
+            let mut stderr_tail = StderrTail::of(stderr);
             async move {
-                let status = run_connection(running, stdin, stdout, registry, connected, &kill).await;
+                let connection = run_connection(running, stdin, stdout, registry, connected, &kill);
+                let status = stderr_tail.read_during(connection).await;
                 let text = exit_reason(&name, status, &kill, stderr_tail.finish().await);
                 let _ = reason.set(text);
                 drop(ended);
