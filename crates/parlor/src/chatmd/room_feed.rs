@@ -233,8 +233,8 @@ async fn members(hub: &Hub, caller: &Caller, room: RoomId) -> Result<Vec<RoomMem
 
 fn ended(reason: DisconnectReason) -> &'static str {
     match reason {
-        DisconnectReason::TooSlow => "the hub cannot read missed events now",
-        DisconnectReason::Revoked => "the account can no longer sign in",
+        DisconnectReason::TooSlow | DisconnectReason::Unavailable => "the hub cannot read missed events now",
+        DisconnectReason::Revoked => "the account can no longer follow the room",
         DisconnectReason::ShuttingDown => "the hub is shutting down",
     }
 }
