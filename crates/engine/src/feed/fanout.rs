@@ -237,6 +237,10 @@ impl Fanout {
         self.published.subscribe()
     }
 
+    pub fn has_published(&self, seq: Seq) -> bool {
+        *self.published.borrow() >= seq
+    }
+
     /// Waits until all events up to `seq` have been published.
     pub async fn wait_until_published(&self, seq: Seq) {
         // The sender lives as long as this value, so waiting cannot fail.
