@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { queries } from '../src/api/queries';
-import { dispatch, useChat } from '../src/chat/store';
+import { dispatch, dispatchSoon, useChat } from '../src/chat/store';
 import type { Message } from '../src/generated/api';
 import type { ServerFrame, UiEvent } from '../src/live/frames';
 import { Loader } from '../src/live/loader';
@@ -37,6 +37,7 @@ beforeEach(() => {
 afterEach(() => {
   loader.stop();
   vi.useRealTimers();
+  vi.unstubAllGlobals();
 });
 
 function hasRooms(...ids: string[]): void {
@@ -120,6 +121,25 @@ describe('the history', () => {
     }
     expect(messagesOf(useChat.getState())).toMatchObject([{ id: 'a' }]);
     expect(requests.filter((path) => path.startsWith('/api/messages/'))).toHaveLength(1);
+  });
+
+  test('is loaded again when the user is removed from the open room and added again', async () => {
+    hasRooms(ROOM);
+    hasHistory([message({ id: 'a', seq: 1 })]);
+    loader.onFrame(FOLLOWING);
+    await loader.refreshRooms();
+    const frames: ServerFrame[] = [
+      { type: 'server:room_removed', roomId: ROOM },
+      { type: 'server:room_update', room: room(), position: 'e-3' },
+    ];
+    vi.stubGlobal('document', { hidden: true });
+    for (const frame of frames) {
+      dispatchSoon(translate(frame, 0));
+      loader.onFrame(frame);
+    }
+    await vi.advanceTimersByTimeAsync(0);
+    expect(messagesOf(useChat.getState())).toMatchObject([{ id: 'a' }]);
+    expect(chat()?.history).toBe('ready');
   });
 
   test('of a room that is opened later is loaded at once', async () => {

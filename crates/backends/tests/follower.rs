@@ -111,6 +111,31 @@ async fn a_new_member_receives_no_live_event_from_before_its_membership() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_lost_its_feeds_while_it_opened_all_rooms_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let bus = Arc::new(GatedBus::default());
+    let hub = open_with(directory.path(), bus.clone());
+    let (ada, room) = user_in_a_room(&hub).await;
+    let ben = user(&hub, "ben").await;
+    let (session, outbox) = until_available(async || session(&hub, &ben).await).await;
+
+    bus.set(Gate::Held);
+    let member = MemberId::User(ben.user().unwrap().clone());
+    let add = AddMember { room: room.clone(), member, role: RoomRole::Member, description: None };
+    hub.execute(&ada, add).await.unwrap();
+    let all = Open { interest: Interest::MyRooms(parlor_engine::feed::RoomFilter::All), ..feed(&room, None) };
+    assert_eq!(
+        session.open_only(all).await,
+        Err(Refusal::Unavailable),
+        "the membership is not published yet"
+    );
+    let taken = outbox.take(&mut Vec::new(), 64).await;
+    assert_eq!(taken, Drained::Last(Some(DisconnectReason::Unavailable)));
+    bus.set(Gate::Open);
+    hub.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wait_for_the_fan_out_is_refused_when_the_log_tailer_has_ended() {
     let directory = tempfile::tempdir().unwrap();
     let bus = Arc::new(GatedBus::default());

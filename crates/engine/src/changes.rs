@@ -13,9 +13,23 @@ use parlor_model::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// One change of the tables.
-#[derive(Debug, Clone)]
-pub enum Change {
+macro_rules! aggregates {
+    ($($variant:ident($change:ty),)+) => {
+        /// One change of the tables.
+        #[derive(Debug, Clone)]
+        pub enum Change {
+            $($variant($change),)+
+        }
+
+        $(impl From<$change> for Change {
+            fn from(change: $change) -> Self {
+                Self::$variant(change)
+            }
+        })+
+    };
+}
+
+aggregates! {
     Account(AccountChange),
     Credential(CredentialChange),
     Settings(SettingsChange),
@@ -57,34 +71,6 @@ impl Change {
                 | Self::Upload(UploadChange::RemoveUpload(_))
         )
     }
-}
-
-macro_rules! aggregates {
-    ($($variant:ident($change:ty),)+) => {
-        $(impl From<$change> for Change {
-            fn from(change: $change) -> Self {
-                Self::$variant(change)
-            }
-        })+
-    };
-}
-
-aggregates! {
-    Account(AccountChange),
-    Credential(CredentialChange),
-    Settings(SettingsChange),
-    Audit(AuditChange),
-    Model(ModelChange),
-    Room(RoomChange),
-    Message(MessageChange),
-    Annotation(AnnotationChange),
-    Upload(UploadChange),
-    Agent(AgentChange),
-    Mail(MailChange),
-    Run(RunChange),
-    Approval(ApprovalChange),
-    Mission(MissionChange),
-    Task(TaskChange),
 }
 
 /// Changes of accounts: users, first-run setup, invitations and pairing codes.

@@ -56,6 +56,7 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
         DisconnectReason::TooSlow => ("The client reads too slowly", 1013),
         DisconnectReason::Revoked => ("Your session was revoked", 1008),
         DisconnectReason::ShuttingDown => ("The server is shutting down", 1001),
+        DisconnectReason::Unavailable => ("The server cannot read missed events now", 1013),
     };
     frame::concat(&[frame::text(&egress::failure(None, words)), frame::close(close, words)])
 }

@@ -29,7 +29,7 @@ pub const BROKER: Encoding = Encoding { codec: Codec::new(3), kinds: Kinds::NONE
 /// Events of rooms on `/ws/broker`.
 pub const BROKER_ROOMS: Encoding =
     Encoding { codec: Codec::new(4), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
-/// Every change once, as a frame or as a chat event, on `/ws/client`.
+/// Frames of `client:follow`: each change once, as an AgentIM frame or, if there is none, as a chat event.
 pub const PAGE: Encoding = Encoding { codec: Codec::new(6), ..EVENT_STREAM };
 pub const GATEWAY: Encoding = Encoding { codec: Codec::new(5), kinds: Kinds::NONE, order: Order::PerRoom };
 

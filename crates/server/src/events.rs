@@ -198,7 +198,7 @@ async fn open_feed(session: Arc<Session>, outbox: Arc<Outbox>, open: Open) {
 }
 
 /// Frame with the position from which on events are live, after a resync if events are missing. `encode` turns the
-/// text of a frame into bytes, and `position` is the text of the frame with the position.
+/// text of a frame into bytes, and `position` encodes the frame that tells the client its position.
 pub fn live_frame(
     form: StreamFormat,
     encode: fn(String) -> Bytes,

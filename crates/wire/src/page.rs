@@ -14,8 +14,8 @@ use parlor_model::{Epoch, LoggedEvent, Position, Signal, SignalStamp};
 
 const FRAMES: Filter = Filter { form: StreamFormat::Frame, session: None, agent: None, root: None };
 
-/// Encodes an event. The last frame that has a position carries that of the event, so that a client that disconnects
-/// in between receives all frames again.
+/// Encodes an event. Only the last frame of an event carries its position. A client that loses the connection before
+/// that frame resumes from the previous event and receives all frames again.
 pub fn event(logged_event: &LoggedEvent, epoch: Epoch, root: Option<&str>) -> Vec<String> {
     let frame = agentim::egress::event(logged_event, epoch);
     let position = frame.is_none().then_some(Position { epoch, seq: logged_event.seq });

@@ -72,7 +72,7 @@ export type ChatAction =
   | { type: 'PRESENCE'; userId: string; online: boolean }
   | { type: 'AGENT_STATUS'; agentId: string; agent: AgentState }
   | { type: 'POSITION'; position: string }
-  /** Events were lost, in one room or in all: loaded state is stale. */
+  /** Events were lost: all loaded state is stale. */
   | { type: 'RESYNC' }
   | { type: 'ROOMS_LOADED'; rooms: RoomEntry[] }
   | { type: 'ROOM_UPDATED'; room: RoomFrame; members?: MemberFrame[] }

@@ -1,8 +1,8 @@
 /**
  * Loads state over REST: the room list, members, agents, tasks and history.
  *
- * Owns: a history is loaded once the connection follows all rooms, so that no message is missed in between, and again
- * when it is stale and its room is open.
+ * Loads a history only after the connection follows all rooms, so that no message is missed between the two, and loads
+ * it again when it is stale and its room is open.
  * Never sends messages of the user, and changes the state only through actions.
  */
 import { apiResult } from '../api/http';
@@ -51,9 +51,12 @@ export class Loader {
         this.#isFollowing = true;
         this.#loadOpenRoom();
         break;
+      case 'server:room_removed':
+        // If the user is added again at once, the next frame must find the room removed.
+        flush();
+        break;
       case 'server:room_update':
-        // The user was just added to this room.
-        if (!(frame.room.id in useChat.getState().rooms)) void this.refreshRooms().catch(ignoreError);
+        if (!(frame.room.id in useChat.getState().rooms)) this.#addRoom(frame.room.id);
         break;
       case 'server:event':
         this.#onEvent(frame.event);
@@ -75,6 +78,12 @@ export class Loader {
     flush();
     const { openRoom } = useChat.getState();
     if (openRoom !== undefined) void this.history.load(openRoom);
+  }
+
+  /** For a room to which the user was just added. It can be open already: the user was removed and added again. */
+  #addRoom(roomId: string): void {
+    void this.refreshRooms().catch(ignoreError);
+    if (useChat.getState().openRoom === roomId) this.open(roomId);
   }
 
   /** Reads again what changed. Other rooms load their members when they are opened. */

@@ -27,6 +27,6 @@ pub trait RoomConnection: Send {
     /// and no push is lost if the future is dropped.
     fn next(&mut self) -> impl Future<Output = Result<HubFrame, String>> + Send;
 
-    /// Closes the connection. The hub may not read, so the caller sets a timeout.
+    /// Closes the connection. The hub might have stopped reading, so the caller sets a timeout.
     fn close(&mut self) -> impl Future<Output = ()> + Send;
 }

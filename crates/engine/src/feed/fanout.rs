@@ -162,7 +162,7 @@ impl Fanout {
         self.state.lock().rooms.remove(room, id);
     }
 
-    /// Ends the subscriptions of a connection to rooms, and changes the encoding of its later ones.
+    /// Ends all room subscriptions of a connection. Subscriptions that it opens afterwards use `encoding`.
     pub fn set_encoding(&self, id: SubscriberId, encoding: Encoding) {
         let mut state = self.state.lock();
         state.rooms.remove_everywhere(id);
@@ -237,6 +237,10 @@ impl Fanout {
         self.published.subscribe()
     }
 
+    pub fn has_published(&self, seq: Seq) -> bool {
+        *self.published.borrow() >= seq
+    }
+
     /// Waits until all events up to `seq` have been published.
     pub async fn wait_until_published(&self, seq: Seq) {
         // The sender lives as long as this value, so waiting cannot fail.
@@ -255,7 +259,7 @@ impl Fanout {
         match &logged_event.event {
             Event::MessagePosted { message, deliveries } => {
                 if message.destination.room().is_some() {
-                    room_batches.add(logged_event.clone(), !state.following.is_empty());
+                    room_batches.add(logged_event.clone(), state.rooms.has_log_order());
                 }
                 mail.add(state, message, deliveries);
             }

@@ -81,7 +81,7 @@ impl Hub {
 }
 
 impl Feed {
-    /// Waits for the next item. After `TooSlow`, the reader can open another feed at its position; a feed of mail
+    /// Waits for the next item. After `TooSlow` or `Unavailable`, the reader can open another feed at its position; a feed of mail
     /// has none, so its reader reads the mailbox again. Cancel-safe.
     pub async fn next(&mut self) -> Result<Item, DisconnectReason> {
         loop {
@@ -96,16 +96,13 @@ impl Feed {
                 }
                 return Ok(entry.item);
             }
-            match self.advance().await.unwrap_or(Some(DisconnectReason::Revoked)) {
+            match self.advance().await.unwrap_or_else(|refusal| Some(reason(&refusal))) {
                 None => {}
                 // Mail has no position to resume from.
                 Some(DisconnectReason::TooSlow) if self.position.is_some() => {
                     let (caller, interest) = (self.caller.clone(), self.interest.clone());
                     let resumed = self.hub.clone().feed(&caller, interest, self.position).await;
-                    *self = resumed.map_err(|refusal| match refusal {
-                        Refusal::Unavailable => DisconnectReason::TooSlow,
-                        _ => DisconnectReason::Revoked,
-                    })?;
+                    *self = resumed.map_err(|refusal| reason(&refusal))?;
                 }
                 Some(reason) => return Err(reason),
             }
@@ -139,5 +136,13 @@ impl Feed {
             }
             Drained::More | Drained::Last(_) => Ok(None),
         }
+    }
+}
+
+/// Why a feed ended that could not be opened again.
+fn reason(refusal: &Refusal) -> DisconnectReason {
+    match refusal {
+        Refusal::Unavailable => DisconnectReason::Unavailable,
+        _ => DisconnectReason::Revoked,
     }
 }

@@ -50,6 +50,8 @@ pub enum DisconnectReason {
     TooSlow,
     Revoked,
     ShuttingDown,
+    /// The hub could not read the events that the connection missed.
+    Unavailable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

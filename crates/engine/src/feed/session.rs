@@ -2,7 +2,9 @@
 //!
 //! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
 
-use super::{Codec, Kinds, LiveFrame, Order, Outbox, Resync, RoomFilter, Subscriber, SubscriberId};
+use super::{
+    Codec, DisconnectReason, Kinds, LiveFrame, Order, Outbox, Resync, RoomFilter, Subscriber, SubscriberId,
+};
 use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
@@ -56,7 +58,8 @@ pub struct Session {
     caller: Caller,
     id: SubscriberId,
     user: UserId,
-    /// Subscriber that also receives the items that need no feed.
+    /// The session's first subscriber. It also receives items that are sent without an open feed, such as a lost
+    /// room.
     own: Mutex<Subscriber>,
     /// Subscribers of further codecs. All subscribers of a session share its queue.
     others: Mutex<Vec<Subscriber>>,
@@ -122,8 +125,10 @@ impl Session {
     }
 
     /// Opens a feed of all the caller's rooms as the only feed of rooms. Its encoding replaces the one with which the
-    /// session began, so that the session receives every item once; rooms that are opened later use it as well. A
-    /// refused caller keeps its feeds.
+    /// session began, so that the session receives every item once; rooms that are opened later use it as well.
+    ///
+    /// If the caller may not list its rooms, nothing changes. After any other error the session has no open feed of a
+    /// room, so its connection is closed.
     pub async fn open_only(&self, open: Open) -> Result<(), Refusal> {
         if let Interest::MyRooms(filter) = &open.interest {
             self.hub.may_follow(&self.caller, filter).await?;
@@ -138,7 +143,12 @@ impl Session {
             self.is_exclusive.store(true, Ordering::Release);
             own.clone()
         };
-        self.begin(open, subscriber).await
+        let outbox = subscriber.outbox.clone();
+        let opened = self.begin(open, subscriber).await;
+        if opened.is_err() {
+            outbox.disconnect(DisconnectReason::Unavailable);
+        }
+        opened
     }
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {

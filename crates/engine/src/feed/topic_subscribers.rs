@@ -33,17 +33,20 @@ pub struct TopicSubscribers<Topic> {
     /// A list, because publishing is far more frequent than subscribing and unsubscribing.
     by_topic: HashMap<Topic, Vec<TopicSubscriber>>,
     topics: HashMap<SubscriberId, HashSet<Topic>>,
+    /// Number of entries in the lists with [`Order::Log`].
+    in_log_order: usize,
 }
 
 impl<Topic> Default for TopicSubscribers<Topic> {
     fn default() -> Self {
-        Self { by_topic: HashMap::new(), topics: HashMap::new() }
+        Self { by_topic: HashMap::new(), topics: HashMap::new(), in_log_order: 0 }
     }
 }
 
 impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
     pub fn add(&mut self, topic: Topic, subscriber: TopicSubscriber) {
         if self.topics.entry(subscriber.id).or_default().insert(topic.clone()) {
+            self.in_log_order += usize::from(subscriber.order == Order::Log);
             self.by_topic.entry(topic).or_default().push(subscriber);
         }
     }
@@ -54,6 +57,11 @@ impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
 
     pub fn has_subscribers(&self, topic: &Topic) -> bool {
         self.by_topic.contains_key(topic)
+    }
+
+    /// Whether any subscriber receives the events of all its topics in the order of the log.
+    pub fn has_log_order(&self) -> bool {
+        self.in_log_order > 0
     }
 
     pub fn each(&self, topic: &Topic, mut publish: impl FnMut(&TopicSubscriber)) {
@@ -82,6 +90,7 @@ impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
     pub fn clear(&mut self, topic: &Topic) -> HashSet<SubscriberId> {
         let subscribers = self.by_topic.remove(topic).unwrap_or_default();
         let ids: HashSet<SubscriberId> = subscribers.iter().map(|subscriber| subscriber.id).collect();
+        self.in_log_order -= subscribers.iter().filter(|subscriber| subscriber.order == Order::Log).count();
         for id in &ids {
             self.remove(topic, *id);
         }
@@ -98,7 +107,8 @@ impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
     fn remove_from_topic(&mut self, topic: &Topic, id: SubscriberId) {
         if let Some(subscribers) = self.by_topic.get_mut(topic) {
             if let Some(index) = subscribers.iter().position(|subscriber| subscriber.id == id) {
-                subscribers.swap_remove(index);
+                let removed = subscribers.swap_remove(index);
+                self.in_log_order -= usize::from(removed.order == Order::Log);
             }
             if subscribers.is_empty() {
                 self.by_topic.remove(topic);

@@ -54,6 +54,11 @@ pub struct ListMembers {
     pub offset: usize,
 }
 
+impl ListMembers {
+    /// Limit for programs that need the names of all members. Further members are unknown to them.
+    pub const MAX_NAMES: usize = 10_000;
+}
+
 /// Some members of a room. Only the caller's own membership contains room preferences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberPage {

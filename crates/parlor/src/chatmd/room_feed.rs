@@ -15,9 +15,6 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use tokio::task::JoinSet;
 
-/// Maximum members of a room that are listed. Names of further members are unknown to the bridge.
-const MAX_LISTED_MEMBERS: usize = 10_000;
-
 /// Queues a command. Returns the number of its request and its pending receipt.
 type Submitting = Pin<Box<dyn Future<Output = (u64, PendingReceipt<Posted>)> + Send>>;
 
@@ -227,14 +224,14 @@ async fn next_item(feed: &mut Option<Feed>) -> Option<Result<Item, DisconnectRea
 }
 
 async fn members(hub: &Hub, caller: &Caller, room: RoomId) -> Result<Vec<RoomMember>, Refusal> {
-    let query = ListMembers { room, limit: MAX_LISTED_MEMBERS, offset: 0 };
+    let query = ListMembers { room, limit: ListMembers::MAX_NAMES, offset: 0 };
     Ok(hub.read(caller, query).await?.members.iter().map(RoomMember::from).collect())
 }
 
 fn ended(reason: DisconnectReason) -> &'static str {
     match reason {
-        DisconnectReason::TooSlow => "the hub cannot read missed events now",
-        DisconnectReason::Revoked => "the account can no longer sign in",
+        DisconnectReason::TooSlow | DisconnectReason::Unavailable => "the hub cannot read missed events now",
+        DisconnectReason::Revoked => "the account can no longer follow the room",
         DisconnectReason::ShuttingDown => "the hub is shutting down",
     }
 }

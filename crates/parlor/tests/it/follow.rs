@@ -8,7 +8,7 @@ use parlor_testkit::socket::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::gateway::scenes::Room;
-use crate::scene::{Scene, make_key, next, refused, so_far};
+use crate::scene::{Scene, assert_revoked, make_key, next, refused, so_far};
 
 /// Opens all rooms; returns the frames before the confirmation, and its position.
 async fn follow(client: &mut Client, since: Option<&str>) -> (Vec<Value>, String) {
@@ -152,14 +152,13 @@ async fn following_replaces_joined_rooms_subscribed_events_and_earlier_follows()
     follow(&mut page, None).await;
     follow(&mut page, None).await;
     // Sending joins a room that is not open; here it is.
-    page.say_and_wait(&room, "once", "c1").await.unwrap();
+    page.say(&room, "once", "c1").await.unwrap();
+    let mut frames = until_text(&mut page, "once").await;
     ada.post_message(&room, "the end").await.unwrap();
-    let frames = until_text(&mut page, "the end").await;
+    frames.extend(until_text(&mut page, "the end").await);
+    frames.extend(so_far(&mut page).await);
     assert!(!frames.iter().any(|frame| frame["event"]["kind"] == "message"), "{frames:?}");
-    let history = texts(&frames).into_iter().filter(|text| *text == "the end").count();
-    assert_eq!(history, 1);
-    let rest = so_far(&mut page).await;
-    assert_eq!(texts(&rest), [""; 0]);
+    assert_eq!(texts(&frames), ["once", "the end"]);
     scene.ends_well().await;
 }
 
@@ -206,5 +205,55 @@ async fn joining_a_room_that_is_followed_delivers_nothing_twice() {
     let mut frames = until_text(&mut page, "the end").await;
     frames.extend(so_far(&mut page).await);
     assert_eq!(texts(&frames), ["once", "the end"]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_follower_receives_the_open_approval_the_queue_and_the_streaming_reply() {
+    let mut room = Room::start().await;
+    let mut gateway = room.gateway("g1", &["coder"]).await;
+    room.say("@coder count").await;
+    let run = gateway.turn().await.unwrap();
+    gateway.chunk(&run, "r", "text", "one ").await.unwrap();
+    gateway.chunk(&run, "r", "text", "two").await.unwrap();
+    ask(&mut gateway, &run).await;
+    next(&mut room.at_alice, "server:permission_request").await;
+    room.say("@coder and again").await;
+    let mut page = follower(&room.bob).await;
+    let frames = so_far(&mut page).await;
+    let of = |kind: &str| frames.iter().filter(|frame| frame["type"] == kind).collect::<Vec<_>>();
+    let streamed: String =
+        of("server:message_chunk").iter().map(|frame| frame["chunk"]["content"].as_str().unwrap()).collect();
+    assert_eq!(streamed, "one two", "{frames:?}");
+    assert_eq!(of("server:permission_request").len(), 1, "{frames:?}");
+    let queues = frames.iter().filter(|frame| frame["event"]["kind"] == "queue");
+    let queued: Vec<&Value> = queues.map(|frame| &frame["event"]["data"]["items"][0]["preview"]).collect();
+    assert_eq!(queued, ["@coder and again"], "{frames:?}");
+    room.scene.ends_well().await;
+}
+
+async fn ask(gateway: &mut parlor_testkit::gateway::Gateway, run: &Value) {
+    let request = json!({
+        "type": "gateway:permission_request", "requestId": "p1", "agentId": run["agentId"],
+        "roomId": run["roomId"], "toolName": "Bash", "toolInput": { "command": "ls" }, "timeoutMs": 60_000,
+    });
+    gateway.send(&request).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_out_follower_is_closed_and_a_refused_message_changes_nothing() {
+    let scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let foreign = scene.admin.make_room("foreign", &[]).await.unwrap();
+    let own = ada.make_room("own", &[]).await.unwrap();
+    let mut page = follower(&ada).await;
+    page.say(&foreign, "CANARY", "c1").await.unwrap();
+    let refused = next(&mut page, "server:error").await;
+    assert_eq!((&refused["code"], &refused["clientMessageId"]), (&json!("NOT_A_MEMBER"), &json!("c1")));
+    scene.admin.post_message(&foreign, "CANARY too").await.unwrap();
+    ada.post_message(&own, "still live").await.unwrap();
+    assert_eq!(texts(&until_text(&mut page, "still live").await), ["still live"]);
+    assert_eq!(ada.post("/api/auth/logout", json!({})).await.unwrap().status, 200);
+    assert_revoked(&mut page).await;
     scene.ends_well().await;
 }

@@ -15,6 +15,7 @@ pub fn disconnect_frame(reason: DisconnectReason, too_slow: &str) -> Bytes {
         DisconnectReason::TooSlow => ("RATE_LIMITED", too_slow, 1013),
         DisconnectReason::Revoked => ("SESSION_REVOKED", "Your session was revoked", 1008),
         DisconnectReason::ShuttingDown => ("SERVER_SHUTDOWN", "The server is shutting down", 1001),
+        DisconnectReason::Unavailable => ("INTERNAL_ERROR", "The server cannot read missed events now", 1013),
     };
     frame::concat(&[frame::text(&egress::error(code, words)), frame::close(close, words)])
 }

@@ -14,9 +14,6 @@ use parlor_wire::broker::{codes, egress, rooms};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Maximum members of a room that are listed. Names of further members are unknown to the program.
-const MAX_LISTED_MEMBERS: usize = 10_000;
-
 /// Encoder of connections that follow rooms.
 pub struct RoomEncoder {
     pub epoch: Epoch,
@@ -77,7 +74,7 @@ async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result
 }
 
 async fn members(peer: &Peer, room: &RoomId) -> Result<Vec<Member>, Refusal> {
-    let query = ListMembers { room: room.clone(), limit: MAX_LISTED_MEMBERS, offset: 0 };
+    let query = ListMembers { room: room.clone(), limit: ListMembers::MAX_NAMES, offset: 0 };
     Ok(peer.app.hub.read(peer.signed_in()?.session.caller(), query).await?.members)
 }
 

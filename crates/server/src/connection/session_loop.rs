@@ -28,8 +28,8 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     let max_bytes = P::max_message_bytes(&app);
     let limits = app.config.outbox;
     let mut socket = Socket::open(stream, already_read, max_bytes, limits, encoder, &app.tasks).await;
-    // One timer for both, because a hub has thousands of mostly idle connections: the deadline of the authentication,
-    // and then the heartbeat.
+    // The same timer serves the authentication deadline and later the heartbeats, because each timer costs memory in
+    // thousands of idle connections.
     let timer = tokio::time::sleep(app.config.auth_timeout);
     tokio::pin!(timer);
     let outbox = socket.outbox.clone();
@@ -63,7 +63,8 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             }
         }
     }
-    // On the heap, because both take values that would otherwise have a second place in the memory of every connection.
+    // Boxed: otherwise the compiler reserves space for moved copies of `connection` and `socket` in the future of every
+    // connection.
     Box::pin(async move {
         connection.end().await;
         socket.finish(app.config.close_timeout).await;

@@ -6,6 +6,7 @@
 
 mod agentim;
 mod broker;
+mod coverage;
 mod events;
 mod gateway;
 mod page;

@@ -354,6 +354,24 @@ fn current_plan(text: Option<&str>) -> CurrentPlan {
     }
 }
 
+fn user() -> User {
+    User {
+        id: user_id(),
+        username: "ann".into(),
+        display_name: "Ann".into(),
+        role: SiteRole::User,
+        avatar_url: None,
+        password_hash: "secret".into(),
+        second_factor: false,
+        failed_sign_ins: 0,
+        locked_until: None,
+        max_connections: None,
+        source_patterns: Vec::new(),
+        created_at: NOW,
+        updated_at: NOW,
+    }
+}
+
 /// Every event, with its optional fields set and absent.
 pub fn events() -> Vec<Event> {
     let (room_id, message_id, user_id) = (room_id(), message_id(), user_id());
@@ -419,6 +437,10 @@ pub fn events() -> Vec<Event> {
         Event::TaskRemoved { room: room_id, task: TaskId::stored("k") },
         Event::AgentChanged { agent: Arc::new(agent()), audience: audience.clone() },
         Event::AgentRemoved { agent: agent_id(), audience },
+        Event::UserChanged { user: Arc::new(user()), audience: Arc::new(EventAudience::everyone()) },
+        Event::SignInsEnded(user_id.clone()),
+        Event::SignInEnded { user: user_id.clone(), sign_in: SignInId::stored("s") },
+        Event::KeyRevoked { user: user_id.clone(), key: KeyId::stored("k") },
         Event::UserRemoved(user_id),
         Event::SettingsChanged,
         Event::RunChanged(Arc::new(run(RunState::Running))),

@@ -81,6 +81,37 @@ async fn a_missing_directory_account_or_membership_is_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bridge_whose_account_leaves_the_room_continues_when_the_account_returns() {
+    let settings = tempfile::tempdir().unwrap();
+    let file = settings.path().join("parlor.toml");
+    let project = Project::new();
+    let mut scene = Scene::start().await;
+    let ada = scene.person("ada").await;
+    let room = scene.admin.make_room("Workshop", &[&ada]).await.unwrap();
+    scene.hub.stop(TEST_TIMEOUT).await.unwrap();
+    std::fs::write(&file, config(&project, &room, "ada")).unwrap();
+    scene.command = scene.command.clone().env("PARLOR_CONFIG", file.to_str().unwrap());
+    scene.hub = scene.command.start().await.unwrap();
+    scene.admin = scene.admin.at(scene.hub.url());
+    let contains = |text: &'static str| move |line: &str| line.contains(text).then_some(());
+    scene.hub.logged(contains("chat.md: connected")).await.unwrap();
+    scene.admin.post_message(&room, "before").await.unwrap();
+    project.wait_for("[admin-to-all]: before\n").await;
+    scene.admin.delete(&format!("/api/rooms/{room}/members/{}", ada.user_id())).await.unwrap();
+    scene.hub.logged(contains("the account is not a member of the room")).await.unwrap();
+    scene.admin.post_message(&room, "while away").await.unwrap();
+    let body = serde_json::json!({ "memberId": ada.user_id(), "memberType": "user" });
+    scene.admin.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
+    scene.admin.post_message(&room, "after").await.unwrap();
+    project.wait_for("[admin-to-all]: after\n").await;
+    let content = project.content();
+    for text in ["before", "while away", "after"] {
+        assert_eq!(content.matches(&format!("[admin-to-all]: {text}\n")).count(), 1, "{content}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_entry_prevents_the_start() {
     let settings = tempfile::tempdir().unwrap();
     let file = settings.path().join("parlor.toml");
