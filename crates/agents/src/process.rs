@@ -2,6 +2,7 @@
 //!
 //! Owns: when a program ends, is stopped or dropped, or when this process dies, everything that the program
 //! started ends too. On Linux the process supervisor guarantees this; elsewhere a process group is killed.
+//! [`killed_programs_ended`] awaits the programs that were dropped.
 
 #[cfg(target_os = "linux")]
 use crate::supervisor;
@@ -14,19 +15,39 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 /// Time between SIGTERM and SIGKILL when a program is stopped.
 const STOP_GRACE: Duration = Duration::from_millis(400);
+/// Maximum time to wait for the end of a killed program. A program in uninterruptible I/O is then left to the
+/// kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Additional time, after `STOP_GRACE`, for the process supervisor to kill the whole process tree.
 #[cfg(target_os = "linux")]
 const SUPERVISOR_MARGIN: Duration = Duration::from_millis(500);
 
 /// Whether this binary can be run as its own process supervisor; a test binary cannot.
 static SUPERVISOR_ENABLED: AtomicBool = AtomicBool::new(false);
+
+/// Tasks that await dropped programs. One set for the process, because a dropped future cannot return its
+/// program to the gateway that owns it.
+static KILLED_PROGRAMS: LazyLock<TaskTracker> = LazyLock::new(|| {
+    let tasks = TaskTracker::new();
+    // Tasks can still be added; without this, `wait` would never return.
+    tasks.close();
+    tasks
+});
+
+/// Waits until all programs that were killed because they were dropped have ended.
+pub async fn killed_programs_ended() {
+    KILLED_PROGRAMS.wait().await;
+}
 
 /// Enables the process supervisor for all programs started from now on (Linux only).
 ///
@@ -51,7 +72,8 @@ pub struct RunningProgram {
     pub stdin: Option<ChildStdin>,
     pub stdout: Option<ChildStdout>,
     pub stderr: Option<ChildStderr>,
-    child: Child,
+    /// Taken when this value is dropped.
+    child: Option<Child>,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]
     supervisor_pipe: Option<SupervisorPipe>,
@@ -113,7 +135,7 @@ impl Program {
             stdin,
             stdout,
             stderr,
-            child,
+            child: Some(child),
             group,
             #[cfg(target_os = "linux")]
             supervisor_pipe,
@@ -195,28 +217,28 @@ fn is_executable(file: &Path) -> bool {
 impl RunningProgram {
     /// Waits until the program exits by itself, then kills everything that it left running.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait().await;
+        let status = wait(&mut self.child).await;
         self.signal(Signal::KILL);
         status
     }
 
     /// Sends SIGTERM, kills the program after a grace period, and returns when its whole process tree is
-    /// dead.
+    /// dead, at the latest after `KILL_TIMEOUT`.
     pub async fn stop(mut self) {
         self.stdin = None;
         #[cfg(target_os = "linux")]
         if let Some(supervisor_pipe) = &self.supervisor_pipe {
             let _ = rustix::io::write(&supervisor_pipe.writing, &[supervisor::STOP]);
-            if timeout(STOP_GRACE + SUPERVISOR_MARGIN, self.child.wait()).await.is_err() {
+            if timeout(STOP_GRACE + SUPERVISOR_MARGIN, wait(&mut self.child)).await.is_err() {
                 self.supervisor_pipe = None;
+                wait_for_killed(&mut self.child).await;
             }
-            let _ = self.child.wait().await;
             return;
         }
         self.signal(Signal::TERM);
-        let _ = timeout(STOP_GRACE, self.child.wait()).await;
+        let _ = timeout(STOP_GRACE, wait(&mut self.child)).await;
         self.signal(Signal::KILL);
-        let _ = self.child.wait().await;
+        wait_for_killed(&mut self.child).await;
     }
 
     fn signal(&self, signal: Signal) {
@@ -229,5 +251,44 @@ impl RunningProgram {
 impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        #[cfg(target_os = "linux")]
+        drop(self.supervisor_pipe.take());
+        // A program that was awaited has no id any more.
+        let running = self.child.take().filter(|child| child.id().is_some());
+        // Without a runtime, the program is killed but not awaited.
+        if running.is_some() && Handle::try_current().is_ok() {
+            let mut running = running;
+            KILLED_PROGRAMS.spawn(async move { wait_for_killed(&mut running).await });
+        }
+    }
+}
+
+async fn wait(child: &mut Option<Child>) -> io::Result<ExitStatus> {
+    match child {
+        Some(child) => child.wait().await,
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+async fn wait_for_killed(child: &mut Option<Child>) {
+    if timeout(KILL_TIMEOUT, wait(child)).await.is_err() {
+        tracing::warn!("a killed program has not ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dropped_program_has_ended_after_the_wait_for_killed_programs() {
+        let arguments = vec!["600".into()];
+        let running = Program { program: "sleep".into(), arguments, ..Program::default() }.start().unwrap();
+        let process = running.child.as_ref().and_then(Child::id).unwrap();
+        let process = PathBuf::from(format!("/proc/{process}"));
+        assert!(process.exists());
+        drop(running);
+        killed_programs_ended().await;
+        assert!(!process.exists());
     }
 }

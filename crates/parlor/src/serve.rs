@@ -76,7 +76,8 @@ pub struct RunningHub {
     tls: Option<Arc<Tls>>,
     stop_control: Option<oneshot::Sender<()>>,
     control: JoinHandle<()>,
-    stop_janitor: watch::Sender<bool>,
+    /// Stops the janitor and the hosting tasks.
+    stop: watch::Sender<bool>,
     janitor: JoinHandle<()>,
     /// The guide, the hub's own agents and its service agents.
     hosting: Vec<JoinHandle<()>>,
@@ -123,14 +124,15 @@ impl RunningHub {
             },
             async { control_stopped.await.unwrap_or_default() },
         ));
-        let guide = tokio::spawn(guide::run_loop(app.clone()));
-        let agents = tokio::spawn(local::run_loop(app.clone(), local_agents));
+        let stop = watch::Sender::new(false);
+        let guide = tokio::spawn(guide::run_loop(app.clone(), stop.subscribe()));
+        let agents = tokio::spawn(local::run_loop(app.clone(), local_agents, stop.subscribe()));
         let services = tokio::spawn({
             let (app, models, data) = (app.clone(), instance.models.clone(), settings.data.clone());
-            async move { services::run_loop(app, models, &data).await }
+            let stop = stop.subscribe();
+            async move { services::run_loop(app, models, &data, stop).await }
         });
-        let (stop_janitor, janitor_stopped) = watch::channel(false);
-        let janitor = blob_gc::run(instance.hub.clone(), instance.blobs.clone(), janitor_stopped);
+        let janitor = blob_gc::run(instance.hub.clone(), instance.blobs.clone(), stop.subscribe());
         let janitor = tokio::spawn(janitor);
         let public_url = settings.public_url.as_ref().map(|url| url.as_str()).unwrap_or_default();
         let bridges = HostedBridges::start(&instance.hub, chat_files, public_url);
@@ -142,7 +144,7 @@ impl RunningHub {
             tls,
             stop_control: Some(stop_control),
             control,
-            stop_janitor,
+            stop,
             janitor,
             hosting,
             bridges,
@@ -166,8 +168,8 @@ impl RunningHub {
         }
     }
 
-    /// Shuts down gracefully: closes every connection with a close frame, finishes submitted commands, and
-    /// closes the store.
+    /// Shuts down gracefully: closes every connection with a close frame, ends the programs of the hub's
+    /// agents, finishes submitted commands, and closes the store.
     pub async fn stop(mut self) {
         // Before their connections are closed, so that they can wait for the answers to the lines they sent.
         self.bridges.begin_stop();
@@ -178,9 +180,8 @@ impl RunningHub {
             let _ = stop.send(());
         }
         let _ = (&mut self.control).await;
-        self.stop_janitor.send_replace(true);
-        // Aborting the hosting tasks also ends the agent programs that they started.
-        self.hosting.iter().for_each(JoinHandle::abort);
+        // The hosting tasks also wait for the end of the agent programs that they started.
+        self.stop.send_replace(true);
         for task in std::iter::once(&mut self.janitor).chain(&mut self.hosting) {
             let _ = task.await;
         }

@@ -2,6 +2,7 @@
 //! workspace, rewind, remote creation of agents, credentials.
 
 use super::store::new_id;
+use super::workspace::WorkspaceRequest;
 use super::{AgentSpec, Gateway, HostedRun, register, slash_commands, workspace};
 use crate::kinds::AgentConfig;
 use parlor_model::{AgentId, RoomId};
@@ -10,13 +11,21 @@ use parlor_wire::agentim::gateway::frames::answers::Unsupported;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
 use parlor_wire::frames::encode;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tokio::task::JoinError;
 
 const NO_CREDENTIALS: &str =
     "This gateway does not store credentials. Sign in to the agent's program on its machine.";
 
 /// Maximum number of concurrent workspace requests.
 const MAX_CONCURRENT_WORKSPACE_REQUESTS: usize = 4;
+
+/// The answer to a workspace request.
+pub(super) struct WorkspaceAnswer {
+    /// Number of the connection that sent the request. Later connections do not wait for the answer.
+    connection: u64,
+    frame: String,
+}
 
 impl Gateway {
     pub(super) fn answer(&mut self, instruction: Instruction) {
@@ -25,19 +34,20 @@ impl Gateway {
             Instruction::DescribeAgent { agent, room } => self.describe(&agent, room.as_ref()),
             Instruction::ShowWorkspace { agent, request, wanted, .. } => {
                 let Some(hosted) = self.agents.get(&agent) else { return };
+                let directory = hosted.agent_config.directory.clone();
                 let answer = move |response| {
                     let (agent_id, request_id) = (agent.as_str(), &*request);
                     encode(&AnswerFrame::WorkspaceResponse { agent_id, request_id, response })
                 };
-                match hosted.agent_config.directory.clone() {
-                    Some(directory) if self.workspace_tasks.len() < MAX_CONCURRENT_WORKSPACE_REQUESTS => {
-                        self.workspace_tasks
-                            .spawn(async move { answer(workspace::show(directory, &wanted.0).await) });
-                        return;
+                let refused = match (directory, WorkspaceRequest::parse(&wanted.0)) {
+                    (None, _) => "This agent has no working directory.",
+                    (_, None) => "This kind of request is not supported.",
+                    _ if self.workspace_tasks.len() >= MAX_CONCURRENT_WORKSPACE_REQUESTS => {
+                        "Too many workspace requests at once. Try again."
                     }
-                    Some(_) => answer(workspace::error("Too many workspace requests at once. Try again.")),
-                    None => answer(workspace::error("This agent has no working directory.")),
-                }
+                    (Some(directory), Some(wanted)) => return self.read_workspace(directory, wanted, answer),
+                };
+                answer(workspace::error(refused))
             }
             Instruction::Rewind { agent, room, .. } => {
                 self.reset_session(&agent, &room);
@@ -68,6 +78,35 @@ impl Gateway {
             _ => return,
         };
         self.queue_frame(answer);
+    }
+
+    /// Starts a task that answers a workspace request on this connection.
+    fn read_workspace(
+        &mut self,
+        directory: PathBuf,
+        wanted: WorkspaceRequest,
+        answer: impl FnOnce(Value) -> String + Send + 'static,
+    ) {
+        let connection = self.connections;
+        let answer = move |response| WorkspaceAnswer { connection, frame: answer(response) };
+        match wanted {
+            WorkspaceRequest::Status => {
+                self.workspace_tasks.spawn(async move { answer(workspace::status(&directory).await) })
+            }
+            WorkspaceRequest::Read(read) => {
+                self.workspace_tasks.spawn_blocking(move || answer(read.answer(&directory)))
+            }
+        };
+    }
+
+    /// Sends the answer to a workspace request, unless its connection has ended.
+    pub(super) fn workspace_answered(&mut self, answer: Result<WorkspaceAnswer, JoinError>) {
+        match answer {
+            Ok(answer) if answer.connection == self.connections => self.queue_frame(answer.frame),
+            Ok(_) => {}
+            Err(error) if error.is_cancelled() => {}
+            Err(error) => tracing::error!(%error, "a workspace request panicked"),
+        }
     }
 
     fn command(&mut self, agent: &AgentId, room: &RoomId, command: &str) -> String {
@@ -146,7 +185,9 @@ impl Gateway {
         let id = spec.id.clone();
         self.add(spec.clone())?;
         if let Err(error) = self.data.put_spawned(&spec) {
-            self.agents.remove(&id);
+            if let Some(hosted) = self.agents.remove(&id) {
+                self.close(hosted);
+            }
             return Err(format!("The agent cannot be saved: {error}.").into());
         }
         if let Some(hosted) = self.agents.get(&id) {
@@ -165,5 +206,33 @@ fn kind_of(name: &str) -> &str {
         "gemini" => "acp:gemini",
         "opencode" => "acp:opencode",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::SpawnPolicy;
+    use crate::gateway::store::GatewayStore;
+    use std::sync::Arc;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn an_answer_is_sent_only_on_the_connection_that_requested_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = Arc::new(GatewayStore::open(directory.path()).unwrap());
+        let mut gateway = Gateway::new(data, SpawnPolicy::default(), mpsc::channel(1).0).unwrap();
+        let root = directory.path().to_owned();
+        for (reconnected, expected) in [(true, None), (false, Some("answered"))] {
+            gateway.begin_connection();
+            let wanted = WorkspaceRequest::parse(r#"{"kind":"tree"}"#).unwrap();
+            gateway.read_workspace(root.clone(), wanted, |_| "answered".into());
+            if reconnected {
+                gateway.begin_connection();
+            }
+            let answer = gateway.workspace_tasks.join_next().await.unwrap();
+            gateway.workspace_answered(answer);
+            assert_eq!(gateway.frames.pop_front().as_deref(), expected);
+        }
     }
 }

@@ -3,10 +3,12 @@
 //! Owns: each run is completed at the hub exactly once; no output is lost or sent twice when the connection
 //! breaks; a stop reaches the agent at once. One task owns all of this state, and every queue is bounded:
 //! output waits in the reply of its run, which has a maximum size, and is turned into frames only when
-//! there is space to send them.
+//! there is space to send them. [`Gateway::stop`] awaits every task and every program that the gateway
+//! started.
 
 mod answers;
 mod changes;
+mod closing;
 pub mod connect;
 mod registration;
 pub mod remote;
@@ -19,6 +21,8 @@ mod workspace;
 
 use crate::FrameChannel;
 use crate::kinds::{AgentConfig, AgentKind, SlashCommand};
+use answers::WorkspaceAnswer;
+use closing::log_panic;
 use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
@@ -32,6 +36,7 @@ use std::sync::Arc;
 use store::{GatewayStore, PersistedRun};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 /// Maximum number of queued frames outside of replies. When it is exceeded, the gateway reconnects.
 const MAX_QUEUED_FRAMES: usize = 1024;
@@ -81,8 +86,13 @@ pub struct Gateway {
     runs: BTreeMap<u64, HostedRun>,
     next_number: u64,
     tasks: JoinSet<RunFinished>,
-    /// Workspace requests that read the disk; separate tasks, so that a stop does not wait for them.
-    workspace_tasks: JoinSet<String>,
+    /// Workspace requests that read the disk; separate tasks, so that the stop of a run does not wait for
+    /// them.
+    workspace_tasks: JoinSet<WorkspaceAnswer>,
+    /// Number of connections so far.
+    connections: u64,
+    /// Agents that were removed or replaced, until their runs and programs have ended.
+    closing: JoinSet<()>,
     /// Notified when there may be a frame to send.
     output_ready: Arc<Notify>,
     /// Queued frames that belong to no run, or to a run that has ended.
@@ -100,6 +110,8 @@ struct HostedAgent {
     name: Box<str>,
     agent_config: AgentConfig,
     kind: Arc<AgentKind>,
+    /// Runs that execute on `kind`.
+    executions: TaskTracker,
     /// Slash commands as last sent to the hub.
     commands: Vec<SlashCommand>,
     rooms: HashMap<RoomId, Arc<RoomView>>,
@@ -181,6 +193,8 @@ impl Gateway {
             next_number,
             tasks: JoinSet::new(),
             workspace_tasks: JoinSet::new(),
+            connections: 0,
+            closing: JoinSet::new(),
             output_ready: Arc::default(),
             frames: VecDeque::new(),
             overflowed: false,
@@ -200,26 +214,28 @@ impl Gateway {
     }
 
     /// Adds an agent, which the hub learns of with the next connection. Fails if its configuration is
-    /// invalid.
+    /// invalid. An agent that is already hosted with this configuration keeps its program and its sessions.
     pub fn add(&mut self, spec: AgentSpec) -> Result<(), Box<str>> {
+        if let Some(hosted) = self.agents.get_mut(&spec.id)
+            && hosted.agent_config == spec.agent_config
+        {
+            hosted.name = spec.name;
+            return Ok(());
+        }
         let kind = AgentKind::new(&spec.agent_config)?;
         self.add_with_kind(spec, kind);
         Ok(())
     }
 
-    /// Adds an agent with a kind that was not built from its configuration alone.
+    /// Adds an agent with a kind that was not built from its configuration alone. An agent with the same id is
+    /// replaced: its active runs continue, and it is closed when they have ended.
     pub fn add_with_kind(&mut self, spec: AgentSpec, kind: AgentKind) {
         let AgentSpec { id, name, agent_config } = spec;
         let commands = kind.commands();
-        let kind = Arc::new(kind);
-        self.agents.insert(id, HostedAgent { name, agent_config, kind, commands, rooms: HashMap::new() });
-    }
-
-    /// Removes every agent that is not in `agents`, and stops its runs.
-    pub fn keep_only(&mut self, agents: &[AgentId]) {
-        let removed: Vec<AgentId> = self.agents.keys().filter(|id| !agents.contains(id)).cloned().collect();
-        for agent in removed {
-            self.remove_agent(&agent);
+        let (kind, executions) = (Arc::new(kind), TaskTracker::new());
+        let hosted = HostedAgent { name, agent_config, kind, executions, commands, rooms: HashMap::new() };
+        if let Some(replaced) = self.agents.insert(id, hosted) {
+            self.close(replaced);
         }
     }
 
@@ -242,9 +258,10 @@ impl Gateway {
                 Some(finished) = self.tasks.join_next(), if !self.tasks.is_empty() => {
                     self.run_finished(finished);
                 }
-                Some(Ok(answer)) = self.workspace_tasks.join_next(), if !self.workspace_tasks.is_empty() => {
-                    self.queue_frame(answer);
+                Some(answer) = self.workspace_tasks.join_next(), if !self.workspace_tasks.is_empty() => {
+                    self.workspace_answered(answer);
                 }
+                Some(closed) = self.closing.join_next(), if !self.closing.is_empty() => log_panic(closed),
                 permit = outgoing.reserve(), if has_frames => match permit {
                     Ok(permit) => {
                         if let Some(frame) = self.next_frame() {
@@ -259,36 +276,23 @@ impl Gateway {
         self.end_connection();
     }
 
-    /// Handles finished runs while there is no connection. Never returns.
+    /// Handles finished runs and closed agents while there is no connection. Never returns.
     pub async fn idle(&mut self) {
         loop {
-            match self.tasks.join_next().await {
-                Some(finished) => self.run_finished(finished),
-                None => std::future::pending().await,
+            tokio::select! {
+                Some(finished) = self.tasks.join_next() => self.run_finished(finished),
+                Some(closed) = self.closing.join_next() => log_panic(closed),
+                else => std::future::pending().await,
             }
-        }
-    }
-
-    /// Stops all active runs and the programs of all agents, and waits until they have ended.
-    pub async fn stop(&mut self) {
-        for hosted_run in self.runs.values() {
-            if let Some(handle) = &hosted_run.handle {
-                handle.stop();
-            }
-        }
-        // The runs stay stored as unfinished: the next process reports them to the hub as interrupted.
-        while self.tasks.join_next().await.is_some() {}
-        self.workspace_tasks.shutdown().await;
-        for hosted in self.agents.values() {
-            hosted.kind.close().await;
         }
     }
 
     fn begin_connection(&mut self) {
         self.frames.clear();
         self.overflowed = false;
-        // Requests of the last connection are no longer waited for.
-        self.workspace_tasks = JoinSet::new();
+        self.connections += 1;
+        // The last connection has ended, so its requests are no longer answered.
+        self.workspace_tasks.abort_all();
         let forms: Vec<String> = self.agents.iter().map(|(id, hosted)| register(id, hosted)).collect();
         self.frames.extend(forms);
         for hosted_run in self.runs.values_mut() {
@@ -407,17 +411,6 @@ impl Gateway {
                 hosted_run.cancel();
             }
         }
-    }
-
-    fn remove_agent(&mut self, agent: &AgentId) {
-        let Some(hosted) = self.agents.remove(agent) else { return };
-        for hosted_run in self.runs.values_mut().filter(|hosted_run| hosted_run.agent == *agent) {
-            hosted_run.cancel();
-        }
-        if let Err(error) = self.data.forget_spawned(agent) {
-            tracing::warn!(%error, "cannot delete a remotely created agent from disk");
-        }
-        self.notify(GatewayNotice::Dismissed { agent: hosted.name });
     }
 
     fn forget(&mut self, number: u64) {

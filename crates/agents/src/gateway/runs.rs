@@ -248,11 +248,10 @@ impl Gateway {
             stop: stop.clone(),
         };
         let (kind, output_ready) = (hosted.kind.clone(), self.output_ready.clone());
+        let execution = output_recorder.execute(kind, run_input, run_io, output);
+        // A separate task isolates a panic of the agent kind; it is aborted when its handle is dropped.
+        let execution = AbortOnDropHandle::new(hosted.executions.spawn(execution));
         self.tasks.spawn(async move {
-            // A separate task isolates a panic of the agent kind; it is aborted when this future is dropped.
-            let execution = AbortOnDropHandle::new(tokio::spawn(
-                output_recorder.execute(kind, run_input, run_io, output),
-            ));
             let result = execution.await.unwrap_or_else(|error: JoinError| {
                 tracing::error!(%error, "an agent kind panicked");
                 RunResult::Failed("The agent failed because of an internal error.".into())

@@ -10,7 +10,6 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// Maximum bytes shown of a file.
@@ -24,18 +23,39 @@ const MAX_GIT_BYTES: u64 = 256 * 1024;
 /// Timeout for one git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Answers a workspace request, a JSON object with `kind` and `path`.
-pub async fn show(root: PathBuf, request: &str) -> Value {
-    let request: Value = serde_json::from_str(request).unwrap_or_default();
-    let path = request["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".").to_owned();
-    let read = match request["kind"].as_str() {
-        Some("status") => return json!({ "kind": "status", "data": status(&root).await }),
-        Some("tree") => tree,
-        Some("file") => file,
-        _ => return error("This kind of request is not supported."),
-    };
-    let result = spawn_blocking(move || read(&root, &path)).await;
-    result.unwrap_or(Err(UNREADABLE)).unwrap_or_else(error)
+/// A workspace request, by how it is answered.
+pub enum WorkspaceRequest {
+    /// Answered by [`status`].
+    Status,
+    /// Answered by [`DiskRead::answer`].
+    Read(DiskRead),
+}
+
+/// A request to read a directory or a file.
+pub struct DiskRead {
+    path: String,
+    read: fn(&Path, &str) -> Result<Value, &'static str>,
+}
+
+impl WorkspaceRequest {
+    /// Parses a JSON object with `kind` and `path`; `None` if the kind is not supported.
+    pub fn parse(request: &str) -> Option<Self> {
+        let request: Value = serde_json::from_str(request).unwrap_or_default();
+        let path = request["path"].as_str().filter(|path| !path.is_empty()).unwrap_or(".").to_owned();
+        Some(match request["kind"].as_str()? {
+            "status" => Self::Status,
+            "tree" => Self::Read(DiskRead { path, read: tree }),
+            "file" => Self::Read(DiskRead { path, read: file }),
+            _ => return None,
+        })
+    }
+}
+
+impl DiskRead {
+    /// Reads the disk and blocks the thread meanwhile.
+    pub fn answer(self, root: &Path) -> Value {
+        (self.read)(root, &self.path).unwrap_or_else(error)
+    }
 }
 
 pub fn error(message: &str) -> Value {
@@ -83,9 +103,14 @@ fn file(root: &Path, path: &str) -> Result<Value, &'static str> {
         "truncated": metadata.len() > MAX_FILE_BYTES }))
 }
 
+/// Answers a request for the git status of the directory.
+pub async fn status(root: &Path) -> Value {
+    json!({ "kind": "status", "data": git_status(root).await })
+}
+
 /// The branch and the changed files of the directory; `null` if it is not in a git repository, as the
 /// protocol requires.
-async fn status(root: &Path) -> Value {
+async fn git_status(root: &Path) -> Value {
     let Some(git) = Git::of(root).await else { return Value::Null };
     let Some(branch) = git.output(&["rev-parse", "--abbrev-ref", "HEAD"]).await else { return Value::Null };
     let compare = ["status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all", "--", "."];
@@ -180,7 +205,10 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     async fn shown(root: &Path, kind: &str, path: &str) -> Value {
-        show(root.to_owned(), &json!({ "kind": kind, "path": path }).to_string()).await
+        match WorkspaceRequest::parse(&json!({ "kind": kind, "path": path }).to_string()).unwrap() {
+            WorkspaceRequest::Status => status(root).await,
+            WorkspaceRequest::Read(read) => read.answer(root),
+        }
     }
 
     fn run(root: &Path, program: &str, arguments: &[&str]) {
@@ -232,6 +260,8 @@ mod tests {
         for path in ["..", "out", "/", "src/a.txt"] {
             assert_eq!(show("tree", path).await["kind"], "error", "{path}");
         }
-        assert_eq!(show("else", "").await["kind"], "error");
+        for unsupported in [r#"{"kind":"else","path":""}"#, "{}", "no JSON"] {
+            assert!(WorkspaceRequest::parse(unsupported).is_none(), "{unsupported}");
+        }
     }
 }

@@ -147,7 +147,8 @@ impl AgentKind {
         }
     }
 
-    /// Ends what outlives a run. The programs of other kinds end with their run.
+    /// Ends the programs and tasks that outlive a run, and waits for their end. Must be called after the last
+    /// run has ended. The programs of other kinds end with their run.
     pub async fn close(&self) {
         if let Self::Acp(acp) = self {
             acp.close().await;

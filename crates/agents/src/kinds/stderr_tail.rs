@@ -2,69 +2,71 @@
 
 use super::lines::{Line, Lines};
 use crate::sanitize::EscapeStripper;
-use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncRead;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Maximum number of lines kept.
 const MAX_LINES: usize = 5;
 /// Maximum characters of a kept line; the rest is cut off.
 const MAX_LINE_CHARS: usize = 300;
+/// Maximum bytes of a line; a longer line is skipped.
+const MAX_LINE_BYTES: usize = 64 * 1024;
 /// Timeout for reading the rest of stderr after the program has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The last lines of one program's stderr. A task reads continuously, so that the program never blocks on a
-/// full pipe; dropping this value ends the task.
+/// The last lines of one program's stderr. They are read by the task that runs the program, so no task of
+/// their own can outlive it.
 #[derive(Debug)]
-pub(super) struct StderrTail {
-    lines: Arc<Mutex<VecDeque<String>>>,
-    reader: JoinHandle<()>,
+pub(super) struct StderrTail<R> {
+    source: Lines<R>,
+    kept: VecDeque<String>,
 }
 
-impl StderrTail {
-    pub(super) fn of(stderr: impl AsyncRead + Unpin + Send + 'static) -> Self {
-        let lines = Arc::<Mutex<VecDeque<String>>>::default();
-        let kept = lines.clone();
-        let reader = tokio::spawn(async move {
-            let mut written = Lines::new(stderr, 64 * 1024);
-            while let Ok(Some(line)) = written.next().await {
-                let Line::Text(line) = line else { continue };
-                let line: String =
-                    EscapeStripper::default().pass(&line).chars().take(MAX_LINE_CHARS).collect();
-                if line.trim().is_empty() {
-                    continue;
-                }
-                let mut kept = kept.lock();
-                if kept.len() == MAX_LINES {
-                    kept.pop_front();
-                }
-                kept.push_back(line);
-            }
-        });
-        Self { lines, reader }
+impl<R: AsyncRead + Unpin> StderrTail<R> {
+    pub(super) fn of(stderr: R) -> Self {
+        Self { source: Lines::new(stderr, MAX_LINE_BYTES), kept: VecDeque::new() }
+    }
+
+    /// Awaits `work` and reads stderr meanwhile, so that the program never blocks on a full pipe.
+    pub(super) async fn read_during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let reading = async {
+            self.read_to_end().await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            output = work => output,
+            output = reading => output,
+        }
     }
 
     /// Returns the last lines of a program that has ended; empty if it wrote none.
     pub(super) async fn finish(mut self) -> String {
-        let _ = timeout(DRAIN_TIMEOUT, &mut self.reader).await;
-        let lines = self.lines.lock();
-        lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let _ = timeout(DRAIN_TIMEOUT, self.read_to_end()).await;
+        Vec::from(self.kept).join("\n")
     }
-}
 
-impl Drop for StderrTail {
-    fn drop(&mut self) {
-        self.reader.abort();
+    async fn read_to_end(&mut self) {
+        while let Ok(Some(line)) = self.source.next().await {
+            let Line::Text(line) = line else { continue };
+            let line: String = EscapeStripper::default().pass(&line).chars().take(MAX_LINE_CHARS).collect();
+            if line.trim().is_empty() {
+                continue;
+            }
+            if self.kept.len() == MAX_LINES {
+                self.kept.pop_front();
+            }
+            self.kept.push_back(line);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
     async fn the_last_lines_are_kept_without_colours() {
@@ -78,5 +80,17 @@ mod tests {
         let written: &'static [u8] = Box::leak(vec![b'x'; 1000].into_boxed_slice());
         assert_eq!(StderrTail::of(written).finish().await.len(), MAX_LINE_CHARS);
         assert_eq!(StderrTail::of(&b""[..]).finish().await, "");
+    }
+
+    #[tokio::test]
+    async fn stderr_is_read_while_the_program_runs() {
+        let (mut program, stderr) = tokio::io::duplex(8);
+        let mut tail = StderrTail::of(stderr);
+        let written = tail.read_during(async move {
+            // More than the pipe holds, so this returns only if the other end is read.
+            program.write_all(b"the first line\nthe last line").await
+        });
+        written.await.unwrap();
+        assert_eq!(tail.finish().await, "the first line\nthe last line");
     }
 }

@@ -328,7 +328,11 @@ pub struct AgentCheck {
 pub async fn examine(agent: &AgentEntry) -> AgentCheck {
     use parlor_agents::finding::{Finding, Health};
     let findings = match agent.check() {
-        Ok(kind) => kind.examine().await,
+        Ok(kind) => {
+            let findings = kind.examine().await;
+            kind.close().await;
+            findings
+        }
         Err(problem) => vec![Finding {
             state: Health::Failure,
             what: format!("{problem:#}.").into(),

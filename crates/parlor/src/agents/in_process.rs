@@ -8,7 +8,7 @@ use parlor_server::App;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Maximum number of queued frames in each direction.
 const FRAME_QUEUE: usize = 256;
@@ -21,6 +21,23 @@ pub fn open(directory: &Path) -> anyhow::Result<(Arc<GatewayStore>, Gateway)> {
     let (notices, _) = mpsc::channel(1);
     let gateway = Gateway::new(data.clone(), SpawnPolicy::default(), notices)?;
     Ok((data, gateway))
+}
+
+/// Hosts agents with `host` until the hub stops, and then stops the gateway that `host` has opened.
+pub async fn host_until_stopped(
+    host: impl AsyncFnOnce(&mut Option<Gateway>) -> anyhow::Result<()>,
+    mut stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let mut gateway = None;
+    let hosted = tokio::select! {
+        hosted = host(&mut gateway) => hosted,
+        // An error means that the hub was dropped, which aborts this task.
+        _ = stop.wait_for(|stop| *stop) => Ok(()),
+    };
+    if let Some(mut gateway) = gateway {
+        gateway.stop().await;
+    }
+    hosted
 }
 
 /// Serves one gateway connection until it is lost or `changed` resolves. Runs continue over the next

@@ -132,14 +132,15 @@ struct Configured {
     agent: Vec<LocalAgent>,
 }
 
-/// Hosts the local agents until the hub stops.
-pub async fn run_loop(app: Arc<App>, local_agents: Arc<LocalAgents>) {
-    if let Err(error) = host(&app, &local_agents).await {
+/// Hosts the local agents until the hub stops. When it returns, their programs have ended.
+pub async fn run_loop(app: Arc<App>, local_agents: Arc<LocalAgents>, stop: watch::Receiver<bool>) {
+    let host = async |gateway: &mut _| host(&app, &local_agents, gateway).await;
+    if let Err(error) = in_process::host_until_stopped(host, stop).await {
         tracing::error!(error = format!("{error:#}"), "cannot host the agents of this hub");
     }
 }
 
-async fn host(app: &App, local_agents: &LocalAgents) -> anyhow::Result<()> {
+async fn host(app: &App, local_agents: &LocalAgents, gateway: &mut Option<Gateway>) -> anyhow::Result<()> {
     let mut changed = local_agents.changed.subscribe();
     // Without an agent, no directory is created.
     while local_agents.list()?.is_empty() {
@@ -148,17 +149,21 @@ async fn host(app: &App, local_agents: &LocalAgents) -> anyhow::Result<()> {
     if app.hub.wait_for_first_admin().await.is_err() {
         return Ok(());
     }
-    let (data, mut gateway) =
+    let (data, opened) =
         in_process::open(&local_agents.directory()).context("cannot open the directory of the agents")?;
+    let gateway = gateway.insert(opened);
     loop {
         changed.mark_unchanged();
-        let owner = sync_gateway(app, local_agents, &data, &mut gateway).await?;
+        let owner = sync_gateway(app, local_agents, &data, gateway).await?;
         let mut later = changed.clone();
         // An error would mean that `LocalAgents` was dropped, but it outlives this loop.
         let list_changed = async { drop(later.changed().await) };
         match owner {
-            Some(owner) => in_process::connect(app, &owner, &mut gateway, list_changed).await,
-            None => list_changed.await,
+            Some(owner) => in_process::connect(app, &owner, gateway, list_changed).await,
+            None => tokio::select! {
+                () = list_changed => {}
+                () = gateway.idle() => {}
+            },
         }
     }
 }

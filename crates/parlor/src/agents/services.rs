@@ -11,16 +11,23 @@ use parlor_server::App;
 use serde_json::{Map, json};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::sync::watch;
 
-/// Hosts the defined service agents until the hub stops.
-pub async fn run_loop(app: Arc<App>, models: Arc<ModelClients>, data: &Path) {
-    if let Err(error) = host(&app, &models, &data.join("service-agents")).await {
+/// Hosts the defined service agents until the hub stops. When it returns, their runs have ended.
+pub async fn run_loop(app: Arc<App>, models: Arc<ModelClients>, data: &Path, stop: watch::Receiver<bool>) {
+    let directory = data.join("service-agents");
+    let host = async |gateway: &mut _| host(&app, &models, &directory, gateway).await;
+    if let Err(error) = in_process::host_until_stopped(host, stop).await {
         tracing::error!(error = format!("{error:#}"), "cannot host the service agents");
     }
 }
 
-async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Result<()> {
-    let mut gateway = None;
+async fn host(
+    app: &App,
+    models: &ModelClients,
+    directory: &Path,
+    gateway: &mut Option<Gateway>,
+) -> anyhow::Result<()> {
     loop {
         let services = match active_services(app, models).await {
             Ok(services) => services,
@@ -31,7 +38,7 @@ async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Res
             }
         };
         // Without a service agent, no directory is created.
-        let gateway = match (&mut gateway, services.is_empty()) {
+        let gateway = match (&mut *gateway, services.is_empty()) {
             (None, true) => {
                 app.hub.services_changed().await;
                 continue;
@@ -46,7 +53,10 @@ async fn host(app: &App, models: &ModelClients, directory: &Path) -> anyhow::Res
         let owner = sync_gateway(gateway, services);
         match owner {
             Some(owner) => in_process::connect(app, &owner, gateway, app.hub.services_changed()).await,
-            None => app.hub.services_changed().await,
+            None => tokio::select! {
+                () = app.hub.services_changed() => {}
+                () = gateway.idle() => {}
+            },
         }
     }
 }

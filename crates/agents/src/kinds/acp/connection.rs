@@ -30,6 +30,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
 /// Timeout for the start of the program and its `initialize` answer; the first start may download the
 /// program.
@@ -95,8 +96,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Starts the program and initializes the connection. The error is a message for users.
-    pub(super) async fn open(program: &Program, name: &str) -> Result<Self, Box<str>> {
+    /// Starts the program and initializes the connection. The error is a message for users. The task of the
+    /// connection is one of `tasks` and ends after the program, also if this future is dropped.
+    pub(super) async fn open(program: &Program, name: &str, tasks: &TaskTracker) -> Result<Self, Box<str>> {
         let start_error = |error| Box::<str>::from(format!("{name} cannot be started: {error}."));
         let mut running = program.start().map_err(start_error)?;
         let pipes = (running.stdin.take(), running.stdout.take(), running.stderr.take());
@@ -106,12 +108,13 @@ impl Connection {
         let (registry, reason) = (Arc::<SessionRegistry>::default(), Arc::<OnceLock<_>>::default());
         let (kill, ended) = (CancellationToken::new(), CancellationToken::new());
         let (connected, connection) = oneshot::channel();
-        tokio::spawn({
+        tasks.spawn({
             let (registry, reason, kill) = (registry.clone(), reason.clone(), kill.clone());
             let (name, ended) = (Box::<str>::from(name), ended.clone().drop_guard());
-            let stderr_tail = StderrTail::of(stderr);
+            let mut stderr_tail = StderrTail::of(stderr);
             async move {
-                let status = run_connection(running, stdin, stdout, registry, connected, &kill).await;
+                let connection = run_connection(running, stdin, stdout, registry, connected, &kill);
+                let status = stderr_tail.read_during(connection).await;
                 let text = exit_reason(&name, status, &kill, stderr_tail.finish().await);
                 let _ = reason.set(text);
                 drop(ended);
@@ -170,12 +173,6 @@ impl Connection {
     /// Kills the program and everything that it started.
     pub(super) fn kill(&self) {
         self.kill.cancel();
-    }
-
-    /// Kills the program and waits until it has ended, and with it the task of the connection.
-    pub(super) async fn close(&self) {
-        self.kill();
-        self.ended.cancelled().await;
     }
 
     /// Why the connection ended. Waits shortly for a program that is about to exit; `None` if it still runs.

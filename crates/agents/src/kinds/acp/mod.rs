@@ -25,6 +25,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio_util::task::TaskTracker;
 
 pub struct Acp {
     program: Program,
@@ -32,6 +33,8 @@ pub struct Acp {
     name: Box<str>,
     /// The running process. Locked during the start, so that concurrent runs share one process.
     current: tokio::sync::Mutex<Option<Arc<Connection>>>,
+    /// Tasks of all connections, also of those whose program is still being killed.
+    connections: TaskTracker,
     rooms: Mutex<HashMap<RoomId, SessionId>>,
     commands: Mutex<Vec<SlashCommand>>,
 }
@@ -61,6 +64,7 @@ impl Acp {
             name: preset::name_of(&program).into(),
             program,
             current: tokio::sync::Mutex::default(),
+            connections: TaskTracker::new(),
             rooms: Mutex::default(),
             commands: Mutex::default(),
         })
@@ -107,11 +111,14 @@ impl Acp {
         }
     }
 
-    /// Ends the program, if it runs.
+    /// Kills the program, if it runs, and waits until every program that this agent started has ended.
+    /// Callers wait for the end of all runs first.
     pub async fn close(&self) {
         if let Some(connection) = self.current.lock().await.take() {
-            connection.close().await;
+            connection.kill();
         }
+        self.connections.close();
+        self.connections.wait().await;
     }
 
     /// Slash commands that the agent has announced so far.
@@ -169,7 +176,7 @@ impl Acp {
                 .send_event(RunEvent::Status { activity: Activity::ModelLoading, detail, subagent: None })
                 .await;
         }
-        let connection = Arc::new(Connection::open(&self.program, &self.name).await?);
+        let connection = Arc::new(Connection::open(&self.program, &self.name, &self.connections).await?);
         *current = Some(connection.clone());
         Ok(connection)
     }

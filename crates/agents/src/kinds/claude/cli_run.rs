@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -107,13 +107,25 @@ impl<'a> CliRun<'a> {
         // A closed output is detected again by the next send, so the error is ignored here.
         let _ = self.run_io.send_event(loading).await;
         let result = match self.start() {
-            Ok((running, cli_pipes, stderr_tail)) => self.run(running, cli_pipes, stderr_tail).await,
+            Ok((running, cli_pipes, mut stderr_tail)) => {
+                let end = stderr_tail.read_during(self.run(running, cli_pipes)).await;
+                match end {
+                    Ok(result) => result,
+                    Err(mut reason) => {
+                        let stderr_tail = stderr_tail.finish().await;
+                        if !stderr_tail.is_empty() {
+                            reason += &format!(" Its last error output:\n{stderr_tail}");
+                        }
+                        Some(RunResult::Failed(reason.into()))
+                    }
+                }
+            }
             Err(error) => Some(RunResult::Failed(format!("Claude Code cannot be started: {error}.").into())),
         };
         CliRunResult { result, cost: self.cost, commands: self.commands }
     }
 
-    fn start(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail)> {
+    fn start(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail<ChildStderr>)> {
         let mut program = self.program.clone();
         let id = self.session.id.to_string();
         let session = if self.session.is_new { "--session-id" } else { "--resume" };
@@ -141,12 +153,13 @@ impl<'a> CliRun<'a> {
         Ok((running, CliPipes { stdin, lines: Lines::new(stdout, MAX_LINE_BYTES) }, StderrTail::of(stderr)))
     }
 
+    /// Runs the process to its end. The error explains why it ended without a result; its last error output
+    /// is still to be added.
     async fn run(
         &mut self,
         mut running: RunningProgram,
         mut cli_pipes: CliPipes,
-        stderr_tail: StderrTail,
-    ) -> Option<RunResult> {
+    ) -> Result<Option<RunResult>, String> {
         let run_io = self.run_io;
         let end = tokio::select! {
             biased;
@@ -159,27 +172,22 @@ impl<'a> CliRun<'a> {
                 if timeout(EXIT_GRACE, running.wait()).await.is_err() {
                     running.stop().await;
                 }
-                self.finish(*outcome).await
+                Ok(self.finish(*outcome).await)
             }
             ProcessEnd::NoResult => {
                 drop(cli_pipes);
                 let status = timeout(EXIT_GRACE, running.wait()).await;
-                let mut reason = match status {
+                running.stop().await;
+                Err(match status {
                     Ok(Ok(status)) => format!("Claude Code exited ({status})."),
                     _ => "Claude Code closed its output without a result.".into(),
-                };
-                running.stop().await;
-                let stderr_tail = stderr_tail.finish().await;
-                if !stderr_tail.is_empty() {
-                    reason += &format!(" Its last error output:\n{stderr_tail}");
-                }
-                Some(RunResult::Failed(reason.into()))
+                })
             }
             ProcessEnd::Stopped => {
                 let _ = timeout(STOP_GRACE, cli_pipes.interrupt()).await;
                 drop(cli_pipes);
                 running.stop().await;
-                Some(RunResult::Stopped)
+                Ok(Some(RunResult::Stopped))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Tests with agents that are real programs, hosted by a real gateway process next to the hub.
 
 mod acp;
+mod closing;
 mod handbook;
 mod hostile;
 mod local;
