@@ -13,6 +13,8 @@ mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+pub(crate) mod merged_replies;
+mod names;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -35,6 +37,8 @@ pub use item::{
     Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use merged_replies::Begun;
+pub use names::Names;
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};

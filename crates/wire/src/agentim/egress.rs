@@ -184,7 +184,12 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::Rewound { room, message, removed, text } => {
             agents::room_rewound(room, message, removed, text)
         }
-        Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
+        Signal::RunEvent { .. }
+        | Signal::Activity { .. }
+        | Signal::Queue { .. }
+        | Signal::Reply { .. }
+        | Signal::AgentsDismissed { .. }
+        | Signal::Refresh => {
             return None;
         }
     };

@@ -38,10 +38,17 @@ impl Command for AddMember {
     }
 
     /// Allowed for admins of the room; only its owner may add admins. An agent may be added by its owner, and
-    /// by users the owner shares it with.
+    /// by users the owner shares it with. With `members_add_agents`, members of the room may add their own agents.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let admin = view.in_room(caller, &self.room, RoomRole::Admin, Scope::Write)?;
-        let is_below = self.role < admin.member.role || admin.member.role == RoomRole::Owner;
+        let is_own_agent = match &self.member {
+            MemberId::Agent(agent) if view.limits.members_add_agents && self.role == RoomRole::Member => {
+                view.agent(agent)?.is_some_and(|agent| caller.caller.user() == Some(&agent.owner))
+            }
+            MemberId::Agent(_) | MemberId::User(_) => false,
+        };
+        let least = if is_own_agent { RoomRole::Member } else { RoomRole::Admin };
+        let admin = view.in_room(caller, &self.room, least, Scope::Write)?;
+        let is_below = is_own_agent || self.role < admin.member.role || admin.member.role == RoomRole::Owner;
         if !is_below || self.role == RoomRole::Owner {
             return Err(Refusal::Forbidden.into());
         }
