@@ -49,8 +49,8 @@ pub(super) async fn handle(
         }
         RoomRequest::History { after, limit } => history(peer, room, after.as_deref(), *limit, req_id).await,
     };
-    Reply::Text(
-        answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
+    Reply::text(
+        &answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
     )
 }
 

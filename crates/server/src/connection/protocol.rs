@@ -36,7 +36,7 @@ pub trait Protocol: Send + Sized + 'static {
         (app.config.heartbeat, frame::ping())
     }
 
-    fn parse(app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;
+    fn parse(&self, app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;
 
     /// Whether the request may be handled while replies to earlier requests are pending. It must not write to
     /// the outbox itself; the loop keeps its reply in order.
@@ -53,20 +53,20 @@ pub trait Protocol: Send + Sized + 'static {
     fn handle(&mut self, peer: &mut Peer, request: Self::Request) -> impl Future<Output = Reply> + Send;
 
     /// Reply to a message that `parse` rejected.
-    fn unreadable(error: Self::ParseError) -> String;
+    fn unreadable(&self, error: Self::ParseError) -> Bytes;
 
     /// Last reply to a client whose message exceeds `max_message_bytes`, before the close frame.
-    fn too_large() -> Option<String> {
+    fn too_large(&self) -> Option<Bytes> {
         None
     }
 
     /// Reply to a message over the rate limit. `request` is `None` if the message could not be parsed.
-    fn rate_limited(_request: Option<&Self::Request>) -> Option<String> {
+    fn rate_limited(&self, _request: Option<&Self::Request>) -> Option<Bytes> {
         None
     }
 
     /// Last reply to a client that has not authenticated in time, before the close frame.
-    fn sign_in_timeout() -> Option<String> {
+    fn sign_in_timeout(&self) -> Option<Bytes> {
         None
     }
 
@@ -77,10 +77,10 @@ pub trait Protocol: Send + Sized + 'static {
     }
 }
 
-/// Reply to a request. Replies are sent in the order of the requests.
+/// Reply to a request: WebSocket frames. Replies are sent in the order of the requests.
 pub enum Reply {
     None,
-    Text(String),
+    Frames(Bytes),
     /// The reply to a command, after its commit.
     Pending(PendingReply),
 }
@@ -90,13 +90,19 @@ pub type PendingReply = BoxFuture<'static, DecidedReply>;
 /// Reply to a decided command.
 pub struct DecidedReply {
     /// `None` if the protocol has no frame for this result.
-    pub text: Option<String>,
+    pub frames: Option<Bytes>,
     /// The reply is sent after this event has been published to all its subscribers.
     pub after: Option<Seq>,
 }
 
-impl From<String> for DecidedReply {
-    fn from(text: String) -> Self {
-        Self { text: Some(text), after: None }
+impl From<Bytes> for DecidedReply {
+    fn from(frames: Bytes) -> Self {
+        Self { frames: Some(frames), after: None }
+    }
+}
+
+impl Reply {
+    pub fn text(text: &str) -> Self {
+        Self::Frames(frame::text(text))
     }
 }

@@ -9,6 +9,7 @@ use super::upgrade::Upgraded;
 use super::{Socket, SocketInput, SocketMessage};
 use crate::App;
 use crate::encoders::ConnectionEncoder;
+use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::feed::DisconnectReason;
 use std::sync::Arc;
@@ -116,23 +117,23 @@ impl<P: Protocol> Connection<P> {
     }
 
     fn reject_too_large(&mut self) {
-        let text = match self.within_rate_limit(None) {
-            Ok(()) => P::too_large(),
-            Err(text) => text,
+        let frames = match self.within_rate_limit(None) {
+            Ok(()) => self.protocol.too_large(),
+            Err(frames) => frames,
         };
-        if let Some(text) = text {
-            self.peer.send_text(&text);
+        if let Some(frames) = frames {
+            self.peer.outbox.push(frames);
         }
     }
 
     async fn receive(&mut self, message: &SocketMessage) {
-        let parsed = P::parse(&self.peer.app, message);
+        let parsed = self.protocol.parse(&self.peer.app, message);
         let counts = parsed.as_ref().map_or(true, P::is_rate_limited);
-        if counts && let Err(text) = self.within_rate_limit(parsed.as_ref().ok()) {
-            return self.reply(text);
+        if counts && let Err(frames) = self.within_rate_limit(parsed.as_ref().ok()) {
+            return self.reply(frames);
         }
         match parsed {
-            Err(error) => self.reply(Some(P::unreadable(error))),
+            Err(error) => self.reply(Some(self.protocol.unreadable(error))),
             Ok(request) if P::is_pipelined(&request) || self.replies.is_empty() => {
                 self.handle(request, message.len()).await
             }
@@ -141,9 +142,9 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Counts a message. The error is the reply to a message over the limit.
-    fn within_rate_limit(&mut self, request: Option<&P::Request>) -> Result<(), Option<String>> {
+    fn within_rate_limit(&mut self, request: Option<&P::Request>) -> Result<(), Option<Bytes>> {
         if self.peer.identity.is_some() && !self.rate_limit.try_acquire() {
-            return Err(P::rate_limited(request));
+            return Err(self.protocol.rate_limited(request));
         }
         Ok(())
     }
@@ -161,16 +162,16 @@ impl<P: Protocol> Connection<P> {
         // every idle connection.
         match Box::pin(self.protocol.handle(&mut self.peer, request)).await {
             Reply::None => {}
-            Reply::Text(text) => self.reply(Some(text)),
+            Reply::Frames(frames) => self.reply(Some(frames)),
             Reply::Pending(reply) => self.replies.push(reply, bytes),
         }
     }
 
     /// Sends a reply at once if no other reply waits and the outbox has space; otherwise queues it.
-    fn reply(&mut self, text: Option<String>) {
-        let Some(text) = text else { return };
-        let bytes = text.len();
-        let reply: PendingReply = std::future::ready(DecidedReply::from(text)).boxed();
+    fn reply(&mut self, frames: Option<Bytes>) {
+        let Some(frames) = frames else { return };
+        let bytes = frames.len();
+        let reply: PendingReply = std::future::ready(DecidedReply::from(frames)).boxed();
         self.replies.push(reply, bytes);
         let _ = self.send_replies().now_or_never();
     }
@@ -209,8 +210,8 @@ impl<P: Protocol> Connection<P> {
     fn time_out(&mut self) {
         // The permit is released before the client learns that it timed out.
         self.peer.release_unauthenticated_permit();
-        if let Some(text) = P::sign_in_timeout() {
-            self.peer.send_text(&text);
+        if let Some(frames) = self.protocol.sign_in_timeout() {
+            self.peer.outbox.push(frames);
         }
         self.peer.close(4001, "Authentication timeout");
     }
