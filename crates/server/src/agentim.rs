@@ -76,7 +76,10 @@ impl Protocol for Client {
     type Request = ClientRequest;
     type ParseError = FrameError;
     const COUNTS_AS_PRESENCE: bool = true;
-    const ENCODING: Encoding = CLIENT;
+
+    fn encoding(&self) -> Encoding {
+        CLIENT
+    }
 
     fn max_message_bytes(app: &App) -> usize {
         MAX_MESSAGE_BYTES.max(app.config.frames.bytes)

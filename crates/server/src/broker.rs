@@ -84,7 +84,9 @@ impl Protocol for Broker {
     type Request = ReceivedFrame;
     type ParseError = NotJson;
 
-    const ENCODING: Encoding = BROKER;
+    fn encoding(&self) -> Encoding {
+        BROKER
+    }
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_FRAME_BYTES

@@ -57,7 +57,9 @@ impl Protocol for Gateway {
     type Request = GatewayMessage;
     type ParseError = FrameError;
 
-    const ENCODING: Encoding = GATEWAY;
+    fn encoding(&self) -> Encoding {
+        GATEWAY
+    }
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_MESSAGE_BYTES

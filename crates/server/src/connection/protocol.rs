@@ -4,10 +4,12 @@ use super::fixed_window::FixedWindow;
 use super::peer::Peer;
 use super::{SocketMessage, frame};
 use crate::App;
+use crate::encoders::{ConnectionEncoder, Encoders};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parlor_engine::feed::Encoding;
 use parlor_model::Seq;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
@@ -19,8 +21,13 @@ pub trait Protocol: Send + Sized + 'static {
     /// Whether a user is online while such a connection is open.
     const COUNTS_AS_PRESENCE: bool = false;
 
-    /// Encoding of the items that the hub sends to connections of this protocol.
-    const ENCODING: Encoding;
+    /// Encoding of the items that the hub sends to this connection.
+    fn encoding(&self) -> Encoding;
+
+    /// Encoders of the items that the hub sends to this connection.
+    fn encoder(&self, encoders: &Arc<Encoders>) -> ConnectionEncoder {
+        ConnectionEncoder::of(encoders, self.encoding())
+    }
 
     /// Maximum bytes of a message. A longer one ends the connection.
     fn max_message_bytes(app: &App) -> usize;

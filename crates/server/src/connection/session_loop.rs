@@ -8,7 +8,6 @@ use super::protocol::{DecidedReply, PendingReply, Protocol, Reply};
 use super::upgrade::Upgraded;
 use super::{Socket, SocketInput, SocketMessage};
 use crate::App;
-use crate::encoders::ConnectionEncoder;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::feed::DisconnectReason;
@@ -25,7 +24,7 @@ const MAX_UNANSWERED_HEARTBEATS: u32 = 4;
 /// credential of the handshake.
 pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, first: Option<P::Request>) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let encoder = ConnectionEncoder::of(&app.encoders, P::ENCODING);
+    let encoder = protocol.encoder(&app.encoders);
     let max_bytes = P::max_message_bytes(&app);
     let limits = app.config.outbox;
     let mut socket = Socket::open(stream, already_read, max_bytes, limits, encoder, &app.tasks).await;
@@ -36,7 +35,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     let outbox = socket.outbox.clone();
     let mut connection = Connection {
         rate_limit: P::rate_limit(&app),
-        peer: Peer::new::<P>(app.clone(), outbox.clone(), permit),
+        peer: Peer::new(app.clone(), outbox.clone(), permit, &protocol),
         protocol,
         replies: PendingReplies::default(),
         deferred: None,
@@ -45,6 +44,9 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     };
     if let Some(request) = first {
         connection.handle(request, 0).await;
+        if connection.peer.identity.is_some() {
+            timer.as_mut().reset(connection.send_heartbeat(socket.last_received));
+        }
     }
     loop {
         connection.handle_deferred().await;
