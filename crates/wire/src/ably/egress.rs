@@ -39,7 +39,7 @@ pub fn restore(message: &parlor_model::Message) -> Message<'static> {
 }
 
 /// `Message.source` of messages that were published on a channel. Only they have a [`stored`] payload.
-pub const SOURCE: &str = "ably";
+pub const SOURCE: &str = crate::words::CHANNEL_SOURCE;
 
 /// MESSAGE frame of a restored message on a path.
 pub fn path_frame<'a>(
