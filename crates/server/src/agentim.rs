@@ -257,7 +257,7 @@ async fn submit(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Result<Pendi
     {
         return Err(refusal);
     }
-    Ok(hub.submit(session.caller(), draft.into_post(room)).await)
+    Ok(hub.submit(&session.caller(), draft.into_post(room)).await)
 }
 
 fn parse_since(app: &App, since: Option<&str>) -> Result<Option<Position>, Refusal> {

@@ -119,10 +119,10 @@ impl Protocol for Broker {
             (Ok(BrokerRequest::Ping), Some(_)) => egress::pong(id),
             (Ok(BrokerRequest::Command(command)), Some(identity)) => {
                 let echo = Echo { kind, req_id, about };
-                return commands::submit(&peer.app.hub, identity.session.caller(), command, echo).await;
+                return commands::submit(&peer.app.hub, &identity.session.caller(), command, echo).await;
             }
             (Ok(BrokerRequest::Query(query)), Some(identity)) => {
-                match answer(&peer.app.hub, identity.session.caller(), query).await {
+                match answer(&peer.app.hub, &identity.session.caller(), query).await {
                     Ok(answer) => egress::answer(kind, id, &about, &answer),
                     Err(refusal) => egress::refusal(kind, id, &about, &refusal),
                 }
