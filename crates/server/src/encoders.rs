@@ -121,6 +121,7 @@ impl ConnectionEncoder {
             Item::RoomLost(lost) => lost.encoded(*codec, |lost| {
                 encoder.room_lost(&lost.value.room, &lost.value.by, lost.root.as_deref())
             }),
+            Item::Opened { opened, frame } => Some(Encoded::Own(frame(opened))),
             Item::Live { live, frame } => Some(Encoded::Own(frame(live))),
         }
     }

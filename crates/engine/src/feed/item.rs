@@ -112,6 +112,20 @@ impl Shared<LostRoom> {
     }
 }
 
+/// Facts of a feed that has been opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// The events after this position follow.
+    pub from: Position,
+    /// Whether events that the subscriber has missed follow before the live ones.
+    pub missed: bool,
+    /// Set if the position to resume from was unknown: earlier events are missing.
+    pub resync: Option<Resync>,
+}
+
+/// Encodes the frame of [`Item::Opened`]. Called by the connection's writer.
+pub type OpenedFrame = Arc<dyn Fn(&Opened) -> Bytes + Send + Sync>;
+
 /// Marks the point from which the events of a feed are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Live {
@@ -148,6 +162,11 @@ pub enum Item {
         stamp: SignalStamp,
     },
     RoomLost(Arc<Shared<LostRoom>>),
+    /// The feed is open: its missed events follow, then its live ones.
+    Opened {
+        opened: Opened,
+        frame: OpenedFrame,
+    },
     /// The missed events are complete; the following items are live.
     Live {
         live: Live,
@@ -164,7 +183,7 @@ impl Item {
             Self::Mail(mail) => mail.weight,
             Self::Signal(signal) => signal.weight,
             Self::RoomLost(lost) => lost.weight,
-            Self::ReplyText(_) | Self::Live { .. } => ITEM_WEIGHT,
+            Self::ReplyText(_) | Self::Opened { .. } | Self::Live { .. } => ITEM_WEIGHT,
         }
     }
 
