@@ -55,7 +55,10 @@ impl Kinds {
     pub const REPLY_TEXT: Self = Self(1 << 3);
     /// Runs, the activities in them, and backlogs.
     pub const RUNS: Self = Self(1 << 4);
-    pub const ALL: Self = Self(u8::MAX);
+    /// Presence sets of places and their changes.
+    pub const PRESENCE: Self = Self(1 << 5);
+    /// All items but presence sets, which a subscriber requests by themselves.
+    pub const ALL: Self = Self(u8::MAX & !Self::PRESENCE.0);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -82,6 +85,7 @@ impl Kinds {
             Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
                 Self::RUNS
             }
+            Signal::Occupant { .. } => Self::PRESENCE,
             _ => Self::SIGNALS,
         }
     }

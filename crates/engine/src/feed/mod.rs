@@ -13,6 +13,7 @@ mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+mod occupants;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -35,6 +36,9 @@ pub use item::{
     Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use occupants::{
+    OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+};
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};
