@@ -21,7 +21,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
-use parlor_engine::feed::{DisconnectReason, Encoding, Interest, LiveFrame, Open, RoomFilter};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, LiveFrame, Open, RoomFilter, Since};
 use parlor_model::command::Posted;
 use parlor_model::{EntityKind, Epoch, Field, LoggedEvent, Position, Refusal, RoomId, Signal, SignalStamp};
 use parlor_wire::agentim::egress;
@@ -196,7 +196,8 @@ async fn join(peer: &Peer, room: Option<RoomId>, since: Option<&str>) -> Result<
         None => frame::text(&egress::joined(&joined, live.at)),
     });
     let live = since.is_some().then_some(live);
-    let open = Open { interest: Interest::Room(room), since: position, encoding: CLIENT, live };
+    let (interest, since) = (Interest::Room(room), position.into());
+    let open = Open { interest, since, encoding: CLIENT, opened: None, live };
     session.open(open).await
 }
 
@@ -222,7 +223,8 @@ fn open_all(
 ) -> Result<Open, Refusal> {
     let since = parse_since(&peer.app, since)?;
     let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text), position);
-    Ok(Open { interest: Interest::MyRooms(RoomFilter::All), since, encoding, live: Some(live) })
+    let interest = Interest::MyRooms(RoomFilter::All);
+    Ok(Open { interest, since: since.into(), encoding, opened: None, live: Some(live) })
 }
 
 async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
@@ -247,8 +249,9 @@ async fn submit(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Result<Pendi
     let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
     // Sending joins the room implicitly. An API key with write scope only may send without receiving.
     let interest = Interest::Room(room.clone());
+    let open = Open { interest, since: Since::Now, encoding: CLIENT, opened: None, live: None };
     if !session.is_open(&room)
-        && let Err(refusal) = session.open(Open { interest, since: None, encoding: CLIENT, live: None }).await
+        && let Err(refusal) = session.open(open).await
         && refusal != Refusal::Forbidden
     {
         return Err(refusal);

@@ -21,7 +21,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use commands::Echo;
 use parlor_engine::Hub;
-use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open, Since};
 use parlor_model::{Caller, Delivery, Message, Refusal};
 use parlor_wire::broker::egress::BrokerAnswer;
 use parlor_wire::broker::frames::RequestType;
@@ -127,7 +127,7 @@ impl Protocol for Broker {
             }
             (Ok(BrokerRequest::Listen { mailbox }), Some(identity)) => {
                 let interest = Interest::Mailbox(mailbox);
-                let open = Open { interest, since: None, encoding: BROKER, live: None };
+                let open = Open { interest, since: Since::Now, encoding: BROKER, opened: None, live: None };
                 match identity.session.open(open).await {
                     Ok(()) => egress::listening(kind, id, &about),
                     Err(refusal) => egress::refusal(kind, id, &about, &refusal),

@@ -130,6 +130,7 @@ impl ConnectionEncoder {
             Item::Occupants(occupants) => {
                 occupants.encoded(*codec, |occupants| encoder.occupants(&occupants.value))
             }
+            Item::Opened { opened, frame } => Some(Encoded::Own(frame(opened))),
             Item::Live { live, frame } => Some(Encoded::Own(frame(live))),
         }
     }

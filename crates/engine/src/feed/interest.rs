@@ -8,7 +8,7 @@ pub struct Codec(u8);
 
 impl Codec {
     /// Number of cache slots.
-    pub const SLOTS: usize = 8;
+    pub const SLOTS: usize = 12;
     /// An encoding of a single connection, such as a filtered stream: nothing is cached.
     pub const PRIVATE: Self = Self(u8::MAX);
 
@@ -58,7 +58,7 @@ impl Kinds {
     /// Presence sets of places and their changes.
     pub const PRESENCE: Self = Self(1 << 5);
     /// All items but presence sets, which a subscriber requests by themselves.
-    pub const ALL: Self = Self(u8::MAX & !Self::PRESENCE.0);
+    pub const ALL: Self = Self(!Self::PRESENCE.0);
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

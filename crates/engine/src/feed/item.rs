@@ -121,6 +121,20 @@ impl SharedOccupants {
     }
 }
 
+/// Facts of a feed that has been opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// The events after this position follow.
+    pub from: Position,
+    /// Whether events that the subscriber has missed follow before the live ones.
+    pub missed: bool,
+    /// Set if the position to resume from was unknown: earlier events are missing.
+    pub resync: Option<Resync>,
+}
+
+/// Encodes the frame of [`Item::Opened`]. Called by the connection's writer.
+pub type OpenedFrame = Arc<dyn Fn(&Opened) -> Bytes + Send + Sync>;
+
 /// Marks the point from which the events of a feed are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Live {
@@ -159,6 +173,11 @@ pub enum Item {
     RoomLost(Arc<Shared<LostRoom>>),
     /// Part of a place's presence set. It follows the opening of a feed of the place.
     Occupants(Arc<SharedOccupants>),
+    /// The feed is open: its missed events follow, then its live ones.
+    Opened {
+        opened: Opened,
+        frame: OpenedFrame,
+    },
     /// The missed events are complete; the following items are live.
     Live {
         live: Live,
@@ -176,7 +195,7 @@ impl Item {
             Self::Signal(signal) => signal.weight,
             Self::RoomLost(lost) => lost.weight,
             Self::Occupants(occupants) => occupants.weight,
-            Self::ReplyText(_) | Self::Live { .. } => ITEM_WEIGHT,
+            Self::ReplyText(_) | Self::Opened { .. } | Self::Live { .. } => ITEM_WEIGHT,
         }
     }
 

@@ -33,7 +33,8 @@ pub use fanout::Fanout;
 pub use in_process::Feed;
 pub use interest::{Codec, Kinds, Order, RoomFilter};
 pub use item::{
-    Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,
+    Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Opened,
+    OpenedFrame, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
 pub use occupants::{
@@ -43,7 +44,7 @@ pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};
 pub use room_roots::RoomRoots;
-pub use session::{Encoding, Interest, NewSession, Open, Session};
+pub use session::{Encoding, Interest, NewSession, Open, Session, Since};
 
 use parlor_model::{Principal, UserId};
 use std::sync::Arc;

@@ -3,13 +3,14 @@
 //! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
 
 use super::{
-    Codec, DisconnectReason, Kinds, LiveFrame, Order, Outbox, Resync, RoomFilter, Subscriber, SubscriberId,
+    Codec, DisconnectReason, Kinds, LiveFrame, OpenedFrame, Order, Outbox, Resync, RoomFilter, Subscriber,
+    SubscriberId,
 };
 use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalStamp, UserId};
+use parlor_model::{Caller, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,18 +18,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone)]
 pub enum Interest {
     Room(RoomId),
+    /// Messages on exactly this path, which is not the path of a room.
+    Path(Path),
     /// Rooms of the caller, including rooms joined later, and account events that concern the caller.
     MyRooms(RoomFilter),
     /// New mail. Mail is state in the store, so `since` does not apply: open first, then read the inbox.
     Mailbox(Mailbox),
 }
 
+/// Start of a feed. Missed events are sent before live ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    Now,
+    /// The events after this position. If the position is unknown, the feed begins with a resync.
+    After(Position),
+    /// The last messages of a room or path, at most this many, and all events since the first of them.
+    Newest(usize),
+    /// The messages of a room or path since this time, and all events since the first of them.
+    From(Time),
+}
+
+impl From<Option<Position>> for Since {
+    fn from(position: Option<Position>) -> Self {
+        position.map_or(Self::Now, Self::After)
+    }
+}
+
 /// A feed to open.
 pub struct Open {
     pub interest: Interest,
-    /// The events after this position are sent first. If the position is unknown, the feed begins with a resync.
-    pub since: Option<Position>,
+    pub since: Since,
+    /// The kinds apply to this feed alone.
     pub encoding: Encoding,
+    /// Frame before the missed events.
+    pub opened: Option<OpenedFrame>,
     /// Frame between the missed and the live events.
     pub live: Option<LiveFrame>,
 }
@@ -119,7 +142,9 @@ impl Session {
             }
             // A second subscriber would deliver the room twice.
             Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
-            Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(open.encoding, false).await?,
+            Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) => {
+                self.subscriber_with(open.encoding, false).await?
+            }
         };
         self.begin(open, subscriber).await
     }
@@ -153,11 +178,16 @@ impl Session {
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
         let Open { interest, since, live, .. } = open;
+        let since = match since {
+            Since::After(position) => Some(position),
+            Since::Now | Since::Newest(_) | Since::From(_) => None,
+        };
         let begin = async |since, resync| match &interest {
             Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
                 self.hub.attach(&self.caller, &subscriber, room, since, resync, live.as_ref()).await
             }
+            Interest::Path(_) => Err(Refusal::Unavailable),
             Interest::MyRooms(rooms) => {
                 self.hub.follow(&self.caller, &subscriber, rooms, since, resync, live.as_ref()).await
             }
@@ -177,6 +207,9 @@ impl Session {
     pub fn close(&self, room: &RoomId) {
         self.hub.fanout().leave(self.id, room);
     }
+
+    /// Closes the feed of a path, and a later one of the same session begins anew.
+    pub fn close_path(&self, _path: &Path) {}
 
     /// Whether the session has an open feed of this room.
     pub fn is_open(&self, room: &RoomId) -> bool {

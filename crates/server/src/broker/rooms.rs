@@ -5,7 +5,7 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
 use crate::encoders::{BROKER_ROOMS, Encoder};
 use bytes::Bytes;
-use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open};
+use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open, Since};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{Epoch, Field, LoggedEvent, Member, Position, Refusal, RoomId, Seq};
 use parlor_wire::broker::frames::RequestType;
@@ -64,7 +64,7 @@ async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result
     // Only connections that listen to a room use this encoding: others receive no frame that the original protocol
     // does not have.
     let interest = Interest::Room(room.clone());
-    let open = Open { interest, since: None, encoding: BROKER_ROOMS, live: Some(live) };
+    let open = Open { interest, since: Since::Now, encoding: BROKER_ROOMS, opened: None, live: Some(live) };
     peer.signed_in()?.session.open(open).await?;
     // The members may have changed between their query and the subscription.
     if members(peer, room).await? != members_before {
