@@ -9,7 +9,9 @@ use crate::broker::{BrokerEncoder, RoomEncoder};
 use crate::events::EventsEncoder;
 use crate::gateway::GatewayEncoder;
 use bytes::{Bytes, BytesMut};
-use parlor_engine::feed::{Codec, DisconnectReason, Encoded, Encoding, Entry, Item, Kinds, Order};
+use parlor_engine::feed::{
+    Codec, DisconnectReason, Encoded, Encoding, Entry, Item, Kinds, OccupantList, Order,
+};
 use parlor_model::{Delivery, Epoch, LoggedEvent, Message, RoomId, Signal, SignalStamp};
 use parlor_wire::events::frames::StreamFormat;
 use std::sync::Arc;
@@ -51,6 +53,10 @@ pub trait Encoder: Send + Sync {
         None
     }
     fn signal(&self, _: &Signal, _: SignalStamp, _root: Option<&str>) -> Option<Bytes> {
+        None
+    }
+    /// Encodes a part of a place's presence set.
+    fn occupants(&self, _: &OccupantList) -> Option<Bytes> {
         None
     }
     /// Last bytes of a connection that the hub closes.
@@ -121,6 +127,9 @@ impl ConnectionEncoder {
             Item::RoomLost(lost) => lost.encoded(*codec, |lost| {
                 encoder.room_lost(&lost.value.room, &lost.value.by, lost.root.as_deref())
             }),
+            Item::Occupants(occupants) => {
+                occupants.encoded(*codec, |occupants| encoder.occupants(&occupants.value))
+            }
             Item::Opened { opened, frame } => Some(Encoded::Own(frame(opened))),
             Item::Live { live, frame } => Some(Encoded::Own(frame(live))),
         }

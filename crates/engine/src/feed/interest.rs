@@ -85,6 +85,7 @@ impl Kinds {
             Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
                 Self::RUNS
             }
+            Signal::Occupant { .. } => Self::PRESENCE,
             _ => Self::SIGNALS,
         }
     }

@@ -13,6 +13,7 @@ mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+mod occupants;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -36,6 +37,9 @@ pub use item::{
     OpenedFrame, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use occupants::{
+    OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+};
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};

@@ -161,7 +161,7 @@ async fn take(outbox: &Outbox) -> Vec<String> {
         Item::Signal(signal) => matches!(signal.value.0, Signal::Queue { .. }).then(|| "queue".into()),
         Item::Opened { .. } => Some("opened".into()),
         Item::Live { .. } => Some("live".into()),
-        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) => None,
+        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) | Item::Occupants(_) => None,
     };
     entries.iter().filter_map(word).collect()
 }
