@@ -11,6 +11,12 @@ pub fn text(payload: &str) -> Bytes {
     message(TEXT, payload.as_bytes())
 }
 
+/// A text frame of UTF-8 that an encoder has written.
+pub fn text_of_utf8(payload: &[u8]) -> Bytes {
+    debug_assert!(std::str::from_utf8(payload).is_ok(), "a text frame is UTF-8");
+    message(TEXT, payload)
+}
+
 pub fn binary(payload: &[u8]) -> Bytes {
     message(BINARY, payload)
 }

@@ -11,6 +11,7 @@ use parlor_engine::feed::Encoding;
 use parlor_model::Seq;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
 /// connection.
@@ -76,6 +77,13 @@ pub trait Protocol: Send + Sized + 'static {
     fn sign_in_timeout(&self) -> Option<Bytes> {
         None
     }
+
+    /// Time at which the loop calls `reach_deadline`, such as the end of a credential.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn reach_deadline(&mut self, _peer: &Peer) {}
 
     /// Releases the registrations of the protocol, such as a gateway's agents. The hub has already removed the
     /// peer's subscriber.

@@ -40,15 +40,21 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
         replies: PendingReplies::default(),
         deferred: None,
         last_heartbeat: None,
+        heartbeat_due: Instant::now(),
         unanswered_heartbeats: 0,
     };
     if let Some(request) = first {
         connection.handle(request, 0).await;
         if connection.peer.identity.is_some() {
-            timer.as_mut().reset(connection.send_heartbeat(socket.last_received));
+            timer.as_mut().reset(connection.elapse(socket.last_received));
         }
     }
     loop {
+        if let Some(deadline) = connection.protocol.deadline()
+            && deadline < timer.deadline()
+        {
+            timer.as_mut().reset(deadline);
+        }
         connection.handle_deferred().await;
         tokio::select! {
             biased;
@@ -57,7 +63,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             () = socket_guard.stopped() => connection.peer.disconnect(DisconnectReason::ShuttingDown),
             () = &mut timer => match connection.peer.identity {
                 None => connection.time_out(),
-                Some(_) => timer.as_mut().reset(connection.send_heartbeat(socket.last_received)),
+                Some(_) => timer.as_mut().reset(connection.elapse(socket.last_received)),
             },
             input = socket.next(), if connection.can_receive() => {
                 if !connection.receive_burst(&mut socket, input).await {
@@ -84,6 +90,7 @@ struct Connection<P: Protocol> {
     deferred: Option<(P::Request, usize)>,
     rate_limit: FixedWindow,
     last_heartbeat: Option<Instant>,
+    heartbeat_due: Instant,
     /// Heartbeats since the newest frame from the client.
     unanswered_heartbeats: u32,
 }
@@ -182,6 +189,18 @@ impl<P: Protocol> Connection<P> {
     async fn send_replies(&mut self) {
         let hub = &self.peer.app.hub;
         self.replies.send(&self.peer.outbox, |seq| hub.reached(seq).map(drop)).await;
+    }
+
+    /// Handles the deadline of the protocol and the heartbeat, if they are due. Returns the time of the next call.
+    fn elapse(&mut self, last_received: Instant) -> Instant {
+        let now = Instant::now();
+        if self.protocol.deadline().is_some_and(|deadline| deadline <= now) {
+            self.protocol.reach_deadline(&self.peer);
+        }
+        if self.heartbeat_due <= now {
+            self.heartbeat_due = self.send_heartbeat(last_received);
+        }
+        self.protocol.deadline().map_or(self.heartbeat_due, |deadline| deadline.min(self.heartbeat_due))
     }
 
     /// Sends a heartbeat to a client that has sent nothing for the protocol's interval, or closes the connection after
