@@ -26,6 +26,7 @@ pub mod lineage;
 pub mod mention;
 pub mod message;
 pub mod mission;
+pub mod occupant;
 pub mod path;
 pub mod plan;
 pub mod position;
@@ -68,6 +69,7 @@ pub use message::{
     Reactor, Relayed, Revision, Sender, SenderKind,
 };
 pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
+pub use occupant::{Occupant, OccupantChange, OccupantSource, PresentAgent, PresentUser};
 pub use path::{Path, Pattern};
 pub use plan::CurrentPlan;
 pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};

@@ -1,8 +1,11 @@
 //! Signals: ephemeral notifications. They have no `Seq`, are not logged, and are dropped first for a slow
-//! consumer.
+//! consumer, except the changes of presence sets.
 
 use crate::run_event::Activity;
-use crate::{AgentId, Chunk, InquiryAnswer, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
+use crate::{
+    AgentId, Chunk, InquiryAnswer, MessageId, Occupant, OccupantChange, Ordinal, Path, RoomId, RunEvent,
+    RunId, Time, UserId,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -108,6 +111,12 @@ pub enum Signal {
         removed: Vec<MessageId>,
         text: Arc<str>,
     },
+    /// A member of a place's presence set entered, changed or left.
+    Occupant {
+        place: Path,
+        change: OccupantChange,
+        occupant: Arc<Occupant>,
+    },
 }
 
 impl Signal {
@@ -134,6 +143,7 @@ impl Signal {
             Self::Rewound { removed, text, .. } => {
                 text.len() + removed.iter().map(|message| message.as_str().len()).sum::<usize>()
             }
+            Self::Occupant { occupant, .. } => occupant.length(),
         }
     }
 
@@ -149,7 +159,11 @@ impl Signal {
             | Self::Activity { room, .. }
             | Self::Queue { room, .. }
             | Self::Rewound { room, .. } => Some(room),
-            Self::Presence { .. } | Self::AgentStatus { .. } | Self::Answered(_) | Self::Refresh => None,
+            Self::Presence { .. }
+            | Self::AgentStatus { .. }
+            | Self::Answered(_)
+            | Self::Refresh
+            | Self::Occupant { .. } => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
+use crate::ably::Connections;
 use crate::auth::passwords::Passwords;
 use crate::auth::rate_limiter::KeyedRateLimiter;
 use crate::auth::seal::Seal;
@@ -39,6 +40,7 @@ pub struct App {
     /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
     pub(crate) open_sockets: OpenSockets,
+    pub(crate) ably: Connections,
     /// WebSocket connections, and other tasks that outlive the request which started them.
     pub(crate) tasks: Tasks,
     pub(crate) http_metrics: HttpMetrics,
@@ -75,6 +77,7 @@ impl App {
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),
+            ably: Connections::new(hub.now()),
             tasks: Tasks::default(),
             http_metrics: HttpMetrics::new(),
             tls,

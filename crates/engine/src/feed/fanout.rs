@@ -149,6 +149,29 @@ impl Fanout {
         Some(first)
     }
 
+    /// Replaces the credential of the subscribers of a session. Returns `false` if the reservation is no longer valid.
+    pub fn reauthorise(
+        &self,
+        reservation: &Reservation,
+        ids: &[SubscriberId],
+        principal: &Principal,
+        receives_events: bool,
+    ) -> bool {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        for id in ids {
+            let Some(subscriber) = state.subscribers.get_mut(id) else { continue };
+            subscriber.principal = principal.clone();
+            match receives_events {
+                true => state.write_only.remove(id),
+                false => state.write_only.insert(*id),
+            };
+        }
+        true
+    }
+
     /// Removes a connection. If it was the last one of its user, the user goes offline after the grace period.
     pub fn disconnect(&self, id: SubscriberId) {
         let mut state = self.state.lock();

@@ -6,7 +6,7 @@
 
 use super::reservations::Reservation;
 use super::subscribe::{Subscribed, Subscription};
-use super::{Events, Item, Kinds, LiveFrame, Resync, RoomFilter, Subscriber};
+use super::{Events, Item, Kinds, LiveFrame, Resync, RoomFilter, Subscriber, SubscriberId};
 use crate::permission::{AuthContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
@@ -55,6 +55,27 @@ impl Hub {
                     let _ = self.publish_presence(&subscriber.user, true).await;
                 }
                 return Ok((AuthContext::clone(&auth), admitted));
+            }
+        }
+    }
+
+    /// Replaces the credential of the subscribers of a session.
+    pub(super) async fn reauthorise(
+        &self,
+        caller: &Caller,
+        ids: &[SubscriberId],
+    ) -> Result<AuthContext, Refusal> {
+        let user = caller.user().ok_or(Refusal::NotSignedIn)?;
+        loop {
+            let who = caller.clone();
+            let (reservation, auth, _) = self
+                .reserve(user, None, move |hub, snapshot| {
+                    let auth = hub.with_view(&who, snapshot, |caller, _| Ok(caller.auth.clone()))?;
+                    Ok(auth.ok_or(Refusal::NotSignedIn))
+                })
+                .await?;
+            if self.fanout().reauthorise(&reservation, ids, &caller.principal, auth.has(Scope::Read)) {
+                return Ok(AuthContext::clone(&auth));
             }
         }
     }

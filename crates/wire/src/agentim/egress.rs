@@ -189,9 +189,8 @@ pub fn signal(signal: &Signal) -> Option<String> {
         | Signal::Queue { .. }
         | Signal::Reply { .. }
         | Signal::AgentsDismissed { .. }
-        | Signal::Refresh => {
-            return None;
-        }
+        | Signal::Refresh
+        | Signal::Occupant { .. } => return None,
     };
     Some(encode(&frame))
 }

@@ -161,8 +161,9 @@ async fn take(outbox: &Outbox) -> Vec<String> {
         Item::Events(events) => Some("event".repeat(events.value.len())),
         Item::Mail(mail) => Some(mail.value.iter().map(|mail| mail.message.id.to_string()).collect()),
         Item::Signal(signal) => matches!(signal.value.0, Signal::Queue { .. }).then(|| "queue".into()),
+        Item::Opened { .. } => Some("opened".into()),
         Item::Live { .. } => Some("live".into()),
-        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) => None,
+        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) | Item::Occupants(_) => None,
     };
     entries.iter().filter_map(word).collect()
 }
