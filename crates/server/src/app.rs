@@ -1,5 +1,6 @@
 //! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
+use crate::ably::credentials::AblySecrets;
 use crate::auth::passwords::Passwords;
 use crate::auth::rate_limiter::KeyedRateLimiter;
 use crate::auth::seal::Seal;
@@ -26,6 +27,7 @@ pub struct App {
     pub(crate) tokens: Tokens,
     pub(crate) second_factors: SecondFactors,
     pub(crate) model_keys: Seal,
+    pub(crate) ably: AblySecrets,
     pub(crate) passwords: Passwords,
     pub(crate) logins: KeyedRateLimiter<IpAddr>,
     pub(crate) refreshes: KeyedRateLimiter<IpAddr>,
@@ -64,6 +66,7 @@ impl App {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
             model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
+            ably: AblySecrets::new(&config.token_secret),
             passwords,
             logins: KeyedRateLimiter::per_minute(config.login_per_minute),
             refreshes: KeyedRateLimiter::per_minute(config.refresh_per_minute),

@@ -3,6 +3,7 @@
 //! A handler decodes a request, calls the hub and encodes the result. Permissions and business rules belong
 //! in the engine.
 
+mod ably;
 mod agentim;
 mod app;
 mod auth;

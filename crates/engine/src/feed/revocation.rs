@@ -19,7 +19,7 @@ impl Hub {
             let expired = self.read_snapshot(move |hub, snapshot| {
                 let mut expired = Vec::new();
                 for principal in &some {
-                    let caller = Caller { principal: principal.clone(), address: None };
+                    let caller = Caller { principal: principal.clone(), address: None, grant: None };
                     if hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.is_none()))? {
                         expired.push(principal.clone());
                     }
