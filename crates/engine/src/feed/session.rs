@@ -6,11 +6,12 @@ use super::{
     Codec, DisconnectReason, Kinds, LiveFrame, OpenedFrame, Order, Outbox, Resync, RoomFilter, Subscriber,
     SubscriberId,
 };
+use super::attach::Start;
 use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{Caller, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId};
+use parlor_model::{Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,7 +49,7 @@ impl From<Option<Position>> for Since {
 pub struct Open {
     pub interest: Interest,
     pub since: Since,
-    /// The kinds apply to this feed alone.
+    /// The kinds apply to this feed alone, if it is of a room or path.
     pub encoding: Encoding,
     /// Frame before the missed events.
     pub opened: Option<OpenedFrame>,
@@ -134,6 +135,9 @@ impl Hub {
 impl Session {
     /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
     /// of all rooms replaces an earlier one of the same codec.
+    ///
+    /// A room or path that is already open continues and gets the kinds of this encoding. Opened after a position, it
+    /// begins anew there.
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
         let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
@@ -143,7 +147,8 @@ impl Session {
             // A second subscriber would deliver the room twice.
             Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
             Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) => {
-                self.subscriber_with(open.encoding, false).await?
+                let subscriber = self.subscriber_with(open.encoding, false).await?;
+                Subscriber { kinds: open.encoding.kinds, ..subscriber }
             }
         };
         self.begin(open, subscriber).await
@@ -177,27 +182,29 @@ impl Session {
     }
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
-        let Open { interest, since, live, .. } = open;
-        let since = match since {
-            Since::After(position) => Some(position),
-            Since::Now | Since::Newest(_) | Since::From(_) => None,
-        };
-        let begin = async |since, resync| match &interest {
+        let Open { interest, since, opened, live, .. } = open;
+        let begin = async |start| match &interest {
             Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
-                self.hub.attach(&self.caller, &subscriber, room, since, resync, live.as_ref()).await
+                let room = Destination::Room(room.clone());
+                self.hub.attach(&self.caller, &subscriber, &room, start).await
             }
-            Interest::Path(_) => Err(Refusal::Unavailable),
-            Interest::MyRooms(rooms) => {
-                self.hub.follow(&self.caller, &subscriber, rooms, since, resync, live.as_ref()).await
+            Interest::Path(path) => {
+                let path = Destination::Path(path.clone());
+                self.hub.attach(&self.caller, &subscriber, &path, start).await
             }
+            Interest::MyRooms(rooms) => self.hub.follow(&self.caller, &subscriber, rooms, start).await,
         };
-        match begin(since, None).await {
+        let start = Start { since, resync: None, opened, live };
+        match begin(start.clone()).await {
             Err(Refusal::Resync { now }) => {
                 // The number of missed events is unknown if the position is from another epoch.
-                let known = since.filter(|since| since.epoch == now.epoch);
-                let lost = known.map(|since| now.seq.0.abs_diff(since.seq.0));
-                begin(None, Some(Resync { lost, stamp: self.next_stamp() })).await
+                let lost = match since {
+                    Since::After(since) if since.epoch == now.epoch => Some(now.seq.0.abs_diff(since.seq.0)),
+                    _ => None,
+                };
+                let resync = Some(Resync { lost, stamp: self.next_stamp() });
+                begin(Start { since: Since::Now, resync, ..start }).await
             }
             opened => opened,
         }
@@ -205,15 +212,22 @@ impl Session {
 
     /// Closes the feed of a room.
     pub fn close(&self, room: &RoomId) {
-        self.hub.fanout().leave(self.id, room);
+        self.close_topic(&Destination::Room(room.clone()));
     }
 
-    /// Closes the feed of a path, and a later one of the same session begins anew.
-    pub fn close_path(&self, _path: &Path) {}
+    /// Closes the feed of a room or path that uses the session's own encoding.
+    pub fn close_topic(&self, topic: &Destination) {
+        self.hub.fanout().leave(self.id, topic);
+    }
+
+    /// Whether the session has an open feed of this room or path, in its own encoding.
+    pub fn is_topic_open(&self, topic: &Destination) -> bool {
+        self.hub.fanout().is_in(self.id, topic)
+    }
 
     /// Whether the session has an open feed of this room.
     pub fn is_open(&self, room: &RoomId) -> bool {
-        self.hub.fanout().is_in(self.id, room)
+        self.is_topic_open(&Destination::Room(room.clone()))
     }
 
     /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.
