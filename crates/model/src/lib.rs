@@ -19,6 +19,7 @@ pub mod delivery;
 pub mod edit;
 pub mod event;
 pub mod field;
+pub mod grant;
 pub mod id;
 pub mod inquiry;
 pub mod invitation;
@@ -55,6 +56,7 @@ pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
 pub use field::Field;
+pub use grant::{Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,

@@ -6,9 +6,10 @@
 mod attach;
 mod connect;
 mod connections;
-mod credentials;
+pub mod credentials;
 mod encoder;
 mod handshake;
+pub mod http;
 mod presence;
 mod publish;
 mod reauthorise;

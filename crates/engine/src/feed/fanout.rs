@@ -1,7 +1,7 @@
 //! The fan-out: state of all subscriptions, and the publication of committed events to them.
 
 use super::activities::Activities;
-use super::batching::{MailBatch, RoomBatches};
+use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
 use super::merged_replies::Merging;
@@ -17,8 +17,8 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal,
-    RoomId, Seq, Signal, UserId,
+    AgentId, Destination, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange,
+    Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -54,6 +54,10 @@ pub(super) struct FanoutState {
     /// Connections whose API key may act but may not receive events for its user.
     pub(super) write_only: HashSet<SubscriberId>,
     pub(super) rooms: TopicSubscribers<RoomId>,
+    /// Paths outside rooms.
+    pub(super) paths: TopicSubscribers<Path>,
+    /// Connections that follow paths by the role of their user, not by a grant.
+    pub(super) on_paths_by_role: HashSet<SubscriberId>,
     /// Connections that are subscribed to all rooms of their user, including rooms joined later.
     pub(super) following: HashMap<SubscriberId, RoomFilter>,
     pub(super) mailboxes: TopicSubscribers<Mailbox>,
@@ -80,6 +84,8 @@ impl Fanout {
             by_user: HashMap::new(),
             write_only: HashSet::new(),
             rooms: TopicSubscribers::default(),
+            paths: TopicSubscribers::default(),
+            on_paths_by_role: HashSet::new(),
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
@@ -187,8 +193,12 @@ impl Fanout {
         self.state.lock().subscribers.len()
     }
 
-    pub fn leave(&self, id: SubscriberId, room: &RoomId) {
-        self.state.lock().rooms.remove(room, id);
+    pub fn leave(&self, id: SubscriberId, topic: &Destination) {
+        let mut state = self.state.lock();
+        match topic {
+            Destination::Room(room) => state.rooms.remove(room, id),
+            Destination::Path(path) => state.paths.remove(path, id),
+        }
     }
 
     /// Ends all room subscriptions of a connection. Subscriptions that it opens afterwards use `encoding`.
@@ -201,8 +211,12 @@ impl Fanout {
         }
     }
 
-    pub fn is_in(&self, id: SubscriberId, room: &RoomId) -> bool {
-        self.state.lock().rooms.contains(room, id)
+    pub fn is_in(&self, id: SubscriberId, topic: &Destination) -> bool {
+        let state = self.state.lock();
+        match topic {
+            Destination::Room(room) => state.rooms.contains(room, id),
+            Destination::Path(path) => state.paths.contains(path, id),
+        }
     }
 
     /// Pushes new mail of a mailbox to a connection. Returns `false` if the reservation is no longer valid.
@@ -221,7 +235,7 @@ impl Fanout {
     /// published event.
     pub fn publish(&self, batch: &[LoggedEvent]) {
         let mut state = self.state.lock();
-        let (mut room_batches, mut mail) = (RoomBatches::default(), MailBatch::default());
+        let (mut batches, mut mail) = (MessageBatches::default(), MailBatch::default());
         for logged_event in batch {
             debug_assert_eq!(
                 logged_event.seq,
@@ -229,7 +243,7 @@ impl Fanout {
                 "the log tailer passes on events without gaps"
             );
             if !matches!(logged_event.event, Event::MessagePosted { .. }) {
-                room_batches.flush(&state);
+                batches.flush(&state);
                 mail.flush(&state);
             }
             let left = self.roots.apply_before_publish(&logged_event.event);
@@ -243,14 +257,14 @@ impl Fanout {
             state.last_ordinal = Ordinal::after(logged_event.seq);
             state.reservations.apply_event(&logged_event.event);
             state.room_state.apply_event(logged_event);
-            self.publish_event(&mut state, logged_event, &mut room_batches, &mut mail);
+            self.publish_event(&mut state, logged_event, &mut batches, &mut mail);
             self.roots.apply_after_publish(&logged_event.event);
             if let Some(room) = left {
                 self.publish_signal(&mut state, &room, &Signal::Refresh, None);
             }
             state.replay_buffer.apply_event(logged_event);
         }
-        room_batches.flush(&state);
+        batches.flush(&state);
         self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
@@ -283,14 +297,12 @@ impl Fanout {
         &self,
         state: &mut FanoutState,
         logged_event: &LoggedEvent,
-        room_batches: &mut RoomBatches,
+        batches: &mut MessageBatches,
         mail: &mut MailBatch,
     ) {
         match &logged_event.event {
             Event::MessagePosted { message, deliveries } => {
-                if message.destination.room().is_some() {
-                    room_batches.add(logged_event.clone(), state.rooms.has_log_order());
-                }
+                batches.add(state, &message.destination, logged_event);
                 mail.add(state, message, deliveries);
             }
             Event::MembersChanged { room, change, .. } => {
@@ -331,6 +343,12 @@ impl Fanout {
                 }
             }
             Event::UserRemoved(user) => state.end(user, |_| true),
+            Event::UserChanged { user, audience } => {
+                self.publish_to_audience(state, audience, logged_event);
+                if user.role != SiteRole::Admin {
+                    state.end_paths_by_role(&user.id);
+                }
+            }
             Event::SignInsEnded(user) => {
                 state.end(user, |principal| matches!(principal, Principal::Person { .. }));
             }

@@ -7,6 +7,8 @@
 //! projection of the log tailer and publishes through the fan-out.
 
 mod activities;
+mod attach;
+mod backlog;
 mod batching;
 mod fanout;
 mod in_process;

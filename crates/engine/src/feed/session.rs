@@ -2,6 +2,7 @@
 //!
 //! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
 
+use super::attach::Start;
 use super::{
     Codec, DisconnectReason, Kinds, LiveFrame, OpenedFrame, Order, Outbox, Resync, RoomFilter, Subscriber,
     SubscriberId,
@@ -10,7 +11,9 @@ use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{Caller, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId};
+use parlor_model::{
+    Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,7 +51,7 @@ impl From<Option<Position>> for Since {
 pub struct Open {
     pub interest: Interest,
     pub since: Since,
-    /// The kinds apply to this feed alone.
+    /// The kinds apply to this feed alone, if it is of a room or path.
     pub encoding: Encoding,
     /// Frame before the missed events.
     pub opened: Option<OpenedFrame>,
@@ -135,6 +138,9 @@ impl Hub {
 impl Session {
     /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
     /// of all rooms replaces an earlier one of the same codec.
+    ///
+    /// A room or path that is already open continues and gets the kinds of this encoding. Opened after a position, it
+    /// begins anew there.
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
         let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
@@ -144,7 +150,8 @@ impl Session {
             // A second subscriber would deliver the room twice.
             Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
             Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) => {
-                self.subscriber_with(open.encoding, false).await?
+                let subscriber = self.subscriber_with(open.encoding, false).await?;
+                Subscriber { kinds: open.encoding.kinds, ..subscriber }
             }
         };
         self.begin(open, subscriber).await
@@ -178,28 +185,30 @@ impl Session {
     }
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
-        let Open { interest, since, live, .. } = open;
+        let Open { interest, since, opened, live, .. } = open;
         let caller = self.caller();
-        let since = match since {
-            Since::After(position) => Some(position),
-            Since::Now | Since::Newest(_) | Since::From(_) => None,
-        };
-        let begin = async |since, resync| match &interest {
+        let begin = async |start| match &interest {
             Interest::Mailbox(mailbox) => self.hub.listen(&caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
-                self.hub.attach(&caller, &subscriber, room, since, resync, live.as_ref()).await
+                let room = Destination::Room(room.clone());
+                self.hub.attach(&caller, &subscriber, &room, start).await
             }
-            Interest::Path(_) => Err(Refusal::Unavailable),
-            Interest::MyRooms(rooms) => {
-                self.hub.follow(&caller, &subscriber, rooms, since, resync, live.as_ref()).await
+            Interest::Path(path) => {
+                let path = Destination::Path(path.clone());
+                self.hub.attach(&caller, &subscriber, &path, start).await
             }
+            Interest::MyRooms(rooms) => self.hub.follow(&caller, &subscriber, rooms, start).await,
         };
-        match begin(since, None).await {
+        let start = Start { since, resync: None, opened, live };
+        match begin(start.clone()).await {
             Err(Refusal::Resync { now }) => {
                 // The number of missed events is unknown if the position is from another epoch.
-                let known = since.filter(|since| since.epoch == now.epoch);
-                let lost = known.map(|since| now.seq.0.abs_diff(since.seq.0));
-                begin(None, Some(Resync { lost, stamp: self.next_stamp() })).await
+                let lost = match since {
+                    Since::After(since) if since.epoch == now.epoch => Some(now.seq.0.abs_diff(since.seq.0)),
+                    _ => None,
+                };
+                let resync = Some(Resync { lost, stamp: self.next_stamp() });
+                begin(Start { since: Since::Now, resync, ..start }).await
             }
             opened => opened,
         }
@@ -207,15 +216,30 @@ impl Session {
 
     /// Closes the feed of a room.
     pub fn close(&self, room: &RoomId) {
-        self.hub.fanout().leave(self.id, room);
+        self.close_topic(&Destination::Room(room.clone()));
     }
 
-    /// Closes the feed of a path, and a later one of the same session begins anew.
-    pub fn close_path(&self, _path: &Path) {}
+    /// Closes the feed of a room or path that uses the session's own encoding.
+    pub fn close_topic(&self, topic: &Destination) {
+        self.hub.fanout().leave(self.id, topic);
+    }
+
+    /// Closes the feed of a room or path that uses this codec.
+    pub fn close_encoded(&self, topic: &Destination, codec: Codec) {
+        let others = self.others.lock();
+        let other = others.iter().find(|other| other.codec == codec).map(|other| other.id);
+        let id = other.unwrap_or(self.id);
+        self.hub.fanout().leave(id, topic);
+    }
+
+    /// Whether the session has an open feed of this room or path, in its own encoding.
+    pub fn is_topic_open(&self, topic: &Destination) -> bool {
+        self.hub.fanout().is_in(self.id, topic)
+    }
 
     /// Whether the session has an open feed of this room.
     pub fn is_open(&self, room: &RoomId) -> bool {
-        self.hub.fanout().is_in(self.id, room)
+        self.is_topic_open(&Destination::Room(room.clone()))
     }
 
     /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.

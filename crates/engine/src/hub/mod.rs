@@ -16,7 +16,7 @@ use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
 use crate::tasks::Tasks;
-use parlor_model::{Caller, Epoch, Refusal, Seq, Time};
+use parlor_model::{Caller, Epoch, Position, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -193,6 +193,11 @@ impl Hub {
 
     pub fn epoch(&self) -> Epoch {
         self.inner.epoch
+    }
+
+    /// Position of the newest published event.
+    pub fn position(&self) -> Position {
+        Position { epoch: self.inner.epoch, seq: self.inner.fanout.seen() }
     }
 
     pub fn now(&self) -> Time {

@@ -172,6 +172,29 @@ pub struct BudgetUsage {
     pub tokens: u64,
 }
 
+/// Messages of a room or path between two positions and two times.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageRange<'a> {
+    pub destination: &'a Destination,
+    /// Exclusive.
+    pub after: Seq,
+    /// Exclusive.
+    pub before: Option<Seq>,
+    /// The range begins behind the last message that is earlier, so that a store need not scan the messages before.
+    pub start: Option<Time>,
+    /// Inclusive.
+    pub end: Option<Time>,
+    /// Oldest first; otherwise newest first.
+    pub forwards: bool,
+}
+
+impl<'a> MessageRange<'a> {
+    /// All messages of the destination, newest first.
+    pub fn all_of(destination: &'a Destination) -> Self {
+        Self { destination, after: Seq(0), before: None, start: None, end: None, forwards: false }
+    }
+}
+
 /// Client key that makes a retry return the receipt of the first request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdempotencyKey {

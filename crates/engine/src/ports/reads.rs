@@ -111,6 +111,12 @@ pub trait ReadMessages {
         page: Page,
         limit: usize,
     ) -> Result<Vec<Arc<Message>>, Fault>;
+    /// The first messages of a range, in its direction.
+    fn messages_in_range(
+        &mut self,
+        range: &MessageRange<'_>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault>;
     /// The newest message of a room and the number of messages by others that the member has not read; both
     /// without the messages the member has cleared.
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault>;
@@ -322,6 +328,8 @@ pub trait Snapshot: Lookup {
     fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
     /// The events of one room after `after`, in order. Deleted messages may be omitted.
     fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
+    /// The messages posted on a path after `after`, in order, without deleted ones.
+    fn path_tail(&mut self, path: &Path, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
 }
 
 pub type CandidateVisitor<'a> = &'a mut dyn FnMut(Seq, Option<&Message>) -> ControlFlow<()>;

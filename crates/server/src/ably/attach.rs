@@ -125,7 +125,7 @@ impl Connected {
         }
         if attached.modes & (flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE) == 0 {
             // A channel that the client only publishes to needs no feed.
-            self.close_feed(peer, attached);
+            self.close_feed(peer, name, attached);
             if let Some(opened) = opened {
                 let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
                 peer.outbox.push(opened(&facts));
@@ -167,19 +167,20 @@ impl Connected {
     pub fn close_channel(&mut self, peer: &Peer, name: &str) {
         let Some(attached) = self.channels.remove(name) else { return };
         self.own.remove_name(&attached.channel.name(), name);
-        let is_shown = self.channels.values().any(|other| other.channel == attached.channel);
-        if !is_shown {
-            self.close_feed(peer, &attached);
+        let others = || self.channels.iter().filter(|(_, other)| other.channel == attached.channel);
+        let codec = self.encoding_of(name, &attached).codec;
+        if !others().any(|(name, other)| self.encoding_of(name, other).codec == codec) {
+            self.close_feed(peer, name, &attached);
+        }
+        if others().next().is_none() {
             self.presence.leave_place(&attached.place());
         }
     }
 
-    fn close_feed(&self, peer: &Peer, attached: &Attached) {
+    fn close_feed(&self, peer: &Peer, name: &str, attached: &Attached) {
         let Ok(identity) = peer.signed_in() else { return };
-        match attached.channel.destination() {
-            Destination::Room(room) => identity.session.close(&room),
-            Destination::Path(path) => identity.session.close_path(&path),
-        }
+        let codec = self.encoding_of(name, attached).codec;
+        identity.session.close_encoded(&attached.channel.destination(), codec);
     }
 }
 

@@ -27,13 +27,12 @@ impl AblyConnection {
         let (key, token) = (handshake.key.as_deref(), handshake.token.as_deref());
         let client_id = handshake.client_id.as_deref();
         let app = peer.app.clone();
-        let caller =
-            credentials::of_connection(&app, key, token, client_id, handshake.address).await?;
+        let caller = credentials::of_connection(&app, key, token, client_id, handshake.address).await?;
         let (principal, now) = (principal(&caller.caller), app.hub.now());
         let secret = credentials::connection_secret(&app);
         let resumed = handshake.resume.as_deref().map(|key| {
             let key = secret.verify(key, &principal)?;
-            app.ably.may_resume(&key.connection, now).map(|()| key.connection)
+            app.ably_connections.may_resume(&key.connection, now).map(|()| key.connection)
         });
         let (id, error) = match resumed {
             Some(Ok(id)) => (id, None),
@@ -50,7 +49,7 @@ impl AblyConnection {
             peer.admit(caller.caller.clone(), greeting).await.map_err(|refusal| codes::error(&refusal))?;
         let presence = app.hub.resume_presence(&caller.caller, id.as_str());
         let presence = presence.map_err(|refusal| codes::error(&refusal))?;
-        let generation = app.ably.begin(&id, peer.outbox.clone());
+        let generation = app.ably_connections.begin(&id, peer.outbox.clone());
         Ok(Connected {
             generation,
             id,

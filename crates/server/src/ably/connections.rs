@@ -30,10 +30,17 @@ struct State {
 }
 
 enum Connection {
-    Open { outbox: Arc<Outbox>, generation: u64 },
-    Lost { at: Time },
+    Open {
+        outbox: Arc<Outbox>,
+        generation: u64,
+    },
+    Lost {
+        at: Time,
+    },
     /// Closed by its client, so that it cannot be resumed.
-    Closed { at: Time },
+    Closed {
+        at: Time,
+    },
 }
 
 impl Connections {

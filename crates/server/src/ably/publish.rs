@@ -54,8 +54,11 @@ impl Connected {
             let message = format!("Message of {size} bytes exceeds the maximum size of {limit}");
             return Err(ErrorInfo::new(codes::TOO_LARGE, message));
         }
-        let messages: Result<Vec<_>, _> =
-            messages.into_iter().enumerate().map(|(index, message)| self.stamped(message, serial, index)).collect();
+        let messages: Result<Vec<_>, _> = messages
+            .into_iter()
+            .enumerate()
+            .map(|(index, message)| self.stamped(message, serial, index))
+            .collect();
         let messages = messages?;
         match &channel {
             Channel::Project(_) => Err(ErrorInfo::new(codes::NOT_PERMITTED, "Not permitted")),

@@ -19,8 +19,7 @@ impl Connected {
         let auth = frame.auth.ok_or_else(missing)?;
         let app = &peer.app;
         let token = Some(auth.access_token.as_str());
-        let mut caller =
-            credentials::of_connection(app, None, token, None, self.address).await?;
+        let mut caller = credentials::of_connection(app, None, token, None, self.address).await?;
         if let (Some(own), Some(given)) = (self.caller.identity.announced(), caller.identity.announced())
             && own != given
         {

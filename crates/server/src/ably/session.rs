@@ -12,7 +12,7 @@ use crate::connection::protocol::{Protocol, Reply};
 use crate::connection::{SocketMessage, frame};
 use crate::encoders::{ABLY_JSON, ABLY_MSGPACK, ConnectionEncoder, Encoders};
 use bytes::Bytes;
-use parlor_engine::feed::{Encoding, PresenceGuard};
+use parlor_engine::feed::{Codec, Encoding, PresenceGuard};
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::{Action, ConnectionDetails, Format, Frame};
 use parlor_wire::ably::serial::ConnectionId;
@@ -160,7 +160,9 @@ impl Protocol for AblyConnection {
     type ParseError = Box<Unreadable>;
 
     fn encoding(&self) -> Encoding {
-        encoding(self.format)
+        let shared = encoding(self.format);
+        // A connection without its own messages has no feed with the shared encoding.
+        if self.echo { shared } else { Encoding { codec: Codec::PRIVATE, ..shared } }
     }
 
     fn encoder(&self, encoders: &Arc<Encoders>) -> ConnectionEncoder {
@@ -191,7 +193,8 @@ impl Protocol for AblyConnection {
             SocketMessage::Binary(bytes) => (bytes, Format::Msgpack),
         };
         if format != self.format {
-            let error = ErrorInfo::new(codes::BAD_REQUEST, "The frame has another format than the connection");
+            let error =
+                ErrorInfo::new(codes::BAD_REQUEST, "The frame has another format than the connection");
             return Err(Box::new(Unreadable { error, fields: Fields::default() }));
         }
         match Frame::decode(bytes, format) {
@@ -313,7 +316,7 @@ impl Protocol for AblyConnection {
     async fn end(self, peer: &Peer) {
         let Some(connected) = self.connected else { return };
         let Connected { id, generation, is_closed, presence, .. } = *connected;
-        peer.app.ably.end(&id, generation, is_closed, peer.app.hub.now());
+        peer.app.ably_connections.end(&id, generation, is_closed, peer.app.hub.now());
         if is_closed {
             presence.close();
         }

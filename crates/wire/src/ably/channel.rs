@@ -96,6 +96,19 @@ fn path_text(name: &str) -> String {
     text
 }
 
+/// Beginnings of the paths of all channels whose names begin with a namespace, which ends with `:`. Rooms are among
+/// them if the namespace contains channels of projects.
+pub(super) fn prefixes(namespace: &str) -> Vec<String> {
+    let mut prefixes = vec![path_text(namespace)];
+    if let Some(rest) = namespace.strip_prefix(PROJECT_PREFIX) {
+        return vec![format!("room/{rest}")];
+    }
+    if PROJECT_PREFIX.starts_with(namespace) {
+        prefixes.push("room/".to_owned());
+    }
+    prefixes
+}
+
 fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

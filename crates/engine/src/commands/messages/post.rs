@@ -15,8 +15,8 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, ConversationId, Destination, EntityKind, Field, Lineage, Message, Post, PostAuthor, Refusal,
-    RoomRole, Scope, Sender, Upload,
+    Agent, ConversationId, Destination, EntityKind, Field, Lineage, Message, Operation, Post, PostAuthor,
+    Refusal, Scope, Sender, Upload,
 };
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Command for Post {
 
     /// Allowed for every member of the room. An agent of the room can be the sender if the caller owns it.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let sender = view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?;
+        let sender = view.at_room(caller, Operation::Publish, &self.room)?;
         let parent = match &self.reply_to {
             Some(id) => {
                 view.store.message(id)?.filter(|parent| parent.destination.room() == Some(&self.room))
