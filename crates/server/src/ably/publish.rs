@@ -8,7 +8,7 @@ use crate::connection::protocol::{DecidedReply, Reply};
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::{PathMessage, Publish, Published};
-use parlor_model::{Path, Position, Refusal};
+use parlor_model::Path;
 use parlor_wire::ably::capability::Operation;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
