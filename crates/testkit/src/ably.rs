@@ -48,7 +48,7 @@ impl Ably {
         Ok(client)
     }
 
-    /// Opens a connection; the hub speaks first. `format` and `v` are added to the parameters.
+    /// Opens a connection; the hub speaks first. `format`, and `v` if it is absent, are added to the parameters.
     pub async fn open(url: &str, format: Format, query: &[(&str, &str)]) -> Result<Self> {
         let address = url.strip_prefix("http://").context("the URL must start with http://")?;
         let mut target = reqwest::Url::parse(url)?;
@@ -56,7 +56,10 @@ impl Ably {
             Format::Json => "json",
             Format::Msgpack => "msgpack",
         };
-        target.query_pairs_mut().append_pair("format", name).append_pair("v", "6").extend_pairs(query);
+        target.query_pairs_mut().append_pair("format", name).extend_pairs(query);
+        if query.iter().all(|(name, _)| *name != "v") {
+            target.query_pairs_mut().append_pair("v", "6");
+        }
         let path = format!("{}?{}", target.path(), target.query().unwrap_or_default());
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
