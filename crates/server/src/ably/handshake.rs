@@ -1,6 +1,6 @@
 //! Handshake of a realtime connection: the parameters of its URL.
 
-use super::session::{AblyConnection, AblyRequest};
+use super::session::{AblyConnection, ConnectionRequest};
 use crate::App;
 use crate::connection::session_loop;
 use crate::connection::upgrade::{asks_for_upgrade, upgrade_from_any_origin};
@@ -82,7 +82,7 @@ pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Resp
     let handshake = Handshake::parse(request.uri(), address);
     let (shared, connection) = (app.clone(), AblyConnection::new(&app, &handshake));
     upgrade_from_any_origin(&app, request, move |upgraded| {
-        let first = AblyRequest::Connect(Box::new(handshake));
+        let first = ConnectionRequest::Connect(Box::new(handshake));
         session_loop::run(shared, upgraded, connection, Some(first))
     })
 }

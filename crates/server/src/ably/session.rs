@@ -81,7 +81,7 @@ impl Expiry {
 }
 
 /// A frame of the client, or the handshake of its connection.
-pub enum AblyRequest {
+pub enum ConnectionRequest {
     Connect(Box<Handshake>),
     Frame(Box<Frame<'static>>),
 }
@@ -156,7 +156,7 @@ pub(super) fn details<'a>(app: &App, caller: &'a AblyCaller, key: String) -> Con
 }
 
 impl Protocol for AblyConnection {
-    type Request = AblyRequest;
+    type Request = ConnectionRequest;
     type ParseError = Box<Unreadable>;
 
     fn encoding(&self) -> Encoding {
@@ -187,7 +187,7 @@ impl Protocol for AblyConnection {
         (app.config.heartbeat.min(HEARTBEAT), frames)
     }
 
-    fn parse(&self, _: &App, message: &SocketMessage) -> Result<AblyRequest, Box<Unreadable>> {
+    fn parse(&self, _: &App, message: &SocketMessage) -> Result<ConnectionRequest, Box<Unreadable>> {
         let (bytes, format): (&[u8], _) = match message {
             SocketMessage::Text(text) => (text.as_bytes(), Format::Json),
             SocketMessage::Binary(bytes) => (bytes, Format::Msgpack),
@@ -198,7 +198,7 @@ impl Protocol for AblyConnection {
             return Err(Box::new(Unreadable { error, fields: Fields::default() }));
         }
         match Frame::decode(bytes, format) {
-            Ok(frame) => Ok(AblyRequest::Frame(Box::new(frame))),
+            Ok(frame) => Ok(ConnectionRequest::Frame(Box::new(frame))),
             Err(error) => {
                 let fields = format.decode::<Fields>(bytes).unwrap_or_default();
                 Err(Box::new(Unreadable { error, fields }))
@@ -206,29 +206,29 @@ impl Protocol for AblyConnection {
         }
     }
 
-    fn is_pipelined(request: &AblyRequest) -> bool {
+    fn is_pipelined(request: &ConnectionRequest) -> bool {
         match request {
-            AblyRequest::Frame(frame) => matches!(frame.action, Action::Message | Action::Heartbeat),
-            AblyRequest::Connect(_) => false,
+            ConnectionRequest::Frame(frame) => matches!(frame.action, Action::Message | Action::Heartbeat),
+            ConnectionRequest::Connect(_) => false,
         }
     }
 
-    fn is_rate_limited(request: &AblyRequest) -> bool {
+    fn is_rate_limited(request: &ConnectionRequest) -> bool {
         match request {
-            AblyRequest::Frame(frame) => {
+            ConnectionRequest::Frame(frame) => {
                 matches!(frame.action, Action::Message | Action::Presence | Action::Attach | Action::Sync)
             }
-            AblyRequest::Connect(_) => false,
+            ConnectionRequest::Connect(_) => false,
         }
     }
 
-    async fn handle(&mut self, peer: &mut Peer, request: AblyRequest) -> Reply {
+    async fn handle(&mut self, peer: &mut Peer, request: ConnectionRequest) -> Reply {
         let frame = match request {
-            AblyRequest::Connect(handshake) => {
+            ConnectionRequest::Connect(handshake) => {
                 self.connect(peer, *handshake).await;
                 return Reply::None;
             }
-            AblyRequest::Frame(frame) => *frame,
+            ConnectionRequest::Frame(frame) => *frame,
         };
         let Some(connected) = &mut self.connected else { return Reply::None };
         match frame.action {
@@ -285,9 +285,9 @@ impl Protocol for AblyConnection {
         Some(encode(&Frame::error(None, error), self.format))
     }
 
-    fn rate_limited(&self, request: Option<&AblyRequest>) -> Option<Bytes> {
+    fn rate_limited(&self, request: Option<&ConnectionRequest>) -> Option<Bytes> {
         let error = ErrorInfo::new(codes::RATE_LIMITED, "Rate limit exceeded");
-        let Some(AblyRequest::Frame(frame)) = request else { return None };
+        let Some(ConnectionRequest::Frame(frame)) = request else { return None };
         let frame = match (frame.msg_serial, frame.channel.as_deref()) {
             (Some(serial), _) => Frame::nack(serial, error),
             (None, Some(channel)) => Frame::error(Some(channel), error),
