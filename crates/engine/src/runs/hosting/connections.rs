@@ -7,7 +7,8 @@ use super::Hosting;
 use super::injection::INJECT_CAPABILITY;
 use crate::HUB;
 use parlor_model::{
-    Agent, AgentId, AgentStatus, GatewayId, MemberId, Message, MessageId, Refusal, RunId, Sender, Signal, UserId,
+    Agent, AgentId, AgentStatus, GatewayId, MemberId, Message, MessageId, Position, Refusal, RoomId, RunId, Sender, Signal,
+    UserId,
     mention,
 };
 use std::collections::BTreeSet;
@@ -51,6 +52,16 @@ impl Hosting {
             reply.map(|reply| store.message(&reply)).transpose()
         });
         Ok(found.await?.flatten())
+    }
+
+    /// Position of a stored message.
+    pub fn position_of(&self, message: &Message) -> Position {
+        Position { epoch: self.hub.epoch(), seq: message.seq }
+    }
+
+    pub async fn is_member(&self, room: &RoomId, member: &MemberId) -> Result<bool, Refusal> {
+        let (room, member) = (room.clone(), member.clone());
+        self.hub.read_snapshot(move |_, store| Ok(store.member(&room, &member)?.is_some())).await
     }
 
     /// Returns the agent's message with this id, for a client that publishes it again.
