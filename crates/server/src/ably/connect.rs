@@ -2,6 +2,7 @@
 
 use super::encoder::encode;
 use super::handshake::Handshake;
+use super::jaibber::ProjectChannels;
 use super::session::{AblyConnection, Connected, Expiry, details};
 use super::{credentials, principal};
 use crate::auth::secrets::random_bytes;
@@ -60,6 +61,7 @@ impl AblyConnection {
             username: auth_context.user.username.clone(),
             presence,
             channels: HashMap::new(),
+            projects: ProjectChannels::default(),
             expiry: Expiry::of(&caller, &app),
             caller,
             is_closed: false,

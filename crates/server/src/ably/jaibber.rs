@@ -43,6 +43,17 @@ pub enum Outcome {
     Output(BoxFuture<'static, Result<Option<Position>, Refusal>>),
 }
 
+impl Outcome {
+    /// Waits until the message is stored, and returns its position.
+    pub async fn position(self) -> Result<Option<Position>, Refusal> {
+        match self {
+            Self::Done => Ok(None),
+            Self::Posted(receipt) => receipt.await.map(|posted| Some(posted.position)),
+            Self::Output(result) => result.await,
+        }
+    }
+}
+
 /// Project channels of one connection.
 #[derive(Default)]
 pub struct ProjectChannels {
@@ -271,10 +282,10 @@ fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
 fn origin(facts: &ConnectionFacts<'_>, message: &Message<'_>, chat: &ChatMessage<'_>) -> Box<Origin> {
     let mut fields = chat.other.clone();
     if chat.is_task_notification {
-        fields.put("isTaskNotification", "true");
+        fields.put("isTaskNotification", true);
     }
     if let (Some(parent), false) = (&chat.parent_message_id, chat.kind == MessageType::Message) {
-        fields.put("parentMessageId", &serde_json::Value::from(&**parent).to_string());
+        fields.put("parentMessageId", &**parent);
     }
     Box::new(Origin {
         connection: facts.id.into(),

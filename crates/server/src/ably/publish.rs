@@ -2,13 +2,14 @@
 
 use super::channel_error;
 use super::encoder::encode;
+use super::jaibber::ConnectionFacts;
 use super::session::Connected;
 use crate::connection::peer::Peer;
 use crate::connection::protocol::{DecidedReply, Reply};
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
-use parlor_model::Path;
 use parlor_model::command::{PathMessage, Publish, Published};
+use parlor_model::{Path, Refusal, RoomId};
 use parlor_wire::ably::capability::Operation;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -61,13 +62,49 @@ impl Connected {
             .collect();
         let messages = messages?;
         match &channel {
-            Channel::Project(_) => Err(ErrorInfo::new(codes::NOT_PERMITTED, "Not permitted")),
+            Channel::Project(room) => self.publish_in_project(peer, room, &messages, serial).await,
             Channel::GlobalPresence | Channel::Other(_) => {
                 let path = channel.destination().path();
                 let receipt = self.submit(peer, path, &channel.name(), &messages).await?;
                 Ok(acknowledged(receipt, serial, peer, self.format))
             }
         }
+    }
+
+    /// Publishes messages in a project channel. The first one that is refused ends the publication.
+    async fn publish_in_project(
+        &mut self,
+        peer: &Peer,
+        room: &RoomId,
+        messages: &[(Message<'static>, bool)],
+        serial: u64,
+    ) -> Result<Reply, ErrorInfo> {
+        let user = self.caller.caller.user().cloned();
+        let user = user.ok_or_else(|| codes::error(&Refusal::NotSignedIn))?;
+        let caller = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.caller();
+        let facts =
+            ConnectionFacts { id: self.id.as_str(), caller: &caller, user: &user, username: &self.username };
+        let mut outcomes = Vec::new();
+        for (message, _) in messages {
+            outcomes.push(self.projects.publish(peer, &facts, room, message).await?);
+        }
+        let (epoch, format) = (peer.app.hub.epoch(), self.format);
+        let reply = async move {
+            let mut positions = Vec::new();
+            for outcome in outcomes {
+                match outcome.position().await {
+                    Ok(position) => positions.extend(position),
+                    Err(refusal) => {
+                        return encode(&Frame::nack(serial, channel_error(&refusal)), format).into();
+                    }
+                }
+            }
+            let serials =
+                positions.iter().map(|at| MessageSerial::new(epoch, at.seq, 0).to_string()).collect();
+            let frames = Some(encode(&Frame::ack(serial, vec![PublishResult { serials }]), format));
+            DecidedReply { frames, after: positions.last().map(|at| at.seq) }
+        };
+        Ok(Reply::Pending(reply.boxed()))
     }
 
     /// Completes a message with the fields that the connection determines.

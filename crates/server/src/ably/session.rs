@@ -2,8 +2,9 @@
 
 use super::attach::Attached;
 use super::credentials::AblyCaller;
-use super::encoder::{OwnEncoder, disconnected, encode};
+use super::encoder::{AblyEncoder, OwnEncoder, disconnected, encode};
 use super::handshake::Handshake;
+use super::jaibber::ProjectChannels;
 use super::{HEARTBEAT, MAX_IDLE, STATE_TTL};
 use crate::App;
 use crate::connection::fixed_window::FixedWindow;
@@ -56,6 +57,8 @@ pub struct Connected {
     pub presence: PresenceGuard,
     /// Channels by the name that the client uses.
     pub channels: HashMap<Box<str>, Attached>,
+    /// Agents that the connection hosts.
+    pub projects: ProjectChannels,
     pub expiry: Option<Expiry>,
     /// Whether the client has closed the connection, so that it cannot be resumed.
     pub is_closed: bool,
@@ -104,7 +107,8 @@ struct Fields {
 impl AblyConnection {
     pub fn new(app: &App, handshake: &Handshake) -> Self {
         let Handshake { format, echo, heartbeats, .. } = *handshake;
-        let own = Arc::new(OwnEncoder::new(format, app.hub.epoch(), echo));
+        let shared = AblyEncoder { format, epoch: app.hub.epoch(), names: app.hub.names() };
+        let own = Arc::new(OwnEncoder::new(shared, echo));
         Self { format, echo, heartbeats, own, connected: None }
     }
 
@@ -315,7 +319,8 @@ impl Protocol for AblyConnection {
 
     async fn end(self, peer: &Peer) {
         let Some(connected) = self.connected else { return };
-        let Connected { id, generation, is_closed, presence, .. } = *connected;
+        let Connected { id, generation, is_closed, presence, projects, .. } = *connected;
+        projects.end().await;
         peer.app.ably_connections.end(&id, generation, is_closed, peer.app.hub.now());
         if is_closed {
             presence.close();

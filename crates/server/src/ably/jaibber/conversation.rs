@@ -46,7 +46,7 @@ struct Current {
 /// A reply whose run has not started.
 struct Waiting {
     reply: MessageId,
-    frames: Vec<(AgentFrame, Option<oneshot::Sender<OutputResult>>)>,
+    frames: Vec<AgentFrame>,
     /// Whether the agent had a queued run in the room. If it has none any more, that run was cancelled.
     has_queued_run: bool,
 }
@@ -126,7 +126,7 @@ impl Conversations {
         conversation.is_stopped = conversation.current.is_none();
         conversation.end_current(Ok(None));
         for waiting in std::mem::take(&mut conversation.waiting) {
-            conversation.drop_waiting(waiting);
+            conversation.remember(waiting.reply);
         }
     }
 
@@ -139,12 +139,7 @@ impl Conversations {
 }
 
 /// Result of output for a reply that has ended: a complete reply that is published again has been stored.
-async fn repeated(
-    hosting: &Hosting,
-    agent: &AgentId,
-    reply: &MessageId,
-    frame: &AgentFrame,
-) -> OutputResult {
+async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: &AgentFrame) -> OutputResult {
     match frame {
         AgentFrame::Complete { text, .. } => replies::stored(hosting, agent, reply, text).await,
         AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } => Ok(None),
@@ -221,24 +216,17 @@ impl Conversation {
         is_queued: bool,
     ) {
         let frames = self.waiting.iter().flat_map(|waiting| &waiting.frames);
-        let bytes: usize = frames.clone().map(|(frame, _)| frame.length()).sum();
+        let bytes: usize = frames.clone().map(AgentFrame::length).sum();
         if frames.count() >= MAX_FRAMES || bytes + frame.length() > MAX_BYTES {
             let _ = done.send(Err(Refusal::AtCapacity));
             return;
         }
-        // Only a complete reply waits for its result, so that a client is not held up.
-        let done = match &frame {
-            AgentFrame::Complete { .. } | AgentFrame::Failed { .. } => Some(done),
-            AgentFrame::Typing | AgentFrame::Chunk(_) => {
-                let _ = done.send(Ok(None));
-                None
-            }
-        };
+        // Acknowledgements are in order: if the client had to wait, it could not complete the active run.
+        let _ = done.send(Ok(None));
         match self.waiting.iter_mut().find(|waiting| waiting.reply == reply) {
-            Some(waiting) => waiting.frames.push((frame, done)),
+            Some(waiting) => waiting.frames.push(frame),
             None => {
-                let frames = vec![(frame, done)];
-                self.waiting.push_back(Waiting { reply, frames, has_queued_run: is_queued });
+                self.waiting.push_back(Waiting { reply, frames: vec![frame], has_queued_run: is_queued });
             }
         }
     }
@@ -259,14 +247,13 @@ impl Conversation {
                     return;
                 }
                 Ok(ReplySlot::Vacant | ReplySlot::Ended) | Err(_) => {
-                    self.drop_waiting(waiting);
+                    self.remember(waiting.reply);
                     continue;
                 }
             }
             self.current = Some(Current::of(reply));
-            for (frame, done) in waiting.frames {
-                let done = done.unwrap_or_else(|| oneshot::channel().0);
-                self.apply(context, frame, done).await;
+            for frame in waiting.frames {
+                self.apply(context, frame, oneshot::channel().0).await;
             }
         }
     }
@@ -282,13 +269,6 @@ impl Conversation {
     fn drop_reply(&mut self, reply: MessageId, done: oneshot::Sender<OutputResult>) {
         let _ = done.send(Ok(None));
         self.remember(reply);
-    }
-
-    fn drop_waiting(&mut self, waiting: Waiting) {
-        for done in waiting.frames.into_iter().filter_map(|(_, done)| done) {
-            let _ = done.send(Ok(None));
-        }
-        self.remember(waiting.reply);
     }
 
     fn remember(&mut self, reply: MessageId) {
