@@ -11,7 +11,7 @@ use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::Posted;
-use parlor_model::{Destination, Field, Message, Post, Refusal, RoomRole, Scope, Sender, Upload};
+use parlor_model::{Destination, Field, Message, Operation, Post, Refusal, Sender, Upload};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -37,7 +37,7 @@ impl Command for Post {
 
     /// Allowed for every member of the room.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let sender = view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?;
+        let sender = view.at_room(caller, Operation::Publish, &self.room)?;
         let parent = match &self.reply_to {
             Some(id) => {
                 view.store.message(id)?.filter(|parent| parent.destination.room() == Some(&self.room))
