@@ -1,8 +1,9 @@
 //! Events: committed changes. Every event has a `Seq` in the log and survives a crash.
 
 use crate::{
-    Agent, AgentId, Approval, CurrentPlan, Delivery, Destination, EventAudience, KeyId, Member, MemberId, Message,
-    MessageId, Path, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
+    Agent, AgentId, Approval, CurrentPlan, Delivery, Destination, EventAudience, KeyId, Member, MemberId,
+    Message, MessageId, Path, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

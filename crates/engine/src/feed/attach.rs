@@ -46,14 +46,16 @@ impl Hub {
         let mut from = None;
         loop {
             let (who, what) = (caller.clone(), topic.clone());
-            let read = move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.followed(&who, &what, since, snapshot);
+            let read =
+                move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.followed(&who, &what, since, snapshot);
             let (reservation, Followed { rewound, by_role }, head) =
                 self.reserve(&subscriber.user, None, read).await?;
             let position = match since {
                 Since::After(position) => Some(position),
                 // The log may be shorter than the history.
-                Since::Newest(_) | Since::From(_) => rewound
-                    .map(|seq| Position { epoch: head.epoch, seq: seq.max(head.trimmed_through) }),
+                Since::Newest(_) | Since::From(_) => {
+                    rewound.map(|seq| Position { epoch: head.epoch, seq: seq.max(head.trimmed_through) })
+                }
                 Since::Now => None,
             };
             if let (Some(position), None) = (position, from) {
@@ -65,7 +67,9 @@ impl Hub {
                 self.fanout().leave(subscriber.id, topic);
             }
             let topics = match topic {
-                Destination::Room(room) => Topics::Rooms { rooms: std::slice::from_ref(room), following: None },
+                Destination::Room(room) => {
+                    Topics::Rooms { rooms: std::slice::from_ref(room), following: None }
+                }
                 Destination::Path(path) => Topics::Path { path, by_role },
             };
             let subscription = Subscription {
@@ -107,9 +111,8 @@ impl Hub {
         since: Since,
         snapshot: &mut dyn Snapshot,
     ) -> Result<Result<Followed, Refusal>, Fault> {
-        let permitted = self.with_view(caller, snapshot, |caller, view| {
-            PermitError::split(permit(caller, topic, view))
-        })?;
+        let permitted =
+            self.with_view(caller, snapshot, |caller, view| PermitError::split(permit(caller, topic, view)))?;
         let (cleared_through, by_role) = match permitted {
             Ok(permitted) => permitted,
             Err(refusal) => return Ok(Err(refusal)),

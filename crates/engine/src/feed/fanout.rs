@@ -16,8 +16,8 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Destination, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange, Ordinal, Path,
-    Principal, RoomId, Seq, Signal, SiteRole, UserId,
+    AgentId, Destination, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange,
+    Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

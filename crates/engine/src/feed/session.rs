@@ -2,16 +2,18 @@
 //!
 //! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
 
+use super::attach::Start;
 use super::{
     Codec, DisconnectReason, Kinds, LiveFrame, OpenedFrame, Order, Outbox, Resync, RoomFilter, Subscriber,
     SubscriberId,
 };
-use super::attach::Start;
 use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId};
+use parlor_model::{
+    Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -73,10 +73,14 @@ impl Fanout {
         let position = |seq| Position { epoch: self.epoch, seq };
         let opened = opened.map(|frame| {
             let from = position(since.unwrap_or(at));
-            Item::Opened { opened: Opened { from, missed: missed_any, resync: *resync }, frame: frame.clone() }
+            Item::Opened {
+                opened: Opened { from, missed: missed_any, resync: *resync },
+                frame: frame.clone(),
+            }
         });
-        let live = live.map(|frame| {
-            Item::Live { live: Live { at: position(at), resync: *resync }, frame: frame.clone() }
+        let live = live.map(|frame| Item::Live {
+            live: Live { at: position(at), resync: *resync },
+            frame: frame.clone(),
         });
         let items: Vec<Item> = opened.into_iter().chain(missed).chain(live).collect();
         if missed_any && !subscriber.outbox.fits(&items) {

@@ -9,8 +9,8 @@ pub use reads::*;
 use crate::metrics::StoreSize;
 use crate::{Fault, effects::Effects};
 use parlor_model::{
-    Agent, AgentId, BlobDigest, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router, RunId, Seq,
-    Subscription, Time,
+    Agent, AgentId, BlobDigest, Destination, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router,
+    RunId, Seq, Subscription, Time,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! snapshot; a backend implements each read once for both.
 
 use super::Head;
-use super::{BudgetUsage, FirstRequest, IdempotencyKey, OpenApprovalsOf};
+use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprovalsOf};
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
@@ -11,7 +11,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId,
     KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
-    Pairing, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
+    Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
     SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId,
     User, UserId,
 };
