@@ -161,7 +161,10 @@ table::settings! {
         /// "on" creates the room "welcome" with the guide agent for the first admin, and adds
         /// every new user to it.
         welcome: Switch = choice(), default "on";
-        /// Maximum length of a chain of agents that trigger each other.
+        /// "on" lets every member of a room add their own agents to it. Otherwise only its admins
+        /// may.
+        members_add_agents: Switch = choice(), default "off";
+        /// Maximum number of answers in a chain of agents that trigger each other.
         max_chain_depth: u32 = count(1..=20), default 3;
         /// Maximum messages per minute with which one agent may trigger other agents.
         max_agent_messages_per_minute: u64 = count(1..=100_000), default 20;

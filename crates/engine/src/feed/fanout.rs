@@ -4,6 +4,7 @@ use super::activities::Activities;
 use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
+use super::merged_replies::Merging;
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
 use super::reply_text::Replies;
@@ -36,6 +37,8 @@ pub struct Fanout {
     pub(super) published: watch::Sender<Seq>,
     /// Wakes the presence loop when a user has gone offline or the hub closes.
     pub(super) departed: Notify,
+    /// Wakes the loop that publishes merged replies.
+    pub(super) merges: Notify,
     /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
     pub(super) state: Mutex<FanoutState>,
 }
@@ -61,6 +64,7 @@ pub(super) struct FanoutState {
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
     pub(super) replies: Replies,
+    pub(super) merging: Merging,
     pub(super) activities: Activities,
     /// Also read by queries, without this lock.
     pub(super) roots: Arc<RoomRoots>,
@@ -85,6 +89,7 @@ impl Fanout {
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
+            merging: Merging::default(),
             activities: Activities::default(),
             roots: roots.clone(),
             room_state: RoomState::default(),
@@ -97,6 +102,7 @@ impl Fanout {
             roots,
             ordinals_low: Notify::new(),
             departed: Notify::new(),
+            merges: Notify::new(),
             published: watch::Sender::new(published_through),
             state: Mutex::new(state),
         }
@@ -259,6 +265,7 @@ impl Fanout {
             state.replay_buffer.apply_event(logged_event);
         }
         batches.flush(&state);
+        self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
         let has_departed = !state.departures.is_empty();

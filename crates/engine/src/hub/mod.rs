@@ -10,7 +10,7 @@ mod start;
 
 use crate::Limits;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
-use crate::feed::{Fanout, RoomRoots};
+use crate::feed::{Fanout, Names, RoomRoots};
 use crate::health::{Health, HealthCell};
 use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
@@ -32,6 +32,7 @@ struct Inner {
     queue: parking_lot::Mutex<Option<mpsc::Sender<Box<dyn QueuedJob>>>>,
     reader: Arc<dyn Reader>,
     fanout: Arc<Fanout>,
+    names: Arc<Names>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     epoch: Epoch,
@@ -185,6 +186,11 @@ impl Hub {
         self.inner.fanout.roots().clone()
     }
 
+    /// Names of users and agents, up to date with the published events.
+    pub fn names(&self) -> Arc<Names> {
+        self.inner.names.clone()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.inner.epoch
     }
@@ -214,6 +220,7 @@ impl Hub {
         self.inner.scheduler.wake();
         self.inner.scheduler.idle.notify_one();
         self.inner.fanout.wake_presence();
+        self.inner.fanout.wake_merges();
         // Wakes the log tailer, which checks `stop` after each batch.
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());

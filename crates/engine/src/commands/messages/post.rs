@@ -7,6 +7,7 @@ use super::recipients::Recipients;
 use crate::Limits;
 use crate::commands::Command;
 use crate::commands::runs::chain::Chain;
+use crate::commands::runs::is_refused_to_agent;
 use crate::digest::digest_of_post;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
@@ -113,6 +114,8 @@ impl Command for Post {
 struct Author {
     agent: Arc<Agent>,
     chain: Chain,
+    /// Whether the agent would continue a chain that the hub has ended.
+    is_chain_ended: bool,
 }
 
 impl Author {
@@ -131,12 +134,17 @@ impl Author {
             return Err(Refusal::NotAMember { room: sender.room.id.clone() }.into());
         }
         let chain = Chain::load(None, &author.claimed_chain, &sender.room, view)?;
-        Ok(Self { agent, chain })
+        let is_chain_ended = is_refused_to_agent(&agent.id, &sender.room.id, view)?;
+        Ok(Self { agent, chain, is_chain_ended })
     }
 
     /// A message that an agent posts on its own starts a new lineage, unless its client claims a longer one.
     fn lineage(&self, claims: Option<&PostAuthor>, effects: &EffectsBuilder<'_>) -> Lineage {
         let start = Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
-        self.chain.with_claims(start, claims.map_or(0, |claims| claims.claimed_depth))
+        let lineage = self.chain.with_claims(start, claims.map_or(0, |claims| claims.claimed_depth));
+        match self.is_chain_ended {
+            true => lineage.at_least(effects.limits.chain_depth),
+            false => lineage,
+        }
     }
 }
