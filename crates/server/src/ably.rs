@@ -10,6 +10,7 @@ pub mod credentials;
 mod encoder;
 mod handshake;
 pub mod http;
+mod jaibber;
 mod presence;
 mod publish;
 mod reauthorise;

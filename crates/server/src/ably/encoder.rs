@@ -1,11 +1,12 @@
 //! Encoders of realtime connections: one per format for all connections, and one per connection for those that do not
 //! receive their own messages or name a channel with parameters.
 
+use super::jaibber;
 use crate::connection::frame;
 use crate::encoders::Encoder;
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
-use parlor_engine::feed::{DisconnectReason, OccupantList};
+use parlor_engine::feed::{DisconnectReason, Names, OccupantList};
 use parlor_model::{Destination, Epoch, Event, LoggedEvent, RoomId, Signal, SignalStamp};
 use parlor_wire::ably::channel::Channel;
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -15,7 +16,7 @@ use parlor_wire::ably::serial::{ConnectionId, sync_serial};
 use parlor_wire::ably::{egress, occupants};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Encodes a frame as a WebSocket message.
 pub fn encode(frame: &Frame<'_>, format: Format) -> Bytes {
@@ -33,6 +34,7 @@ fn message(payload: &[u8], format: Format) -> Bytes {
 pub struct AblyEncoder {
     pub format: Format,
     pub epoch: Epoch,
+    pub names: Arc<Names>,
 }
 
 impl AblyEncoder {
@@ -44,15 +46,15 @@ impl AblyEncoder {
             let restored = egress::restore(message);
             return Some(self.format.encode(&egress::path_frame(&restored, message, self.epoch, &channel)));
         }
-        None
+        jaibber::event(logged_event, self.epoch, &self.names, self.format)
     }
 
-    fn signal_payload(&self, signal: &Signal, _stamp: SignalStamp) -> Option<Vec<u8>> {
+    fn signal_payload(&self, signal: &Signal, stamp: SignalStamp) -> Option<Vec<u8>> {
         match signal {
             Signal::Occupant { place, change, occupant } => {
                 occupants::change(place, *change, occupant, self.format)
             }
-            _ => None,
+            _ => jaibber::signal(signal, stamp, self.format),
         }
     }
 
@@ -130,8 +132,7 @@ pub struct OwnEncoder {
 }
 
 impl OwnEncoder {
-    pub fn new(format: Format, epoch: Epoch, echo: bool) -> Self {
-        let shared = AblyEncoder { format, epoch };
+    pub fn new(shared: AblyEncoder, echo: bool) -> Self {
         Self { shared, echo, id: OnceLock::new(), names: Mutex::default() }
     }
 

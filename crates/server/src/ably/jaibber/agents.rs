@@ -293,7 +293,8 @@ impl AgentTask {
             entered.push(agent.id.clone());
         }
         // An update may name fewer agents than before.
-        let others: Vec<AgentId> = self.rooms.keys().filter(|agent| !entered.contains(agent)).cloned().collect();
+        let others: Vec<AgentId> =
+            self.rooms.keys().filter(|agent| !entered.contains(agent)).cloned().collect();
         for agent in others {
             self.leave_with(&agent, room).await;
         }
@@ -320,7 +321,8 @@ impl AgentTask {
         let agent = match known {
             Some(agent) if is_known(&agent) => Arc::new(agent),
             known => {
-                let id = known.map_or_else(|| agent_id(&self.user, &entry.agent_name), |agent| Ok(agent.id))?;
+                let id =
+                    known.map_or_else(|| agent_id(&self.user, &entry.agent_name), |agent| Ok(agent.id))?;
                 let registration = AgentRegistration {
                     gateway,
                     id,
@@ -407,8 +409,7 @@ impl AgentTask {
 
 /// Id of a user's agent with this name, which is the same whenever the agent is created.
 fn agent_id(user: &UserId, name: &str) -> Result<AgentId, Refusal> {
-    let readable: String =
-        name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+    let readable: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let readable = if readable.is_empty() { "agent" } else { &readable };
     let id = format!("{readable}-{}", short_digest(&[user.as_str(), &name.to_lowercase()]));
     AgentId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Agent))

@@ -139,12 +139,7 @@ impl Conversations {
 }
 
 /// Result of output for a reply that has ended: a complete reply that is published again has been stored.
-async fn repeated(
-    hosting: &Hosting,
-    agent: &AgentId,
-    reply: &MessageId,
-    frame: &AgentFrame,
-) -> OutputResult {
+async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: &AgentFrame) -> OutputResult {
     match frame {
         AgentFrame::Complete { text, .. } => replies::stored(hosting, agent, reply, text).await,
         AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } => Ok(None),
