@@ -4,6 +4,7 @@ use super::activities::Activities;
 use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
+use super::merged_replies::Merging;
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
 use super::reply_text::Replies;
@@ -36,6 +37,8 @@ pub struct Fanout {
     pub(super) published: watch::Sender<Seq>,
     /// Wakes the presence loop when a user has gone offline or the hub closes.
     pub(super) departed: Notify,
+    /// Wakes the loop that publishes merged replies.
+    pub(super) merges: Notify,
     /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
     pub(super) state: Mutex<FanoutState>,
 }
@@ -61,6 +64,7 @@ pub(super) struct FanoutState {
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
     pub(super) replies: Replies,
+    pub(super) merging: Merging,
     pub(super) activities: Activities,
     /// Also read by queries, without this lock.
     pub(super) roots: Arc<RoomRoots>,
@@ -85,6 +89,7 @@ impl Fanout {
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
+            merging: Merging::default(),
             activities: Activities::default(),
             roots: roots.clone(),
             room_state: RoomState::default(),
@@ -97,6 +102,7 @@ impl Fanout {
             roots,
             ordinals_low: Notify::new(),
             departed: Notify::new(),
+            merges: Notify::new(),
             published: watch::Sender::new(published_through),
             state: Mutex::new(state),
         }
@@ -147,6 +153,29 @@ impl Fanout {
         state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
         state.subscribers.insert(subscriber.id, subscriber);
         Some(first)
+    }
+
+    /// Replaces the credential of the subscribers of a session. Returns `false` if the reservation is no longer valid.
+    pub fn reauthorise(
+        &self,
+        reservation: &Reservation,
+        ids: &[SubscriberId],
+        principal: &Principal,
+        receives_events: bool,
+    ) -> bool {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        for id in ids {
+            let Some(subscriber) = state.subscribers.get_mut(id) else { continue };
+            subscriber.principal = principal.clone();
+            match receives_events {
+                true => state.write_only.remove(id),
+                false => state.write_only.insert(*id),
+            };
+        }
+        true
     }
 
     /// Removes a connection. If it was the last one of its user, the user goes offline after the grace period.
@@ -236,6 +265,7 @@ impl Fanout {
             state.replay_buffer.apply_event(logged_event);
         }
         batches.flush(&state);
+        self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
         let has_departed = !state.departures.is_empty();

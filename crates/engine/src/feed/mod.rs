@@ -15,6 +15,9 @@ mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+pub(crate) mod merged_replies;
+mod names;
+mod occupants;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -38,6 +41,11 @@ pub use item::{
     OpenedFrame, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use merged_replies::Begun;
+pub use names::Names;
+pub use occupants::{
+    OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+};
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};

@@ -42,6 +42,8 @@ fn posted(seq: u64, length: usize) -> LoggedEvent {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     };
     let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
@@ -174,7 +176,7 @@ async fn take(outbox: &Outbox) -> Vec<String> {
         Item::Signal(signal) => matches!(signal.value.0, Signal::Queue { .. }).then(|| "queue".into()),
         Item::Opened { .. } => Some("opened".into()),
         Item::Live { .. } => Some("live".into()),
-        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) => None,
+        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) | Item::Occupants(_) => None,
     };
     entries.iter().filter_map(word).collect()
 }
