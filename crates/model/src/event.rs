@@ -93,6 +93,11 @@ pub enum Event {
         user: UserId,
         key: KeyId,
     },
+    /// Tokens of a key were revoked. Its connections are closed; those with another token authenticate again.
+    TokensRevoked {
+        user: UserId,
+        key: KeyId,
+    },
     /// An agent changed. The audience includes users that could see it before the change.
     AgentChanged {
         agent: Arc<Agent>,
@@ -154,6 +159,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::AgentChanged { .. }
             | Self::AgentRemoved { .. }
             | Self::SettingsChanged
@@ -192,6 +198,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::Tombstone => EventScope::None,
         }
     }
@@ -227,7 +234,8 @@ impl Event {
             Self::UserRemoved(user)
             | Self::SignInsEnded(user)
             | Self::SignInEnded { user, .. }
-            | Self::KeyRevoked { user, .. } => Some(RightsHolder::User(user)),
+            | Self::KeyRevoked { user, .. }
+            | Self::TokensRevoked { user, .. } => Some(RightsHolder::User(user)),
             Self::AgentChanged { agent, .. } => Some(RightsHolder::OwnerOf(&agent.id)),
             Self::AgentRemoved { agent, .. } => Some(RightsHolder::OwnerOf(agent)),
             Self::MessagePosted { .. }
@@ -277,6 +285,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::SettingsChanged
             | Self::RunChanged(_)
             | Self::Tombstone => 0,
