@@ -269,13 +269,7 @@ fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
 }
 
 fn origin(facts: &ConnectionFacts<'_>, message: &Message<'_>, chat: &ChatMessage<'_>) -> Box<Origin> {
-    let mut fields = chat.other.clone();
-    if chat.is_task_notification {
-        fields.put("isTaskNotification", "true");
-    }
-    if let (Some(parent), false) = (&chat.parent_message_id, chat.kind == MessageType::Message) {
-        fields.put("parentMessageId", &serde_json::Value::from(&**parent).to_string());
-    }
+    let fields = chat.other.clone();
     Box::new(Origin {
         connection: facts.id.into(),
         client: message.client_id.as_deref().map(Into::into),
