@@ -139,6 +139,7 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
+    FindSigningKey,
     GetAgent,
     GetAgentCard,
     GetAuthContext,

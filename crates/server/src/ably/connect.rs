@@ -60,6 +60,7 @@ impl AblyConnection {
             address: handshake.address,
             username: auth_context.user.username.clone(),
             presence,
+            projects: ProjectChannels::default(),
             channels: HashMap::new(),
             projects: ProjectChannels::default(),
             expiry: Expiry::of(&caller, &app),

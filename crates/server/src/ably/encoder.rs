@@ -54,7 +54,7 @@ impl AblyEncoder {
             Signal::Occupant { place, change, occupant } => {
                 occupants::change(place, *change, occupant, self.format)
             }
-            other => jaibber::signal(other, stamp, self.format),
+            _ => jaibber::signal(signal, stamp, self.format),
         }
     }
 

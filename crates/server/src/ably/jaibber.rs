@@ -43,17 +43,6 @@ pub enum Outcome {
     Output(BoxFuture<'static, Result<Option<Position>, Refusal>>),
 }
 
-impl Outcome {
-    /// Waits until the message is stored, and returns its position.
-    pub async fn position(self) -> Result<Option<Position>, Refusal> {
-        match self {
-            Self::Done => Ok(None),
-            Self::Posted(receipt) => receipt.await.map(|posted| Some(posted.position)),
-            Self::Output(result) => result.await,
-        }
-    }
-}
-
 /// Project channels of one connection.
 #[derive(Default)]
 pub struct ProjectChannels {

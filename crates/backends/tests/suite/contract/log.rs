@@ -76,6 +76,7 @@ fn without_later_changes_the_log_returns_the_published_events() {
             Event::SignInsEnded(user_id("ann")),
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
+            Event::TokensRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             agent_changed(&[]),
             Event::AgentRemoved {
                 agent: agent_id("gone/away"),

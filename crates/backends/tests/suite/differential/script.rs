@@ -12,13 +12,13 @@ use parlor_model::command::{
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
     CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
     EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
-    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply,
-    PromptAgent, PromptMode, ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn,
-    Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
-    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation,
-    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp,
-    StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction,
-    UnpinMessage, Unsubscribe, WithdrawRuns,
+    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage, PlanDecision,
+    PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup, RecordFailedSignIn,
+    RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember,
+    RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage,
+    RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
+    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs,
+    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -258,6 +258,19 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
+    let message = |name: &str, external_id: &str| PathMessage {
+        name: name.into(),
+        payload: Payload("{}".into()),
+        external_id: external_id.into(),
+    };
+    let publish = Publish {
+        path: Path::parse("slack/team").unwrap(),
+        sender_name: "bridge".into(),
+        source: "slack".into(),
+        messages: vec![message("tick", "p1"), message("tock", "p2")],
+    };
+    run.must(root.clone(), publish.clone()).await?;
+    run.must(root.clone(), publish).await?;
     let relay = Relay {
         room: run.world.rooms[0].clone(),
         author: "coder".into(),
