@@ -23,8 +23,8 @@ use parlor_model::command::{
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
     IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection, Route, RunId, RunOutcome,
-    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection, Route, RunId,
+    RunOutcome, RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -105,6 +105,20 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let message = newest(run);
     run.must(ann.clone(), DeleteMessage { message }).await?;
     run.must(ann.clone(), deleted).await?;
+
+    // An id that Ann chose: repeated, with another text, by another sender, and of a deleted message.
+    let chosen = Post { id: Some(MessageId::stored("chosen")), ..post(first.clone(), "my id") };
+    run.must(ann.clone(), chosen.clone()).await?;
+    run.must(ann.clone(), chosen.clone()).await?;
+    run.refused(ann.clone(), Post { text: "another text".into(), ..chosen.clone() }).await?;
+    run.refused(users.bob.clone(), chosen.clone()).await?;
+    run.must(ann.clone(), DeleteMessage { message: MessageId::stored("chosen") }).await?;
+    run.refused(ann.clone(), chosen).await?;
+    // A message of Ann's agent, which mentions no agent.
+    let author = PostAuthor { agent: coder(), claimed_depth: 1, claimed_chain: vec!["writer".into()] };
+    let by_agent = Post { author: Some(Box::new(author)), ..post(first.clone(), "my agent") };
+    run.must(ann.clone(), by_agent.clone()).await?;
+    run.refused(users.bob.clone(), by_agent).await?;
 
     // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());

@@ -123,7 +123,7 @@ impl Reader {
     }
 }
 
-fn room() -> RoomId {
+pub(super) fn room() -> RoomId {
     RoomId::stored("lobby")
 }
 
