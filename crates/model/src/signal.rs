@@ -32,6 +32,25 @@ pub enum Signal {
         /// reply discards it.
         first: bool,
     },
+    /// Part of a streaming reply, merged for subscribers that receive no single chunks.
+    Reply {
+        room: RoomId,
+        agent: AgentId,
+        agent_name: Box<str>,
+        /// Owner of the agent.
+        owner: UserId,
+        /// Connection that publishes the reply, if it also subscribes to the room.
+        connection: Option<Box<str>>,
+        message: MessageId,
+        part: ReplyPart,
+    },
+    /// A user asks the agents of this name, or all agents of the room, to end.
+    AgentsDismissed {
+        room: RoomId,
+        by: UserId,
+        username: Box<str>,
+        agent_name: Option<Box<str>>,
+    },
     /// Output of an agent's terminal, sanitised for display.
     Terminal {
         room: RoomId,
@@ -106,6 +125,10 @@ impl Signal {
         match self {
             Self::Typing { username, .. } | Self::Presence { username, .. } => username.len(),
             Self::Chunk { agent_name, chunk, .. } => agent_name.len() + chunk.length(),
+            Self::Reply { agent_name, part, .. } => agent_name.len() + part.length(),
+            Self::AgentsDismissed { username, agent_name, .. } => {
+                username.len() + agent_name.as_ref().map_or(0, |name| name.len())
+            }
             Self::Terminal { agent_name, data, .. } => agent_name.len() + data.len(),
             Self::AgentStatus { name, kind, model, .. } => {
                 name.len() + kind.len() + model.as_ref().map_or(0, |model| model.len())
@@ -129,6 +152,8 @@ impl Signal {
         match self {
             Self::Typing { room, .. }
             | Self::Chunk { room, .. }
+            | Self::Reply { room, .. }
+            | Self::AgentsDismissed { room, .. }
             | Self::Terminal { room, .. }
             | Self::RunEvent { room, .. }
             | Self::Activity { room, .. }
@@ -139,6 +164,27 @@ impl Signal {
             | Self::Answered(_)
             | Self::Refresh
             | Self::Occupant { .. } => None,
+        }
+    }
+}
+
+/// Part of a streaming reply in [`Signal::Reply`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplyPart {
+    /// The agent has started the reply.
+    Started,
+    /// Text after the parts before.
+    Text(Arc<str>),
+    /// The run ended without a complete reply, for this reason.
+    Failed(Box<str>),
+}
+
+impl ReplyPart {
+    fn length(&self) -> usize {
+        match self {
+            Self::Started => 0,
+            Self::Text(text) => text.len(),
+            Self::Failed(reason) => reason.len(),
         }
     }
 }

@@ -76,7 +76,10 @@ impl Protocol for Client {
     type Request = ClientRequest;
     type ParseError = FrameError;
     const COUNTS_AS_PRESENCE: bool = true;
-    const ENCODING: Encoding = CLIENT;
+
+    fn encoding(&self) -> Encoding {
+        CLIENT
+    }
 
     fn max_message_bytes(app: &App) -> usize {
         MAX_MESSAGE_BYTES.max(app.config.frames.bytes)
@@ -86,10 +89,10 @@ impl Protocol for Client {
         FixedWindow::new(app.config.client_window, app.config.client_max)
     }
 
-    fn parse(app: &App, message: &SocketMessage) -> Result<ClientRequest, FrameError> {
+    fn parse(&self, app: &App, message: &SocketMessage) -> Result<ClientRequest, FrameError> {
         match message {
             SocketMessage::Text(text) => ingress::read(text, &app.config.frames),
-            SocketMessage::Binary => Err(FrameError::Unknown),
+            SocketMessage::Binary(_) => Err(FrameError::Unknown),
         }
     }
 
@@ -103,7 +106,7 @@ impl Protocol for Client {
 
     async fn handle(&mut self, peer: &mut Peer, request: ClientRequest) -> Reply {
         let result = match request {
-            ClientRequest::Ping { ts } => return Reply::Text(egress::pong(&ts)),
+            ClientRequest::Ping { ts } => return Reply::text(&egress::pong(&ts)),
             ClientRequest::Auth { token, version } => {
                 self.authenticate(peer, &token, version.as_deref()).await;
                 return Reply::None;
@@ -127,25 +130,26 @@ impl Protocol for Client {
         };
         match result {
             Ok(()) => Reply::None,
-            Err(refusal) => Reply::Text(egress::refusal(&refusal, None)),
+            Err(refusal) => Reply::text(&egress::refusal(&refusal, None)),
         }
     }
 
-    fn unreadable(error: FrameError) -> String {
+    fn unreadable(&self, error: FrameError) -> Bytes {
         let (code, words) = error.words();
-        egress::error(code, words)
+        frame::text(&egress::error(code, words))
     }
 
-    fn too_large() -> Option<String> {
-        Some(Self::unreadable(FrameError::TooLarge))
+    fn too_large(&self) -> Option<Bytes> {
+        Some(self.unreadable(FrameError::TooLarge))
     }
 
-    fn rate_limited(request: Option<&ClientRequest>) -> Option<String> {
+    fn rate_limited(&self, request: Option<&ClientRequest>) -> Option<Bytes> {
         let id = match request {
             Some(ClientRequest::Send { post, .. }) => post.client_message_id.as_deref(),
             _ => None,
         };
-        Some(egress::refusal(&Refusal::RateLimited { retry_after: Duration::ZERO }, id))
+        let refusal = Refusal::RateLimited { retry_after: Duration::ZERO };
+        Some(frame::text(&egress::refusal(&refusal, id)))
     }
 }
 
@@ -231,7 +235,7 @@ async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
     let id = draft.client_message_id.clone();
     let receipt = match submit(peer, room, draft).await {
         Ok(receipt) => receipt,
-        Err(refusal) => return Reply::Text(egress::refusal(&refusal, id.as_deref())),
+        Err(refusal) => return Reply::text(&egress::refusal(&refusal, id.as_deref())),
     };
     let reply = async move {
         let text = match (receipt.await, id) {
@@ -239,7 +243,7 @@ async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
             (Ok(_), None) => None,
             (Err(refusal), id) => Some(egress::refusal(&refusal, id.as_deref())),
         };
-        DecidedReply { text, after: None }
+        DecidedReply { frames: text.map(|text| frame::text(&text)), after: None }
     };
     Reply::Pending(reply.boxed())
 }
@@ -256,7 +260,7 @@ async fn submit(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Result<Pendi
     {
         return Err(refusal);
     }
-    Ok(hub.submit(session.caller(), draft.into_post(room)).await)
+    Ok(hub.submit(&session.caller(), draft.into_post(room)).await)
 }
 
 fn parse_since(app: &App, since: Option<&str>) -> Result<Option<Position>, Refusal> {

@@ -28,7 +28,7 @@ pub use app::App;
 pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;
 pub use auth::secrets;
-pub use config::Config;
+pub use config::{AblyLimits, Config};
 pub use gateway::host_locally;
 pub use http::forwarded::Network;
 pub use listen::{RunningServer, serve};

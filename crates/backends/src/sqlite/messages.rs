@@ -4,7 +4,7 @@ use super::insert::RowBinder;
 use super::rows::{
     self, SqlFaultExt, all, maybe_text, maybe_time, number, one, run, seq, seq_value, shared, text, time,
 };
-use super::{MESSAGE_OVERHEAD_BYTES, Sql, SqlTables, WriteTransaction, mail, rooms, runs, search};
+use super::{MESSAGE_OVERHEAD_BYTES, Sql, SqlTables, WriteTransaction, mail, origins, rooms, runs, search};
 use parlor_engine::Fault;
 use parlor_engine::changes::MessageChange;
 use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, MessageRange, ReadMessages};
@@ -78,11 +78,7 @@ impl<C: Sql> ReadMessages for SqlTables<C> {
             after = after.max(self.last_until(column, value, Time(start.0.saturating_sub(1)))?);
         }
         let (before, end) = (before.map_or(i64::MAX, seq_value), end.map_or(i64::MAX, |end| end.0));
-        let order = if forwards { "ASC" } else { "DESC" };
-        let query = format!(
-            "SELECT {MESSAGE} FROM messages WHERE {column} = ?1 AND seq > ?2 AND seq < ?3 AND at <= ?4 \
-             AND erased = 0 ORDER BY seq {order} LIMIT ?5"
-        );
+        let query = range_query(column, forwards);
         all(self.sql()?, &query, &[&value, &after, &before, &end, &number(limit)], message)
     }
 
@@ -197,7 +193,7 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MessageChange) -> 
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
                  external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL, \
-                 attachments = NULL, relayed = NULL WHERE id = ?1",
+                 attachments = NULL, relayed = NULL, origin = NULL, answer = NULL WHERE id = ?1",
                 &[&id],
             )?;
             for table in DEPENDENT_TABLES {
@@ -220,6 +216,15 @@ impl<C: Sql> SqlTables<C> {
     }
 }
 
+/// The messages of a room or path (`column`) between two positions and until a time.
+fn range_query(column: &str, forwards: bool) -> String {
+    let order = if forwards { "ASC" } else { "DESC" };
+    format!(
+        "SELECT {MESSAGE} FROM messages WHERE {column} = ?1 AND seq > ?2 AND seq < ?3 AND at <= ?4 \
+         AND erased = 0 ORDER BY seq {order} LIMIT ?5"
+    )
+}
+
 fn answers_query(to: &Message) -> String {
     let (columns, answering) = (MESSAGE, answering(to));
     format!("SELECT {columns} FROM messages WHERE {answering} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
@@ -238,8 +243,8 @@ pub const DEPENDENT_TABLES: [&str; 6] = ["revisions", "reactions", "pins", "book
 pub const INSERT: (&str, &str) = (
     "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, attachments, \
-     relayed)",
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+     relayed, origin, answer)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 );
 
 pub fn bind(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
@@ -268,7 +273,9 @@ pub fn bind(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
     row.value(message.thread.as_ref().map(|id| id.as_str()))?;
     row.value(message.forwarded.as_deref().map(forwarded))?;
     row.value(attachments(&message.attachments))?;
-    row.value(message.relayed.as_deref().map(relayed))
+    row.value(message.relayed.as_deref().map(relayed))?;
+    row.value(message.origin.as_deref().map(origins::origin))?;
+    row.value(message.answer.as_deref().map(origins::answer))
 }
 
 pub fn put_run_output(sql: &Connection, message: &Message) -> Result<(), Fault> {
@@ -302,7 +309,8 @@ pub fn insert_key(
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
      (SELECT list FROM reactions WHERE message = messages.id), attachments, \
-     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END, relayed";
+     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END, relayed, \
+     origin, answer";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let destination = match row.get_ref(3)?.as_str_or_null()? {
@@ -332,6 +340,8 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
         run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_run_output),
         relayed: row.get_ref(23)?.as_str_or_null()?.and_then(read_relayed),
+        origin: row.get_ref(24)?.as_str_or_null()?.and_then(origins::read_origin),
+        answer: row.get_ref(25)?.as_str_or_null()?.and_then(origins::read_answer),
     }))
 }
 
@@ -496,6 +506,8 @@ mod tests {
             edited_at: None,
             run_output: None,
             relayed: None,
+            origin: None,
+            answer: None,
         };
         let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
         for (to, index) in
@@ -506,6 +518,21 @@ mod tests {
             let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
             assert!(steps[0].starts_with(&format!("SEARCH messages USING INDEX {index}")), "{steps:?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_through_the_index_of_their_room_or_path() {
+        let mut sql = crate::sqlite::connection::open_in_memory();
+        crate::sqlite::migrations::migrate(&mut sql).unwrap();
+        for (column, index) in [("room", "messages_in_room (room=?"), ("path", "messages_on_path (path=?")] {
+            for forwards in [true, false] {
+                let query = format!("EXPLAIN QUERY PLAN {}", range_query(column, forwards));
+                let values: [&dyn ToSql; 5] = [&"x", &0, &9, &9, &1];
+                let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
+                assert!(steps[0].starts_with(&format!("SEARCH messages USING INDEX {index}")), "{steps:?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::activities::Activities;
 use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
+use super::merged_replies::Merging;
 use super::occupants::Occupants;
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
@@ -41,6 +42,8 @@ pub struct Fanout {
     pub(super) occupants_changed: Notify,
     /// Lets one task at a time read the facts that members of presence sets are derived from.
     pub(super) loading: Semaphore,
+    /// Wakes the loop that publishes merged replies.
+    pub(super) merges: Notify,
     /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
     pub(super) state: Mutex<FanoutState>,
 }
@@ -66,6 +69,7 @@ pub(super) struct FanoutState {
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
     pub(super) replies: Replies,
+    pub(super) merging: Merging,
     pub(super) activities: Activities,
     /// Also read by queries, without this lock.
     pub(super) roots: Arc<RoomRoots>,
@@ -91,6 +95,7 @@ impl Fanout {
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
+            merging: Merging::default(),
             activities: Activities::default(),
             roots: roots.clone(),
             room_state: RoomState::default(),
@@ -106,6 +111,7 @@ impl Fanout {
             departed: Notify::new(),
             occupants_changed: Notify::new(),
             loading: Semaphore::new(1),
+            merges: Notify::new(),
             published: watch::Sender::new(published_through),
             state: Mutex::new(state),
         }
@@ -157,6 +163,29 @@ impl Fanout {
         state.subscribers.insert(subscriber.id, subscriber.clone());
         self.occupants_connected(&mut state, &subscriber);
         Some(first)
+    }
+
+    /// Replaces the credential of the subscribers of a session. Returns `false` if the reservation is no longer valid.
+    pub fn reauthorise(
+        &self,
+        reservation: &Reservation,
+        ids: &[SubscriberId],
+        principal: &Principal,
+        receives_events: bool,
+    ) -> bool {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        for id in ids {
+            let Some(subscriber) = state.subscribers.get_mut(id) else { continue };
+            subscriber.principal = principal.clone();
+            match receives_events {
+                true => state.write_only.remove(id),
+                false => state.write_only.insert(*id),
+            };
+        }
+        true
     }
 
     /// Removes a connection. If it was the last one of its user, the user goes offline after the grace period.
@@ -248,6 +277,7 @@ impl Fanout {
             state.replay_buffer.apply_event(logged_event);
         }
         batches.flush(&state);
+        self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
         self.wake_occupants(&mut state);

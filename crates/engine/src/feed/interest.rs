@@ -53,12 +53,15 @@ impl Kinds {
     pub const SIGNALS: Self = Self(1 << 2);
     /// Text of streaming replies.
     pub const REPLY_TEXT: Self = Self(1 << 3);
+    /// Text of streaming replies, merged per interval, and their starts and failures.
+    pub const MERGED_REPLIES: Self = Self(1 << 6);
     /// Runs, the activities in them, and backlogs.
     pub const RUNS: Self = Self(1 << 4);
     /// Presence sets of places and their changes.
     pub const PRESENCE: Self = Self(1 << 5);
-    /// All items but presence sets, which a subscriber requests by themselves.
-    pub const ALL: Self = Self(!Self::PRESENCE.0);
+    /// All items but presence sets, which a subscriber requests by themselves, and merged replies, whose text the
+    /// single chunks contain.
+    pub const ALL: Self = Self(!(Self::PRESENCE.0 | Self::MERGED_REPLIES.0));
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -82,6 +85,7 @@ impl Kinds {
     pub fn of_signal(signal: &Signal) -> Self {
         match signal {
             Signal::Chunk { .. } => Self::REPLY_TEXT,
+            Signal::Reply { .. } | Signal::AgentsDismissed { .. } => Self::MERGED_REPLIES,
             Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
                 Self::RUNS
             }

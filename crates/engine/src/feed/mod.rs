@@ -15,6 +15,8 @@ mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+pub(crate) mod merged_replies;
+mod names;
 pub(crate) mod occupants;
 mod open;
 mod ordinals;
@@ -39,6 +41,8 @@ pub use item::{
     OpenedFrame, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use merged_replies::Begun;
+pub use names::Names;
 pub use occupants::{
     Access, OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
 };

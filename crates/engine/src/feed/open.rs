@@ -8,7 +8,7 @@ use super::attach::Start;
 use super::backlog::{Backlog, check_position};
 use super::reservations::Reservation;
 use super::subscribe::{Subscribed, Subscription, Topics};
-use super::{RoomFilter, Since, Subscriber};
+use super::{RoomFilter, Since, Subscriber, SubscriberId};
 use crate::permission::{AuthContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
@@ -50,6 +50,27 @@ impl Hub {
                     let _ = self.publish_presence(&subscriber.user, true).await;
                 }
                 return Ok((AuthContext::clone(&auth), admitted));
+            }
+        }
+    }
+
+    /// Replaces the credential of the subscribers of a session.
+    pub(super) async fn reauthorise(
+        &self,
+        caller: &Caller,
+        ids: &[SubscriberId],
+    ) -> Result<AuthContext, Refusal> {
+        let user = caller.user().ok_or(Refusal::NotSignedIn)?;
+        loop {
+            let who = caller.clone();
+            let (reservation, auth, _) = self
+                .reserve(user, None, move |hub, snapshot| {
+                    let auth = hub.with_view(&who, snapshot, |caller, _| Ok(caller.auth.clone()))?;
+                    Ok(auth.ok_or(Refusal::NotSignedIn))
+                })
+                .await?;
+            if self.fanout().reauthorise(&reservation, ids, &caller.principal, auth.has(Scope::Read)) {
+                return Ok(AuthContext::clone(&auth));
             }
         }
     }

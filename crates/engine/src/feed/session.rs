@@ -84,7 +84,8 @@ pub struct NewSession {
 /// Dropping a session closes its feeds, and ends the presence of its user after the grace period.
 pub struct Session {
     hub: Hub,
-    caller: Caller,
+    /// Replaced by [`Session::reauthorise`].
+    caller: Mutex<Arc<Caller>>,
     id: SubscriberId,
     user: UserId,
     /// The session's first subscriber. It also receives items that are sent without an open feed, such as a lost
@@ -127,7 +128,7 @@ impl Hub {
         let (auth, admitted) = self.connect(caller, subscriber.clone(), greeting, admit).await?;
         let session = Session {
             hub: self.clone(),
-            caller: caller.clone(),
+            caller: Mutex::new(Arc::new(caller.clone())),
             id: subscriber.id,
             user: subscriber.user.clone(),
             own: Mutex::new(subscriber),
@@ -153,7 +154,7 @@ impl Session {
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
         let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
-                self.hub.may_follow(&self.caller, filter).await?;
+                self.hub.may_follow(&self.caller(), filter).await?;
                 self.subscriber_with(open.encoding, true).await?
             }
             // A second subscriber would deliver the room twice.
@@ -173,7 +174,7 @@ impl Session {
     /// room, so its connection is closed.
     pub async fn open_only(&self, open: Open) -> Result<(), Refusal> {
         if let Interest::MyRooms(filter) = &open.interest {
-            self.hub.may_follow(&self.caller, filter).await?;
+            self.hub.may_follow(&self.caller(), filter).await?;
         }
         for other in self.others.lock().drain(..) {
             self.hub.fanout().disconnect(other.id);
@@ -195,17 +196,18 @@ impl Session {
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
         let Open { interest, since, opened, live, .. } = open;
+        let caller = self.caller();
         let begin = async |start| match &interest {
-            Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
+            Interest::Mailbox(mailbox) => self.hub.listen(&caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
                 let room = Destination::Room(room.clone());
-                self.hub.attach(&self.caller, &subscriber, &room, start).await
+                self.hub.attach(&caller, &subscriber, &room, start).await
             }
             Interest::Path(path) => {
                 let path = Destination::Path(path.clone());
-                self.hub.attach(&self.caller, &subscriber, &path, start).await
+                self.hub.attach(&caller, &subscriber, &path, start).await
             }
-            Interest::MyRooms(rooms) => self.hub.follow(&self.caller, &subscriber, rooms, start).await,
+            Interest::MyRooms(rooms) => self.hub.follow(&caller, &subscriber, rooms, start).await,
         };
         let start = Start { since, resync: None, opened, live };
         match begin(start.clone()).await {
@@ -232,6 +234,14 @@ impl Session {
         self.hub.fanout().leave(self.id, topic);
     }
 
+    /// Closes the feed of a room or path that uses this codec.
+    pub fn close_encoded(&self, topic: &Destination, codec: Codec) {
+        let others = self.others.lock();
+        let other = others.iter().find(|other| other.codec == codec).map(|other| other.id);
+        let id = other.unwrap_or(self.id);
+        self.hub.fanout().leave(id, topic);
+    }
+
     /// Whether the session has an open feed of this room or path, in its own encoding.
     pub fn is_topic_open(&self, topic: &Destination) -> bool {
         self.hub.fanout().is_in(self.id, topic)
@@ -251,8 +261,28 @@ impl Session {
         }
     }
 
-    pub fn caller(&self) -> &Caller {
-        &self.caller
+    /// Continues the session with another credential of the same user. From then on the connection is closed when
+    /// this credential ends. Open feeds stay open: a feed that the credential may not permit is opened again, which
+    /// checks its permission, or closed.
+    pub async fn reauthorise(&self, caller: Caller) -> Result<AuthContext, Refusal> {
+        if caller.user() != Some(&self.user) {
+            return Err(Refusal::WrongCredentials);
+        }
+        let ids: Vec<SubscriberId> = {
+            let others = self.others.lock();
+            others.iter().map(|other| other.id).chain([self.id]).collect()
+        };
+        let auth_context = self.hub.reauthorise(&caller, &ids).await?;
+        self.own.lock().principal = caller.principal.clone();
+        for other in self.others.lock().iter_mut() {
+            other.principal = caller.principal.clone();
+        }
+        *self.caller.lock() = Arc::new(caller);
+        Ok(auth_context)
+    }
+
+    pub fn caller(&self) -> Arc<Caller> {
+        self.caller.lock().clone()
     }
 
     pub fn user(&self) -> &UserId {
@@ -301,7 +331,7 @@ impl Session {
         let id = self.hub.fanout().next_subscriber_id();
         let mut subscriber = Subscriber { id, present: false, ..own };
         subscriber.set_encoding(encoding);
-        self.hub.connect(&self.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        self.hub.connect(&self.caller(), subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
         self.others.lock().push(subscriber.clone());
         Ok(subscriber)
     }

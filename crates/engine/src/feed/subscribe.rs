@@ -140,6 +140,13 @@ impl Fanout {
                 subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
             }
         }
+        if subscriber.kinds.includes(Kinds::MERGED_REPLIES) {
+            for reply in state.replies.in_room(room).to_vec() {
+                for signal in reply.merged_so_far() {
+                    self.send_signal(state, subscriber, &signal);
+                }
+            }
+        }
         if subscriber.kinds.includes(Kinds::CHANGES) {
             for approval in state.room_state.open_approvals(room).to_vec() {
                 let (_, stamp) = self.number(state, 1);

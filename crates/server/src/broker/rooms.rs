@@ -49,8 +49,8 @@ pub(super) async fn handle(
         }
         RoomRequest::History { after, limit } => history(peer, room, after.as_deref(), *limit, req_id).await,
     };
-    Reply::Text(
-        answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
+    Reply::text(
+        &answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
     )
 }
 
@@ -75,7 +75,7 @@ async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result
 
 async fn members(peer: &Peer, room: &RoomId) -> Result<Vec<Member>, Refusal> {
     let query = ListMembers { room: room.clone(), limit: ListMembers::MAX_NAMES, offset: 0 };
-    Ok(peer.app.hub.read(peer.signed_in()?.session.caller(), query).await?.members)
+    Ok(peer.app.hub.read(&peer.signed_in()?.session.caller(), query).await?.members)
 }
 
 async fn history(
@@ -98,6 +98,6 @@ async fn history(
         }
     };
     let query = ListHistory { room: room.clone(), page: Page::After(after), limit };
-    let MessagePage { messages, .. } = peer.app.hub.read(peer.signed_in()?.session.caller(), query).await?;
+    let MessagePage { messages, .. } = peer.app.hub.read(&peer.signed_in()?.session.caller(), query).await?;
     Ok(rooms::history(room, &messages, epoch, req_id))
 }

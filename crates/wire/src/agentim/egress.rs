@@ -187,6 +187,8 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::RunEvent { .. }
         | Signal::Activity { .. }
         | Signal::Queue { .. }
+        | Signal::Reply { .. }
+        | Signal::AgentsDismissed { .. }
         | Signal::Refresh
         | Signal::Occupant { .. } => return None,
     };
