@@ -38,8 +38,10 @@ pub struct Limits {
     /// Whether the hub creates a welcome room with a guide for the first admin, and adds all later users to
     /// it.
     pub welcome: bool,
-    /// Maximum number of agents in the chain of triggers between a user and a run.
+    /// Maximum number of answers of agents in a chain that a user's message starts.
     pub chain_depth: u32,
+    /// Whether members of a room may add their own agents to it, not only its admins.
+    pub members_add_agents: bool,
     /// Maximum number of runs that one agent may trigger for another in a room within `pair_window`.
     pub pair_turns: u64,
     pub pair_window: Duration,
@@ -104,6 +106,7 @@ impl Default for Limits {
             most_unindexed: 500_000,
             welcome: false,
             chain_depth: 3,
+            members_add_agents: false,
             pair_turns: 10,
             pair_window: Duration::from_secs(600),
             agent_messages: 20,

@@ -162,6 +162,7 @@ queries! {
     ListBookmarks,
     ListChildRuns,
     ListDeadLetters,
+    ListDestinationHistory,
     ListGateways,
     ListHistory,
     ListInvitations,

@@ -7,6 +7,7 @@ use super::data::Data;
 use super::frames::{Action, Frame, Message, Version};
 use super::serial::{MessageSerial, channel_serial};
 use parlor_model::{Epoch, Payload};
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
 /// Payload under which a message of a channel that is no room is stored: the message as Ably writes it in JSON,
@@ -21,6 +22,15 @@ pub fn stored(message: &Message<'_>) -> Payload {
         ..message.clone()
     };
     Payload(serde_json::to_string(&stored).expect("a message consists of strings and JSON").into())
+}
+
+/// Idempotency key of a publication whose first message has an id that the client chose. Ids are unique in a channel.
+pub fn idempotency_key(id: &str, channel: &str) -> String {
+    let key = format!("{id}@{channel}");
+    if key.len() <= 500 {
+        return key;
+    }
+    Sha256::digest(key).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads a message on a path. Messages of other protocols become data with the encoding `json`.
@@ -39,7 +49,7 @@ pub fn restore(message: &parlor_model::Message) -> Message<'static> {
 }
 
 /// `Message.source` of messages that were published on a channel. Only they have a [`stored`] payload.
-pub const SOURCE: &str = "ably";
+pub const SOURCE: &str = crate::words::CHANNEL_SOURCE;
 
 /// MESSAGE frame of a restored message on a path.
 pub fn path_frame<'a>(

@@ -12,13 +12,13 @@ use parlor_model::command::{
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
     CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
     EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
-    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply,
-    PromptAgent, PromptMode, ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn,
-    Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
-    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation,
-    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp,
-    StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction,
-    UnpinMessage, Unsubscribe, WithdrawRuns,
+    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage, PlanDecision,
+    PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup, RecordFailedSignIn,
+    RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember,
+    RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage,
+    RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
+    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs,
+    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -76,6 +76,9 @@ fn writer() -> AgentId {
 
 fn post(room: RoomId, text: &str) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room,
         text: text.into(),
         mentions: Vec::new(),
@@ -201,6 +204,8 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         chunks: Vec::new(),
         target: None,
         claimed_depth: 0,
+        claimed_chain: Vec::new(),
+        origin: None,
     };
     let finished = FinishRun { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
     run.must(Caller::OPERATOR, finished).await?;
@@ -253,6 +258,19 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
+    let message = |name: &str, external_id: &str| PathMessage {
+        name: name.into(),
+        payload: Payload("{}".into()),
+        external_id: external_id.into(),
+    };
+    let publish = Publish {
+        path: Path::parse("slack/team").unwrap(),
+        sender_name: "bridge".into(),
+        source: "slack".into(),
+        messages: vec![message("tick", "p1"), message("tock", "p2")],
+    };
+    run.must(root.clone(), publish.clone()).await?;
+    run.must(root.clone(), publish).await?;
     let relay = Relay {
         room: run.world.rooms[0].clone(),
         author: "coder".into(),

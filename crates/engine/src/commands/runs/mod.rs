@@ -4,6 +4,7 @@
 //! the message.
 
 mod cancel_run;
+pub mod chain;
 pub mod context;
 mod finish_run;
 mod merge_run;
@@ -170,6 +171,21 @@ impl Candidate {
         let asked = view.store.asked(&room.id, sender, id, since)?;
         Ok(Some(Self { asked, ..candidate }))
     }
+}
+
+/// Number of an agent's latest runs that are searched for the last one in a room.
+const LATEST_RUNS_SEARCHED: usize = 50;
+
+/// Whether the newest run of the agent in the room was refused within `pair_window` although another agent asked
+/// for it, for example because the chain of agents is too long.
+pub fn is_refused_to_agent(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<bool, Fault> {
+    let since = view.now.minus(view.limits.pair_window);
+    let runs = view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?;
+    let newest = runs.into_iter().filter(|run| run.room == *room).max_by_key(|run| run.queued_at);
+    Ok(newest.is_some_and(|run| {
+        let refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
+        refused && run.asked_by.is_some() && run.queued_at >= since
+    }))
 }
 
 /// A run without a trigger, which is running from the start.
