@@ -7,9 +7,8 @@ use super::Hosting;
 use super::injection::INJECT_CAPABILITY;
 use crate::HUB;
 use parlor_model::{
-    Agent, AgentId, AgentStatus, GatewayId, MemberId, Message, MessageId, Position, Refusal, RoomId, RunId, Sender, Signal,
-    UserId,
-    mention,
+    Agent, AgentId, AgentStatus, GatewayId, MemberId, Message, MessageId, Position, Refusal, RoomId, RunId,
+    Sender, Signal, UserId, mention,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;

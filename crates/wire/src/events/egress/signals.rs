@@ -74,7 +74,10 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
         }
-        Signal::Answered(_) | Signal::Occupant { .. } => return None,
+        Signal::Answered(_)
+        | Signal::Occupant { .. }
+        | Signal::Reply { .. }
+        | Signal::AgentsDismissed { .. } => return None,
     })
 }
 
