@@ -5,7 +5,7 @@ use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::feed::{
     Codec, DisconnectReason, Drained, Encoding, Entry, Feed, Interest, Item, Kinds, LiveFrame, NewSession,
-    Open, Order, Outbox, OutboxLimits, Session,
+    Open, Order, Outbox, OutboxLimits, Session, Since,
 };
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
@@ -235,17 +235,26 @@ const ENCODING: Encoding =
 async fn session(hub: &Hub, caller: &Caller) -> Result<(Session, Arc<Outbox>), Refusal> {
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }));
     let greeting = Bytes::new();
-    let new = NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting };
+    let new = NewSession {
+        outbox: outbox.clone(),
+        encoding: ENCODING,
+        present: false,
+        enters_places: false,
+        greeting,
+    };
     let (session, ..) = hub.session(caller, new, |_| Ok(())).await?;
     Ok((session, outbox))
 }
 
 fn feed(room: &RoomId, live: Option<LiveFrame>) -> Open {
-    Open { interest: Interest::Room(room.clone()), since: None, encoding: ENCODING, live }
+    Open { interest: Interest::Room(room.clone()), since: Since::Now, encoding: ENCODING, opened: None, live }
 }
 
 fn post(room: &RoomId, n: usize) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: room.clone(),
         text: n.to_string().into(),
         mentions: Vec::new(),

@@ -1,5 +1,6 @@
 //! Digests of request bodies, to tell a retry with the same idempotency key from a different request.
 
+use parlor_model::command::Publish;
 use parlor_model::{MessageId, Post, Relay, RoomId, Route};
 use sha2::{Digest, Sha256};
 
@@ -10,6 +11,9 @@ pub fn digest_of_post(post: &Post) -> [u8; 16] {
     let mentions = post.mentions.len().to_string();
     let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
+    if let Some(author) = &post.author {
+        parts.splice(0..0, ["as", author.agent.as_str()]);
+    }
     digest(&parts)
 }
 
@@ -20,6 +24,14 @@ pub fn digest_of_forward(message: &MessageId, room: &RoomId) -> [u8; 16] {
 
 pub fn digest_of_route(route: &Route) -> [u8; 16] {
     digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+pub fn digest_of_publish(publish: &Publish) -> [u8; 16] {
+    let mut parts = vec!["publish", publish.path.as_str(), &publish.sender_name];
+    for message in &publish.messages {
+        parts.extend([&*message.name, &*message.payload.0, &*message.external_id]);
+    }
+    digest(&parts)
 }
 
 pub fn digest_of_relay(relay: &Relay) -> [u8; 16] {
@@ -55,6 +67,9 @@ mod tests {
     #[test]
     fn posts_that_differ_anywhere_have_different_digests() {
         let post = Post {
+            id: None,
+            origin: None,
+            author: None,
             room: RoomId::stored("lobby"),
             text: "hello".into(),
             mentions: vec!["ann".into()],

@@ -106,6 +106,11 @@ impl CallerContext {
         if auth.has(scope) { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
+    /// Whether a grant limits the caller.
+    pub fn is_limited(&self) -> bool {
+        self.auth.as_ref().is_some_and(|auth| auth.is_limited())
+    }
+
     /// Requires a user session, not an API key: for actions that a program must not perform for its owner.
     pub fn person(&self) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;

@@ -79,6 +79,8 @@ fields! {
     Observers = "observers",
     Password = "password",
     Path = "path",
+    /// Fields of a message that only clients of its protocol know.
+    Payload = "payload",
     Pattern = "pattern",
     PlanText = "text",
     /// Position in the event log from which a client continues.

@@ -27,6 +27,7 @@ pub mod lineage;
 pub mod mention;
 pub mod message;
 pub mod mission;
+pub mod occupant;
 pub mod path;
 pub mod plan;
 pub mod position;
@@ -52,7 +53,7 @@ pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibi
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
-pub use command::{AgentReply, Post, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
+pub use command::{AgentReply, Post, PostAuthor, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
@@ -68,10 +69,11 @@ pub use inquiry::{
 pub use invitation::Invitation;
 pub use lineage::{Lineage, LineageLimit};
 pub use message::{
-    Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Payload, Pin, Reaction, Reactor,
-    Relayed, Revision, Sender, SenderKind,
+    Answer, Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Origin, Payload, Pin, Reaction,
+    Reactor, Relayed, Revision, Sender, SenderKind,
 };
 pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
+pub use occupant::{Occupant, OccupantChange, OccupantSource, PresentAgent, PresentUser};
 pub use path::{Path, Pattern};
 pub use plan::CurrentPlan;
 pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};
@@ -89,7 +91,7 @@ pub use run_event::{
 pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::{AgentStatus, QueuedMessage, Signal};
+pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskStatus};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

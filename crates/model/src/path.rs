@@ -62,6 +62,11 @@ impl Path {
         Self(format!("room/{room}").into())
     }
 
+    /// Returns the room whose path this is.
+    pub fn room(&self) -> Option<crate::RoomId> {
+        self.strip_domain("room").and_then(|room| crate::RoomId::parse(room).ok())
+    }
+
     pub fn of_agent(agent: &crate::AgentId) -> Self {
         Self(format!("agent/{agent}").into())
     }
@@ -77,6 +82,12 @@ impl Path {
     /// Returns the part after `domain/`, or `None` if the path does not start with it.
     pub fn strip_domain(&self, domain: &str) -> Option<&str> {
         self.0.strip_prefix(domain)?.strip_prefix('/')
+    }
+
+    /// Whether programs can publish on the path, follow it and read its history. Paths of rooms follow the rules of
+    /// rooms, and messages on paths of agents are their mail.
+    pub fn takes_publications(&self) -> bool {
+        !matches!(self.segments().next(), Some("room" | "agent"))
     }
 
     pub fn has_wildcard(&self) -> bool {
@@ -205,6 +216,13 @@ mod tests {
         let pattern = "**/a/".repeat(16) + "b";
         let path = vec!["a"; 32].join("/");
         check(&pattern, &path, false);
+    }
+
+    #[test]
+    fn paths_of_rooms_and_agents_take_no_publications() {
+        let takes = |path: &str| Path::parse(path).unwrap().takes_publications();
+        assert!(takes("slack/team") && takes("rooms/lobby") && takes("*/x"));
+        assert!(!takes("room/lobby") && !takes("room") && !takes("agent/coder") && !takes("/agent/a/b"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
+use crate::ably::Connections;
 use crate::ably::credentials::AblySecrets;
 use crate::auth::passwords::Passwords;
 use crate::auth::rate_limiter::KeyedRateLimiter;
@@ -41,6 +42,7 @@ pub struct App {
     /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
     pub(crate) open_sockets: OpenSockets,
+    pub(crate) ably_connections: Connections,
     /// WebSocket connections, and other tasks that outlive the request which started them.
     pub(crate) tasks: Tasks,
     pub(crate) http_metrics: HttpMetrics,
@@ -74,10 +76,11 @@ impl App {
             connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
             upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
-            encoders: Arc::new(Encoders::new(hub.epoch())),
+            encoders: Arc::new(Encoders::new(hub.epoch(), &hub.names())),
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),
+            ably_connections: Connections::new(hub.now()),
             tasks: Tasks::default(),
             http_metrics: HttpMetrics::new(),
             tls,

@@ -148,12 +148,19 @@ pub async fn stream(
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox));
     // A stream is often read by a program, so it does not make its user present.
-    let new = NewSession { outbox: outbox.clone(), encoding, present: false, greeting: GREETING.into() };
+    let new = NewSession {
+        outbox: outbox.clone(),
+        encoding,
+        present: false,
+        enters_places: false,
+        greeting: GREETING.into(),
+    };
     let (session, _, permit) = admit(&app, &mut None, &caller, new).await?;
     let session = Arc::new(session);
     let position = |at| egress::position(at, StreamFormat::Block);
     let live = live_frame(StreamFormat::Block, Bytes::from, position);
-    let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
+    let (interest, since) = (Interest::MyRooms(following), since.into());
+    let open = Open { interest, since, encoding, opened: None, live: Some(live) };
     let event_stream = EventStream {
         encoder,
         opening: app.tasks.spawn(open_feed(session.clone(), outbox.clone(), open)),

@@ -24,11 +24,12 @@ mod web_app;
 mod workspace;
 mod write_timeout;
 
+pub use ably::{NewSigningKey, SigningKeys};
 pub use app::App;
 pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;
 pub use auth::secrets;
-pub use config::Config;
+pub use config::{AblyLimits, Config};
 pub use gateway::host_locally;
 pub use http::forwarded::Network;
 pub use listen::{RunningServer, serve};

@@ -208,6 +208,7 @@ commands! {
     PostLateReply,
     PromptAgent,
     PromptIdle,
+    Publish,
     ReceiveMail,
     RecordBackup,
     RecordFailedSignIn,

@@ -48,12 +48,24 @@ impl Hub {
             other => other,
         };
         let outbox = Arc::new(Outbox::new(LIMITS));
-        let new =
-            NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting: Bytes::new() };
+        let new = NewSession {
+            outbox: outbox.clone(),
+            encoding: ENCODING,
+            present: false,
+            enters_places: false,
+            greeting: Bytes::new(),
+        };
         let (session, ..) = self.session(caller, new, |_| Ok(())).await?;
         let session = Arc::new(session);
         let (opened, live) = (session.clone(), Arc::new(|_: &_| Bytes::new()) as _);
-        let open = Open { interest: interest.clone(), since, encoding: ENCODING, live: Some(live) };
+        let (interest_of_feed, start) = (interest.clone(), since.into());
+        let open = Open {
+            interest: interest_of_feed,
+            since: start,
+            encoding: ENCODING,
+            opened: None,
+            live: Some(live),
+        };
         let mut feed = Feed {
             hub: self.clone(),
             caller: caller.clone(),

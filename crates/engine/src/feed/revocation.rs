@@ -38,6 +38,7 @@ impl Fanout {
     fn principals(&self) -> HashSet<Principal> {
         let state = self.state.lock();
         let principals = state.subscribers.values().map(|subscriber| &subscriber.principal);
+        let principals = principals.chain(state.occupants.principals());
         let can_expire = |principal: &&Principal| {
             matches!(principal, Principal::Person { .. } | Principal::Program { .. })
         };
@@ -52,6 +53,7 @@ impl Fanout {
                 state.end(user, |own| own == principal);
             }
         }
+        self.publish_ended_occupants(&mut state);
     }
 
     /// Closes every connection with a shutdown frame.
@@ -91,16 +93,35 @@ impl FanoutState {
         }
         self.write_only.remove(&id);
         self.rooms.remove_everywhere(id);
+        self.paths.remove_everywhere(id);
+        self.on_paths_by_role.remove(&id);
         self.following.remove(&id);
         self.mailboxes.remove_everywhere(id);
         if subscriber.present && !self.is_present(&subscriber.user) {
             self.departures.add(subscriber.user.clone());
         }
+        if subscriber.derives_members() && !self.derives_members(&subscriber.user) {
+            self.occupants.departed(&subscriber.user);
+        }
         Some(subscriber)
     }
 
-    /// Closes the connections of a user whose principal `matches`; they receive no later events.
+    /// Closes the connections of a user that follow paths by a role that the user no longer has.
+    pub(super) fn end_paths_by_role(&mut self, user: &UserId) {
+        let ids: Vec<SubscriberId> = self
+            .all_subscribers_of(user)
+            .map(|subscriber| subscriber.id)
+            .filter(|id| self.on_paths_by_role.contains(id))
+            .collect();
+        for subscriber in ids.into_iter().filter_map(|id| self.remove(id)) {
+            subscriber.outbox.disconnect(DisconnectReason::Revoked);
+        }
+    }
+
+    /// Closes the connections of a user whose principal `matches`; they receive no later events. Their members leave
+    /// all presence sets when the fan-out publishes that.
     pub(super) fn end(&mut self, user: &UserId, matches: impl Fn(&Principal) -> bool) {
+        self.occupants.end(user, &matches);
         let matches: Vec<Subscriber> = self
             .all_subscribers_of(user)
             .filter(|subscriber| matches(&subscriber.principal))

@@ -14,6 +14,7 @@ mod keys;
 mod mail;
 mod messages;
 mod missions;
+mod occupants;
 mod plans;
 mod rooms;
 mod routers;
@@ -163,6 +164,7 @@ queries! {
     ListBookmarks,
     ListChildRuns,
     ListDeadLetters,
+    ListDestinationHistory,
     ListGateways,
     ListHistory,
     ListInvitations,
@@ -192,12 +194,15 @@ queries! {
     ListTasks,
     ListUsers,
     MayCreateRouter,
+    MayEnterPlace,
     MayFollowRoom,
     MayInquire,
+    MayListOccupants,
     MayListenToMailbox,
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,
     MaySeeLimits,

@@ -41,12 +41,7 @@ async fn request_token(
     request.finish(issued.map(|token| request.success(StatusCode::CREATED, &token)))
 }
 
-async fn issue(
-    app: &App,
-    name: &str,
-    request: &AblyRequest,
-    body: Body,
-) -> Result<TokenDetails, ErrorInfo> {
+async fn issue(app: &App, name: &str, request: &AblyRequest, body: Body) -> Result<TokenDetails, ErrorInfo> {
     let name = parse_name(name)?;
     let body: TokenRequest = request.decode(body, MAX_BODY_BYTES).await?;
     if body.key_name != name.as_str() {
@@ -100,12 +95,7 @@ async fn revoke_tokens(
     request.finish(revoked)
 }
 
-async fn revoke(
-    app: &App,
-    name: &str,
-    request: &AblyRequest,
-    body: Body,
-) -> Result<Response, ErrorInfo> {
+async fn revoke(app: &App, name: &str, request: &AblyRequest, body: Body) -> Result<Response, ErrorInfo> {
     let key = own_key(app, &parse_name(name)?, request).await?;
     let caller = request.caller(app).await?.caller;
     let rest::RevokeTokens { targets, issued_before, allow_reauth_margin: _ } =
@@ -129,7 +119,8 @@ async fn revoke(
     }
     let result = |target: &'_ String| {
         let valid = is_valid(target);
-        let error = || ErrorInfo::new(codes::BAD_REQUEST, "Target must name a clientId, revocationKey or channel");
+        let error =
+            || ErrorInfo::new(codes::BAD_REQUEST, "Target must name a clientId, revocationKey or channel");
         (valid.then(|| issued_before.millis()), valid.then(|| now.millis()), (!valid).then(error))
     };
     let results = targets.iter().map(|target| {

@@ -51,6 +51,15 @@ impl Channel {
         }
     }
 
+    /// Returns the channel of a place with a presence set; `None` if no channel shows it.
+    pub fn of_place(place: &Path) -> Option<Self> {
+        let destination = match place.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
+            Some(room) => Destination::Room(room),
+            None => Destination::Path(place.clone()),
+        };
+        Self::parse(&Self::name_of(&destination)?).ok()
+    }
+
     pub fn name(&self) -> String {
         Self::name_of(&self.destination()).expect("the destination of a channel has its name")
     }

@@ -6,6 +6,7 @@ use super::approvals;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::missions;
+use super::origins;
 use super::people;
 use super::services;
 use super::tasks;
@@ -161,6 +162,7 @@ const KINDS: &[(u32, Build)] = &[
     (16, |dice, _| upload(dice).into()),
     (4, |dice, _| TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }.into()),
     (24, |dice, world| agents::route(dice, world).into()),
+    (16, |dice, world| agents::publish(dice, world).into()),
     (16, |dice, world| agents::relay(dice, world).into()),
     (24, |dice, world| agents::receive(dice, world).into()),
     (12, |dice, world| agents::acknowledge(dice, world).into()),
@@ -265,7 +267,7 @@ fn membership(dice: &mut Dice, world: &World) -> (RoomId, MemberId) {
     if dice.once_in(3) { any } else { dice.known(&world.memberships, any) }
 }
 
-fn message(dice: &mut Dice, world: &World) -> MessageId {
+pub fn message(dice: &mut Dice, world: &World) -> MessageId {
     dice.known(&world.messages, MessageId::stored("never"))
 }
 
@@ -446,6 +448,9 @@ fn change_room(dice: &mut Dice, world: &mut World) -> ChangeRoom {
 
 fn post(dice: &mut Dice, world: &mut World) -> Post {
     Post {
+        id: origins::chosen_id(dice, world),
+        origin: dice.maybe(origins::origin),
+        author: if dice.once_in(6) { Some(origins::author(dice, world)) } else { None },
         room: room(dice, world),
         text: dice.one_of(&TEXTS).into(),
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),

@@ -5,8 +5,8 @@ use super::super::*;
 use crate::Limits;
 use bytes::Bytes;
 use parlor_model::{
-    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Epoch, Event, Lineage, LoggedEvent, MessageId,
-    Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
+    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Destination, Epoch, Event, Lineage, LoggedEvent,
+    MessageId, Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
 };
 use proptest::prelude::*;
 use std::task::{Context, Waker};
@@ -58,6 +58,7 @@ impl TestFanout {
             kinds: Kinds::REPLY_TEXT,
             order: Order::PerRoom,
             present: false,
+            enters_places: false,
             only_follows: false,
         };
         let id = subscriber.id;
@@ -123,7 +124,7 @@ impl Reader {
     }
 }
 
-fn room() -> RoomId {
+pub(super) fn room() -> RoomId {
     RoomId::stored("lobby")
 }
 
@@ -220,7 +221,7 @@ fn a_removed_subscriber_receives_no_later_chunks() {
     let ann = test.joined();
     test.set_run_state("1", RunState::Running);
     test.publish_text("before");
-    test.fanout.leave(ann.id, &room());
+    test.fanout.leave(ann.id, &Destination::Room(room()));
     test.publish_text(" after");
     assert_eq!(ann.read(), "!text:before;");
 }
@@ -235,7 +236,7 @@ fn a_repeated_join_continues_and_a_rejoin_restarts_the_reply() {
     test.publish_text(" two");
     assert_eq!(ann.read(), "!text:one two;");
     test.publish_text(" three");
-    test.fanout.leave(ann.id, &room());
+    test.fanout.leave(ann.id, &Destination::Room(room()));
     test.join(&ann);
     assert_eq!(ann.read(), "!text:one two three;");
 }
@@ -430,7 +431,7 @@ proptest! {
                     }
                 }
                 Step::Leave(reader) => {
-                    test.fanout.leave(readers[reader].id, &room());
+                    test.fanout.leave(readers[reader].id, &Destination::Room(room()));
                     subscribed[reader] = false;
                 }
                 Step::Take { reader, limit } => {
