@@ -2,6 +2,7 @@
 
 use super::encoder::encode;
 use super::handshake::Handshake;
+use super::jaibber::ProjectChannels;
 use super::session::{AblyConnection, Connected, Expiry, details};
 use super::{credentials, principal};
 use crate::auth::secrets::random_bytes;
@@ -59,6 +60,7 @@ impl AblyConnection {
             address: handshake.address,
             username: auth_context.user.username.clone(),
             presence,
+            projects: ProjectChannels::default(),
             channels: HashMap::new(),
             expiry: Expiry::of(&caller, &app),
             caller,

@@ -1,12 +1,13 @@
 //! Encoders of realtime connections: one per format for all connections, and one per connection for those that do not
 //! receive their own messages or name a channel with parameters.
 
+use super::jaibber;
 use crate::connection::frame;
-use crate::encoders::Encoder;
+use crate::encoders::{Encoder, concat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
-use parlor_engine::feed::{DisconnectReason, OccupantList};
-use parlor_model::{Destination, Epoch, Event, LoggedEvent, RoomId, Signal, SignalStamp};
+use parlor_engine::feed::{DisconnectReason, Names, OccupantList};
+use parlor_model::{Destination, Epoch, Event, LoggedEvent, Occupant, RoomId, Signal, SignalStamp};
 use parlor_wire::ably::channel::Channel;
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::{Action, Format, Frame};
@@ -15,7 +16,7 @@ use parlor_wire::ably::serial::{ConnectionId, sync_serial};
 use parlor_wire::ably::{egress, occupants};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Encodes a frame as a WebSocket message.
 pub fn encode(frame: &Frame<'_>, format: Format) -> Bytes {
@@ -29,10 +30,14 @@ fn message(payload: &[u8], format: Format) -> Bytes {
     }
 }
 
+/// Maximum number of members in one SYNC frame.
+const MEMBERS_PER_SYNC: usize = 100;
+
 /// Encoder of all connections with one format.
 pub struct AblyEncoder {
     pub format: Format,
     pub epoch: Epoch,
+    pub names: Arc<Names>,
 }
 
 impl AblyEncoder {
@@ -44,33 +49,41 @@ impl AblyEncoder {
             let restored = egress::restore(message);
             return Some(self.format.encode(&egress::path_frame(&restored, message, self.epoch, &channel)));
         }
-        None
+        jaibber::event(logged_event, self.epoch, &self.names, self.format)
     }
 
-    fn signal_payload(&self, signal: &Signal, _stamp: SignalStamp) -> Option<Vec<u8>> {
+    fn signal_payload(&self, signal: &Signal, stamp: SignalStamp) -> Option<Vec<u8>> {
         match signal {
             Signal::Occupant { place, change, occupant } => {
                 occupants::change(place, *change, occupant, self.format)
             }
-            _ => None,
+            _ => jaibber::signal(signal, stamp, self.format),
         }
     }
 
-    /// SYNC frame of a part of a presence set.
-    fn occupants_payload(&self, list: &OccupantList) -> Option<Vec<u8>> {
+    /// SYNC frames of a presence set. The last one has no cursor; an empty set is one frame.
+    fn occupants_payloads(&self, list: &OccupantList) -> Option<Vec<Vec<u8>>> {
         let channel = Channel::of_place(&list.place)?;
-        let name = channel.name();
-        let members = list.occupants.iter();
-        let members =
-            members.map(|occupant| occupants::message(occupant, PresenceAction::Present, &channel)).collect();
-        let cursor = (!list.last).then_some(list.part as u64 + 1);
-        let sync = list.stamp.ordinal.0.to_string();
-        let frame = Frame {
-            channel_serial: Some(sync_serial(&sync, cursor).into()),
-            presence: Some(members),
-            ..Frame::of_channel(Action::Sync, &name)
+        let (name, sync) = (channel.name(), list.stamp.ordinal.0.to_string());
+        let frame = |members: &[Arc<Occupant>], cursor| {
+            let presence =
+                members.iter().map(|member| occupants::message(member, PresenceAction::Present, &channel));
+            let frame = Frame {
+                channel_serial: Some(sync_serial(&sync, cursor).into()),
+                timestamp: Some(list.stamp.at.millis()),
+                presence: Some(presence.collect()),
+                ..Frame::of_channel(Action::Sync, &name)
+            };
+            self.format.encode(&frame)
         };
-        Some(self.format.encode(&frame))
+        let parts = list.occupants.len().div_ceil(MEMBERS_PER_SYNC).max(1);
+        let part = |number: usize| {
+            let from = number * MEMBERS_PER_SYNC;
+            let to = list.occupants.len().min(from + MEMBERS_PER_SYNC);
+            let next = number + 1;
+            frame(&list.occupants[from..to], (next < parts).then_some(next as u64))
+        };
+        Some((0..parts).map(part).collect())
     }
 
     fn lost_payload(&self, room: &RoomId) -> Option<Vec<u8>> {
@@ -94,7 +107,8 @@ impl Encoder for AblyEncoder {
     }
 
     fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
-        self.occupants_payload(list).map(|payload| message(&payload, self.format))
+        let payloads = self.occupants_payloads(list)?;
+        concat(payloads.iter().map(|payload| message(payload, self.format)))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {
@@ -130,8 +144,7 @@ pub struct OwnEncoder {
 }
 
 impl OwnEncoder {
-    pub fn new(format: Format, epoch: Epoch, echo: bool) -> Self {
-        let shared = AblyEncoder { format, epoch };
+    pub fn new(shared: AblyEncoder, echo: bool) -> Self {
         Self { shared, echo, id: OnceLock::new(), names: Mutex::default() }
     }
 
@@ -152,6 +165,11 @@ impl OwnEncoder {
                 names.remove(channel);
             }
         }
+    }
+
+    fn is_own_signal(&self, signal: &Signal) -> bool {
+        let Signal::Reply { connection, .. } = signal else { return false };
+        self.id.get().is_some_and(|own| connection.as_deref() == Some(own.as_str()))
     }
 
     fn is_own(&self, logged_event: &LoggedEvent) -> bool {
@@ -197,11 +215,15 @@ impl Encoder for OwnEncoder {
     }
 
     fn signal(&self, signal: &Signal, stamp: SignalStamp, _: Option<&str>) -> Option<Bytes> {
+        if !self.echo && self.is_own_signal(signal) {
+            return None;
+        }
         self.shared.signal_payload(signal, stamp).map(|payload| self.named(&payload))
     }
 
     fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
-        self.shared.occupants_payload(list).map(|payload| self.named(&payload))
+        let payloads = self.shared.occupants_payloads(list)?;
+        concat(payloads.iter().map(|payload| self.named(payload)))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {

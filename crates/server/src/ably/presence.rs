@@ -48,17 +48,28 @@ impl Connected {
             return Err(ErrorInfo::new(codes::TOO_LARGE, "Presence data exceeds the maximum size"));
         }
         for (index, message) in messages.iter().enumerate() {
-            self.change_member(&channel, message, (serial, index as u64)).await?;
+            self.change_member(peer, &channel, message, (serial, index as u64)).await?;
         }
         Ok(())
     }
 
     async fn change_member(
         &mut self,
+        peer: &Peer,
         channel: &Channel,
         message: &PresenceMessage<'static>,
         number: (u64, u64),
     ) -> Result<(), ErrorInfo> {
+        let agents = match channel {
+            Channel::Project(room) => {
+                self.caller.identity.of_presence(message.client_id.as_deref())?;
+                let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+                let (caller, user) = (session.caller(), session.user());
+                let (projects, facts) = self.projects(&caller, user);
+                projects.presence(peer, &facts, room, message).await?
+            }
+            Channel::GlobalPresence | Channel::Other(_) => Vec::new(),
+        };
         let client = self.caller.identity.of_presence(message.client_id.as_deref())?;
         // A client that enters again after a lost connection repeats the id of its earlier message.
         let earlier = message.id.as_deref().and_then(PresenceId::parse);
@@ -72,7 +83,7 @@ impl Connected {
             id: id.to_string().into(),
             order: Some(number),
             data: occupants::stored(message),
-            agents: Vec::new(),
+            agents,
         };
         let place = channel.destination().path();
         match message.action {

@@ -46,15 +46,25 @@ pub type OutputResult = Result<Option<Position>, Refusal>;
 pub enum AgentFrame {
     Typing,
     Chunk(Arc<str>),
-    Complete { text: Arc<str>, claimed_depth: u32, claimed_chain: Vec<Box<str>>, origin: Box<Origin> },
-    Failed { reason: Arc<str>, origin: Box<Origin> },
+    Complete {
+        text: Arc<str>,
+        claimed_depth: u32,
+        claimed_chain: Vec<Box<str>>,
+        origin: Box<Origin>,
+    },
+    Failed {
+        reason: Arc<str>,
+        origin: Box<Origin>,
+    },
+    /// The client did not begin a reply in time.
+    Unanswered,
 }
 
 impl AgentFrame {
     /// Size of the text, in bytes.
     pub fn length(&self) -> usize {
         match self {
-            Self::Typing => 0,
+            Self::Typing | Self::Unanswered => 0,
             Self::Chunk(text) | Self::Complete { text, .. } => text.len(),
             Self::Failed { reason, .. } => reason.len(),
         }
@@ -254,8 +264,7 @@ impl AgentTask {
         let (hosting, connection) = (self.app.hub.hosting(), gateway.connection);
         match command {
             HostCommand::StartRun { started, .. } => {
-                let (agent, room) = (started.run.agent.clone(), started.run.room.clone());
-                self.conversations.started(&hosting, connection, agent, room).await;
+                self.conversations.started(&hosting, connection, &started.run).await;
             }
             HostCommand::Ended { agent, room, run, .. } => {
                 self.conversations.ended(&hosting, connection, agent, room, &run).await;
@@ -293,7 +302,8 @@ impl AgentTask {
             entered.push(agent.id.clone());
         }
         // An update may name fewer agents than before.
-        let others: Vec<AgentId> = self.rooms.keys().filter(|agent| !entered.contains(agent)).cloned().collect();
+        let others: Vec<AgentId> =
+            self.rooms.keys().filter(|agent| !entered.contains(agent)).cloned().collect();
         for agent in others {
             self.leave_with(&agent, room).await;
         }
@@ -320,7 +330,8 @@ impl AgentTask {
         let agent = match known {
             Some(agent) if is_known(&agent) => Arc::new(agent),
             known => {
-                let id = known.map_or_else(|| agent_id(&self.user, &entry.agent_name), |agent| Ok(agent.id))?;
+                let id =
+                    known.map_or_else(|| agent_id(&self.user, &entry.agent_name), |agent| Ok(agent.id))?;
                 let registration = AgentRegistration {
                     gateway,
                     id,
@@ -407,8 +418,7 @@ impl AgentTask {
 
 /// Id of a user's agent with this name, which is the same whenever the agent is created.
 fn agent_id(user: &UserId, name: &str) -> Result<AgentId, Refusal> {
-    let readable: String =
-        name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
+    let readable: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let readable = if readable.is_empty() { "agent" } else { &readable };
     let id = format!("{readable}-{}", short_digest(&[user.as_str(), &name.to_lowercase()]));
     AgentId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Agent))
