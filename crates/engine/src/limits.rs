@@ -38,6 +38,8 @@ pub struct Limits {
     /// Whether the hub creates a welcome room with a guide for the first admin, and adds all later users to
     /// it.
     pub welcome: bool,
+    /// Whether an account can be created without an invitation.
+    pub open_registration: bool,
     /// Maximum number of agents in the chain of triggers between a user and a run.
     pub chain_depth: u32,
     /// Maximum number of runs that one agent may trigger for another in a room within `pair_window`.
@@ -103,6 +105,7 @@ impl Default for Limits {
             unindexed: 1000,
             most_unindexed: 500_000,
             welcome: false,
+            open_registration: false,
             chain_depth: 3,
             pair_turns: 10,
             pair_window: Duration::from_secs(600),

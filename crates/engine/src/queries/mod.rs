@@ -139,6 +139,7 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
+    FindUser,
     GetAgent,
     GetAgentCard,
     GetAuthContext,

@@ -11,7 +11,7 @@ use crate::http::response::{Created, Data, Done, List, created, data, list as al
 use axum::extract::State;
 use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, TaskChanges};
 use parlor_model::query::{ListOwnTasks, ListTasks};
-use parlor_model::{AgentId, MemberId, TaskId, TaskStatus, Time, UserId};
+use parlor_model::{AgentId, MemberId, TaskId, TaskPriority, TaskStatus, Time, UserId};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
@@ -56,8 +56,10 @@ pub async fn create(
         by: None,
         title: body.title,
         description: body.description,
+        priority: TaskPriority::Medium,
         due_at: body.due_date.as_deref().map(parse_due_date).transpose()?,
         assignee,
+        parent: None,
     };
     Ok(created(rest::Task::from(&*app.hub.execute(&caller, command).await?)))
 }
@@ -77,6 +79,7 @@ pub async fn change(
         title: body.title,
         description: body.description.into(),
         status: body.status.as_deref().map(status).transpose()?,
+        priority: None,
         result: body.result.into(),
         due_at: body.due_date.map(|date| date.as_deref().map(parse_due_date).transpose()).transpose()?.into(),
         assignee: body

@@ -78,6 +78,7 @@ fn name(field: Field) -> &'static str {
         | Field::ProjectRoot
         | Field::Reason
         | Field::Registration
+        | Field::ParentTask
         | Field::ReplyTo
         | Field::Request
         | Field::Result

@@ -8,7 +8,7 @@ use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, ReportTask, TaskChanges};
 use parlor_model::query::{ListOwnTasks, ListTasks};
-use parlor_model::{AgentId, TaskId, TaskStatus};
+use parlor_model::{AgentId, TaskId, TaskPriority, TaskStatus};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -58,8 +58,10 @@ fn create_task(by: Option<&str>) -> CreateTask {
         by: by.map(AgentId::stored),
         title: "Tidy up".into(),
         description: None,
+        priority: TaskPriority::Medium,
         due_at: None,
         assignee: None,
+        parent: None,
     }
 }
 
