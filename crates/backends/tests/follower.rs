@@ -246,6 +246,9 @@ fn feed(room: &RoomId, live: Option<LiveFrame>) -> Open {
 
 fn post(room: &RoomId, n: usize) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: room.clone(),
         text: n.to_string().into(),
         mentions: Vec::new(),

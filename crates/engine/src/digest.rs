@@ -10,6 +10,9 @@ pub fn digest_of_post(post: &Post) -> [u8; 16] {
     let mentions = post.mentions.len().to_string();
     let mut parts = vec![post.room.as_str(), &post.text, reply, &mentions];
     parts.extend(post.mentions.iter().chain(&post.attachments).map(|part| &**part));
+    if let Some(author) = &post.author {
+        parts.splice(0..0, ["as", author.agent.as_str()]);
+    }
     digest(&parts)
 }
 
@@ -55,6 +58,9 @@ mod tests {
     #[test]
     fn posts_that_differ_anywhere_have_different_digests() {
         let post = Post {
+            id: None,
+            origin: None,
+            author: None,
             room: RoomId::stored("lobby"),
             text: "hello".into(),
             mentions: vec!["ann".into()],

@@ -93,6 +93,8 @@ impl<'a> EffectsBuilder<'a> {
             edited_at: None,
             run_output: None,
             relayed: None,
+            origin: None,
+            answer: None,
         }
     }
 

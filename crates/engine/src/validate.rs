@@ -3,7 +3,10 @@
 
 use crate::Limits;
 use parlor_model::characters::{is_deceptive, is_visible};
-use parlor_model::{Field, FieldError, GatewayRequest, Post, Refusal};
+use parlor_model::{Field, FieldError, GatewayRequest, Origin, Post, Refusal};
+
+/// Maximum bytes of the connection, the client id and the unknown fields of a published message.
+const MAX_ORIGIN_BYTES: usize = 64 * 1024;
 
 /// Validates a request to a gateway.
 pub fn validate_gateway_request(gateway_request: &GatewayRequest) -> Result<(), Refusal> {
@@ -80,6 +83,9 @@ impl FieldErrors {
         self.unless(post.mentions.len() <= 50, Field::Mentions, "at most 50");
         self.attachments(&post.attachments, limits);
         self.client_message_id(post.client_message_id.as_deref());
+        self.publication(post.origin.as_deref());
+        let claimed = post.author.as_ref().map_or(0, |author| author.claimed_chain.len());
+        self.unless(claimed <= 50, Field::Agents, "at most 50");
         Ok(())
     }
 
@@ -103,6 +109,12 @@ impl FieldErrors {
     pub(crate) fn client_message_id(&mut self, id: Option<&str>) {
         let fits = id.is_none_or(|id| (1..=128).contains(&id.len()));
         self.unless(fits, Field::ClientMessageId, "must have 1 to 128 characters");
+    }
+
+    /// Connection that publishes a message.
+    pub(crate) fn publication(&mut self, origin: Option<&Origin>) {
+        let fits = origin.is_none_or(|origin| origin.length() <= MAX_ORIGIN_BYTES);
+        self.unless(fits, Field::Payload, "is too long");
     }
 
     /// Source of a message from outside, and its id there.

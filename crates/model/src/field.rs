@@ -81,6 +81,8 @@ fields! {
     ParentTask = "parent",
     Password = "password",
     Path = "path",
+    /// Fields of a message that only clients of its protocol know.
+    Payload = "payload",
     Pattern = "pattern",
     PlanText = "text",
     /// Position in the event log from which a client continues.

@@ -49,7 +49,7 @@ pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibi
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
-pub use command::{AgentReply, Post, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
+pub use command::{AgentReply, Post, PostAuthor, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
@@ -64,8 +64,8 @@ pub use inquiry::{
 pub use invitation::Invitation;
 pub use lineage::{Lineage, LineageLimit};
 pub use message::{
-    Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Payload, Pin, Reaction, Reactor,
-    Relayed, Revision, Sender, SenderKind,
+    Answer, Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Origin, Payload, Pin, Reaction,
+    Reactor, Relayed, Revision, Sender, SenderKind,
 };
 pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
 pub use path::{Path, Pattern};

@@ -54,6 +54,17 @@ impl Lineage {
         }
     }
 
+    /// Adds agents that are in the chain according to a client. Each takes one level of depth.
+    pub fn including(self, claimed: &[AgentId]) -> Self {
+        let missing = claimed.iter().filter(|agent| !self.chain.contains(agent)).cloned();
+        let chain: Vec<AgentId> = missing.chain(self.chain.iter().cloned()).collect();
+        let depth = u32::try_from(chain.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        if chain.len() == self.chain.len() {
+            return self;
+        }
+        Self { depth: self.depth.max(depth), chain, ..self }
+    }
+
     /// Raises the depth to a value claimed by a client. A lower claim has no effect.
     pub fn at_least(self, claimed_depth: u32) -> Self {
         Self { depth: self.depth.max(claimed_depth), ..self }

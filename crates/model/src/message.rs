@@ -137,6 +137,41 @@ pub struct Message {
     pub run_output: Option<Arc<RunOutput>>,
     /// Author and addressees, if an account relayed this message for an author outside the hub.
     pub relayed: Option<Box<Relayed>>,
+    /// Connection that published the message, if it published it with an id of its own.
+    pub origin: Option<Box<Origin>>,
+    /// Owner and chain of agents, if an agent sent this message.
+    pub answer: Option<Box<Answer>>,
+}
+
+/// Connection that published a message, and the fields that only clients of its protocol know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub connection: Box<str>,
+    /// Name under which the connection published it.
+    pub client: Option<Box<str>>,
+    /// Id of the publication, chosen by the client or by the adapter.
+    pub id: Box<str>,
+    /// JSON object with the fields that the adapter does not know.
+    pub fields: Option<Payload>,
+}
+
+impl Origin {
+    /// Returns the size in bytes.
+    pub fn length(&self) -> usize {
+        let fields = self.fields.as_ref().map_or(0, |fields| fields.0.len());
+        self.connection.len() + self.client.as_ref().map_or(0, |client| client.len()) + self.id.len() + fields
+    }
+}
+
+/// Chain of agents that a message of an agent belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Owner of the agent.
+    pub owner: UserId,
+    /// Number of answers up to this one; 0 if the agent posted outside a run.
+    pub depth: u32,
+    /// Names of the agents that gave them, first to last.
+    pub chain: Vec<Box<str>>,
 }
 
 /// Author and addressees of a message from outside the hub, such as a line of chat.md.
@@ -212,6 +247,7 @@ impl Message {
         chunks
             + self.text.len()
             + self.payload.as_ref().map_or(0, |payload| payload.0.len())
+            + self.origin.as_ref().map_or(0, |origin| origin.length())
             + reactions
             + files
     }

@@ -111,6 +111,8 @@ fn room_message() -> parlor_model::Message {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     }
 }
 

@@ -4,7 +4,7 @@ use super::insert::RowBinder;
 use super::rows::{
     self, SqlFaultExt, all, maybe_text, maybe_time, number, one, run, seq, seq_value, shared, text, time,
 };
-use super::{MESSAGE_OVERHEAD_BYTES, Sql, SqlTables, WriteTransaction, mail, rooms, runs, search};
+use super::{MESSAGE_OVERHEAD_BYTES, Sql, SqlTables, WriteTransaction, mail, origins, rooms, runs, search};
 use parlor_engine::Fault;
 use parlor_engine::changes::MessageChange;
 use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, ReadMessages};
@@ -174,7 +174,7 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MessageChange) -> 
                 sql,
                 "UPDATE messages SET erased = 1, text = '', mentions = NULL, payload = NULL, command = NULL, \
                  external_id = NULL, reply_to = NULL, thread = NULL, forwarded = NULL, edited_at = NULL, \
-                 attachments = NULL, relayed = NULL WHERE id = ?1",
+                 attachments = NULL, relayed = NULL, origin = NULL, answer = NULL WHERE id = ?1",
                 &[&id],
             )?;
             for table in DEPENDENT_TABLES {
@@ -214,8 +214,8 @@ pub const DEPENDENT_TABLES: [&str; 6] = ["revisions", "reactions", "pins", "book
 pub const INSERT: (&str, &str) = (
     "INSERT INTO messages (seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, attachments, \
-     relayed)",
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+     relayed, origin, answer)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 );
 
 pub fn bind(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
@@ -244,7 +244,9 @@ pub fn bind(message: &Message, row: &mut RowBinder) -> rusqlite::Result<()> {
     row.value(message.thread.as_ref().map(|id| id.as_str()))?;
     row.value(message.forwarded.as_deref().map(forwarded))?;
     row.value(attachments(&message.attachments))?;
-    row.value(message.relayed.as_deref().map(relayed))
+    row.value(message.relayed.as_deref().map(relayed))?;
+    row.value(message.origin.as_deref().map(origins::origin))?;
+    row.value(message.answer.as_deref().map(origins::answer))
 }
 
 pub fn put_run_output(sql: &Connection, message: &Message) -> Result<(), Fault> {
@@ -278,7 +280,8 @@ pub fn insert_key(
 pub const MESSAGE: &str = "seq, id, at, room, path, sender_kind, sender, sender_name, kind, text, mentions, reply_to, \
      client_message_id, command, payload, source, external_id, edited_at, thread, forwarded, \
      (SELECT list FROM reactions WHERE message = messages.id), attachments, \
-     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END, relayed";
+     CASE kind WHEN 1 THEN (SELECT json_array(run, outcome, chunks) FROM turns WHERE message = messages.id) END, relayed, \
+     origin, answer";
 
 pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
     let destination = match row.get_ref(3)?.as_str_or_null()? {
@@ -308,6 +311,8 @@ pub fn message(row: &Row<'_>) -> rusqlite::Result<Arc<Message>> {
         attachments: row.get_ref(21)?.as_str_or_null()?.map(read_attachments).unwrap_or_default(),
         run_output: row.get_ref(22)?.as_str_or_null()?.and_then(read_run_output),
         relayed: row.get_ref(23)?.as_str_or_null()?.and_then(read_relayed),
+        origin: row.get_ref(24)?.as_str_or_null()?.and_then(origins::read_origin),
+        answer: row.get_ref(25)?.as_str_or_null()?.and_then(origins::read_answer),
     }))
 }
 
@@ -472,6 +477,8 @@ mod tests {
             edited_at: None,
             run_output: None,
             relayed: None,
+            origin: None,
+            answer: None,
         };
         let reply = Message { thread: Some(first.id.clone()), ..first.clone() };
         for (to, index) in

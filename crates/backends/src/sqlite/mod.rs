@@ -19,6 +19,7 @@ mod messages;
 mod migrations;
 mod missions;
 mod models;
+mod origins;
 mod rooms;
 mod rows;
 mod runs;

@@ -62,6 +62,9 @@ async fn scene(directory: &std::path::Path, triage: Arc<dyn Triage>, limits: Lim
 /// Posts a message as Bob and returns the run that it triggered.
 async fn post(scene: &Scene, text: &str) -> Run {
     let new = Post {
+        id: None,
+        origin: None,
+        author: None,
         room: scene.room.clone(),
         text: text.into(),
         mentions: Vec::new(),

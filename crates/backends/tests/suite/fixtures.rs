@@ -4,12 +4,12 @@ use parlor_engine::changes::{AccountChange, AgentChange, Change, RoomChange};
 use parlor_model::query::{MailPage, SearchCursor, SearchMessages};
 use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 use parlor_model::{
-    Agent, AgentHost, AgentId, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
+    Agent, AgentHost, AgentId, Answer, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
     DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
     InvitationId, KeyId, Mailbox, MediaType, Member, MemberId, Mention, Message, MessageId, MessageKind,
-    Notifications, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind, RoomPreferences,
-    RoomRole, RouterId, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription,
-    Time, Upload, UploadId, UploadPurpose, User, UserId, Visibility,
+    Notifications, Origin, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind,
+    RoomPreferences, RoomRole, RouterId, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole,
+    Subscription, Time, Upload, UploadId, UploadPurpose, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -225,6 +225,8 @@ pub fn message(id: &str, room: &str, sender: &str, seq: u64) -> Message {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     }
 }
 
@@ -252,6 +254,17 @@ pub fn full_message(id: &str, destination: Destination, sender: Sender, seq: u64
         source: "slack".into(),
         external_id: Some("ts-1".into()),
         edited_at: Some(Time(123)),
+        origin: Some(Box::new(Origin {
+            connection: "c1".into(),
+            client: Some("ann \"x\"".into()),
+            id: "c1:0:0".into(),
+            fields: Some(Payload("{\"mode\":\"plan\"}".into())),
+        })),
+        answer: Some(Box::new(Answer {
+            owner: user_id("ann"),
+            depth: 2,
+            chain: vec!["coder".into(), "a \"b\" é".into()],
+        })),
         ..message(id, "lobby", "ann", seq)
     }
 }

@@ -94,6 +94,9 @@ fn caller(user: &str) -> Caller {
 
 fn post(key: Option<&str>) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: room_id("lobby"),
         text: "hello".into(),
         mentions: Vec::new(),

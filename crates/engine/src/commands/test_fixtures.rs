@@ -204,6 +204,8 @@ pub fn mail(id: &str, of: &str, state: DeliveryState, attempts: u32) -> (Arc<Mes
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     };
     let delivery = Delivery {
         message: message.id.clone(),

@@ -202,6 +202,8 @@ impl Hosting {
             chunks: drop_text_only_chunks(chunks),
             target: ending.target,
             claimed_depth: ending.claimed_depth,
+            claimed_chain: ending.claimed_chain,
+            origin: ending.origin,
         };
         let finished = FinishRun { run, outcome: ending.outcome, said: Some(agent_reply) };
         match self.hub.execute(&Caller::OPERATOR, finished.clone()).await {

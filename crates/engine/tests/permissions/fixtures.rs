@@ -76,5 +76,7 @@ pub fn message(sender: Sender) -> Arc<Message> {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     })
 }

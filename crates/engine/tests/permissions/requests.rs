@@ -26,6 +26,9 @@ pub fn a_model() -> ModelAccess {
 
 pub fn post() -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: lobby(),
         text: "hello".into(),
         mentions: Vec::new(),

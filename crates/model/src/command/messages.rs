@@ -1,12 +1,15 @@
 //! Commands on messages, and their receipts.
 
-use crate::{AgentId, Delivery, Message, MessageId, Position, RoomId, RoomSelection, Run, Seq};
+use crate::{AgentId, Delivery, Message, MessageId, Origin, Position, RoomId, RoomSelection, Run, Seq};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Posts a message to a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
+    /// Id chosen by the client. The hub chooses one if it is absent. A post with the id, content, sender and
+    /// room of a stored message is a repetition; every other post with a used id is refused.
+    pub id: Option<MessageId>,
     pub room: RoomId,
     pub text: Arc<str>,
     /// Names or ids of members to mention, in addition to the mentions in the text.
@@ -14,6 +17,20 @@ pub struct Post {
     pub reply_to: Option<MessageId>,
     pub attachments: Vec<Box<str>>,
     pub client_message_id: Option<Box<str>>,
+    pub origin: Option<Box<Origin>>,
+    /// Agent of the caller that posts the message; `None` if the caller posts it.
+    pub author: Option<Box<PostAuthor>>,
+}
+
+/// Agent that posts a message outside a run, and the chain of agents that its client claims. A claim can only
+/// make the loop rules stricter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostAuthor {
+    pub agent: AgentId,
+    /// Number of agents between the person and this agent.
+    pub claimed_depth: u32,
+    /// Names of agents in the chain.
+    pub claimed_chain: Vec<Box<str>>,
 }
 
 /// A posted message, or the first receipt of a repeated post.

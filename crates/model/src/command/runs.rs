@@ -1,7 +1,9 @@
 //! Commands on runs, and their receipts. Messages and tasks that address an agent create runs; the scheduler
 //! starts and ends them.
 
-use crate::{AgentId, Chunk, Member, Message, MessageId, Room, RoomId, Run, RunId, RunOutcome, Task, Usage};
+use crate::{
+    AgentId, Chunk, Member, Message, MessageId, Origin, Room, RoomId, Run, RunId, RunOutcome, Task, Usage,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -112,6 +114,11 @@ pub struct AgentReply {
     pub target: Option<Box<str>>,
     /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
     pub claimed_depth: u32,
+    /// Names of agents that are in the chain as claimed by the gateway. The hub adds those of the room to the
+    /// chain that it computed.
+    pub claimed_chain: Vec<Box<str>>,
+    /// Connection that published the reply.
+    pub origin: Option<Box<Origin>>,
 }
 
 impl AgentReply {

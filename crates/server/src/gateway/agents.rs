@@ -74,6 +74,8 @@ impl GatewayAgents {
                     chunks,
                     target: reply.target_agent.clone(),
                     claimed_depth: depth.unwrap_or(0),
+                    claimed_chain: Vec::new(),
+                    origin: None,
                     conversation: conversation.and_then(|id| ConversationId::parse(&id).ok()),
                     outcome,
                 };

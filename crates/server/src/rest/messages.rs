@@ -35,6 +35,9 @@ pub async fn create(
         Some(id) => Some(MessageId::parse(&id).map_err(|_| Problem::invalid("replyToId", "is not an id"))?),
     };
     let post = Post {
+        id: None,
+        origin: None,
+        author: None,
         room: room_id(&id)?,
         text: body.content.into(),
         mentions: body.mentions.unwrap_or_default(),

@@ -5,7 +5,7 @@ use parlor_model::Field;
 pub fn name(field: Field) -> &'static str {
     match field {
         Field::ClientMessageId | Field::ExternalId => "id",
-        Field::Text | Field::RoutedText => "data",
+        Field::Text | Field::RoutedText | Field::Payload => "data",
         Field::Position => "channelSerial",
         Field::Room | Field::SelectedRoom | Field::Path => "channel",
         Field::Command => "name",

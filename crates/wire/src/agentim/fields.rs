@@ -69,6 +69,7 @@ fn name(field: Field) -> &'static str {
         | Field::Note
         | Field::Password
         | Field::Path
+        | Field::Payload
         | Field::Pattern
         | Field::Result
         | Field::Role

@@ -67,6 +67,9 @@ impl Draft {
         // An invalid id becomes an id that no message has, so that it is refused like an unknown id.
         let reply_to = self.reply_to.unwrap_or_else(|()| Some(MessageId::stored("")));
         Post {
+            id: None,
+            origin: None,
+            author: None,
             room,
             text: self.content.into(),
             mentions: self.mentions,

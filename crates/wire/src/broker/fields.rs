@@ -31,6 +31,7 @@ fn name(field: Field) -> &'static str {
         | Field::Name
         | Field::Observers
         | Field::Path
+        | Field::Payload
         | Field::Pattern
         | Field::Recipient
         | Field::Source

@@ -63,6 +63,7 @@ fn name(field: Field) -> &'static str {
         | Field::Observers
         | Field::Password
         | Field::Path
+        | Field::Payload
         | Field::Pattern
         | Field::Position
         | Field::ProjectRoot

@@ -60,6 +60,8 @@ pub fn message() -> Message {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     }
 }
 

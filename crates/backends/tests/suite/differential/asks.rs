@@ -6,6 +6,7 @@ use super::approvals;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::missions;
+use super::origins;
 use super::people;
 use super::services;
 use super::tasks;
@@ -257,7 +258,7 @@ fn membership(dice: &mut Dice, world: &World) -> (RoomId, MemberId) {
     if dice.once_in(3) { any } else { dice.known(&world.memberships, any) }
 }
 
-fn message(dice: &mut Dice, world: &World) -> MessageId {
+pub fn message(dice: &mut Dice, world: &World) -> MessageId {
     dice.known(&world.messages, MessageId::stored("never"))
 }
 
@@ -419,6 +420,9 @@ fn change_room(dice: &mut Dice, world: &mut World) -> ChangeRoom {
 
 fn post(dice: &mut Dice, world: &mut World) -> Post {
     Post {
+        id: origins::chosen_id(dice, world),
+        origin: dice.maybe(origins::origin),
+        author: if dice.once_in(6) { Some(origins::author(dice, world)) } else { None },
         room: room(dice, world),
         text: dice.one_of(&TEXTS).into(),
         client_message_id: dice.maybe(|dice| dice.one_of(&CLIENT_IDS).into()),

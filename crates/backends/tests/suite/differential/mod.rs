@@ -12,6 +12,7 @@ mod dice;
 mod fitting;
 mod invariants;
 mod missions;
+mod origins;
 mod people;
 mod picture;
 mod prelude;

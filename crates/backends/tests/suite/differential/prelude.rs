@@ -95,6 +95,9 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let allow = DecideApproval { approval, allow: true, always: true, reason: None, digest: None };
         run.must(owner.clone(), allow).await?;
         let post = Post {
+            id: None,
+            origin: None,
+            author: None,
             room: room.clone(),
             text: "hello".into(),
             // The mention queues another run behind the running one.

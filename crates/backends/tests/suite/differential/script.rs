@@ -76,6 +76,9 @@ fn writer() -> AgentId {
 
 fn post(room: RoomId, text: &str) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room,
         text: text.into(),
         mentions: Vec::new(),
@@ -201,6 +204,8 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         chunks: Vec::new(),
         target: None,
         claimed_depth: 0,
+        claimed_chain: Vec::new(),
+        origin: None,
     };
     let finished = FinishRun { run: running, outcome: RunOutcome::Complete, said: Some(reply("done")) };
     run.must(Caller::OPERATOR, finished).await?;

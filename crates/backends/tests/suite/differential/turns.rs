@@ -30,6 +30,8 @@ fn reply(dice: &mut Dice) -> AgentReply {
         chunks: dice.maybe(chunk).into_iter().collect(),
         target: dice.maybe(|dice| dice.one_of(&["writer", "nobody"]).into()),
         claimed_depth: dice.roll(4) as u32,
+        claimed_chain: dice.maybe(|dice| dice.one_of(&["writer", "nobody"]).into()).into_iter().collect(),
+        origin: dice.maybe(super::origins::origin),
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::commands::Command;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::messages::recipients::Recipients;
+use crate::commands::runs::chain::Chain;
 use crate::digest::digest_of_relay;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
@@ -31,6 +32,8 @@ pub struct Facts {
     author: Option<Arc<Agent>>,
     recipients: Recipients,
     answered: Option<Answered>,
+    /// Chain of the answered message.
+    chain: Chain,
     /// The idempotency key of the message in its source with its first use, if any.
     idempotency: Option<IdempotencyCheck>,
 }
@@ -40,6 +43,16 @@ struct Answered {
     message: Arc<Message>,
     /// The run that produced the message.
     run: Option<Run>,
+}
+
+impl Answered {
+    /// The stored lineage of the message; `None` if it has none or its sender posted it without a run.
+    fn lineage(&self) -> Option<&Lineage> {
+        match &self.message.relayed {
+            Some(relayed) => relayed.lineage.as_ref(),
+            None => self.run.as_ref().map(|run| &run.lineage),
+        }
+    }
 }
 
 impl Command for Relay {
@@ -71,14 +84,16 @@ impl Command for Relay {
         }
         let recipients = recipients(self, &account, author.as_deref(), view)?;
         let answered = answered(self, view)?;
+        let continued = answered.as_ref().and_then(Answered::lineage);
+        let chain = Chain::load(continued, &[], &account.room, view)?;
         let (user, source, id) = (&account.caller.user.id, &*self.source, self.external_id.as_deref());
         let digest = || digest_of_relay(self);
         let idempotency = IdempotencyCheck::of_external_message(user, source, id, digest, view.store)?;
-        Ok(Facts { account, author, recipients, answered, idempotency })
+        Ok(Facts { account, author, recipients, answered, chain, idempotency })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Posted, Refusal> {
-        let Facts { account, author, recipients, answered, idempotency } = facts;
+        let Facts { account, author, recipients, answered, chain, idempotency } = facts;
         if let Some(first) = IdempotencyCheck::first_receipt(idempotency.as_ref(), effects)? {
             return Ok(first);
         }
@@ -97,6 +112,7 @@ impl Command for Relay {
             mentions: recipients.mentions.clone(),
             source: self.source,
             external_id: self.external_id,
+            answer: author.as_ref().map(|agent| chain.answer(agent, lineage.as_ref())),
             relayed: Some(Box::new(Relayed {
                 author: self.author,
                 verified: author.is_some(),

@@ -8,6 +8,7 @@ use crate::changes::MailChange;
 use crate::commands::Command;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::messages::recipients::{Recipients, deliveries, put_message};
+use crate::commands::runs::chain::Chain;
 use crate::digest::digest_of_route;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -100,6 +101,7 @@ impl Command for Route {
         if sender.is_some() && self.path.has_wildcard() && !to_agents {
             return Err(Refusal::invalid(Field::Path, "may contain wildcards only below agent/"));
         }
+        let answer = sender.as_ref().map(|agent| Chain::default().answer(agent, None));
         let (sender, sender_name) = match sender {
             Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
             None => (Sender::Source(self.from.clone()), self.from),
@@ -124,7 +126,7 @@ impl Command for Route {
         let idempotency = idempotency.as_ref();
         match target {
             Target::Room(room, recipients) => {
-                let message = Message { mentions: recipients.mentions.clone(), ..message };
+                let message = Message { mentions: recipients.mentions.clone(), answer, ..message };
                 let addressed = recipients.addressed(&room, None);
                 Ok(recipients.deliver_to(addressed, None, message, idempotency, effects))
             }

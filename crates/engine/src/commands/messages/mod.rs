@@ -2,6 +2,7 @@
 
 pub mod addressee;
 pub mod attachments;
+mod chosen_id;
 mod delete_message;
 mod delete_messages;
 mod deletion;

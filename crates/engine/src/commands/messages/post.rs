@@ -1,17 +1,22 @@
 //! Posts a message to a room. The hot path: in the steady state, `permit` reads only the idempotency key.
 
 use super::attachments::{load_attachable, require_attachable};
+use super::chosen_id::ChosenId;
 use super::idempotency::IdempotencyCheck;
 use super::recipients::Recipients;
 use crate::Limits;
 use crate::commands::Command;
+use crate::commands::runs::chain::Chain;
 use crate::digest::digest_of_post;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::Posted;
-use parlor_model::{Destination, Field, Message, Post, Refusal, RoomRole, Scope, Sender, Upload};
+use parlor_model::{
+    Agent, ConversationId, Destination, EntityKind, Field, Lineage, Message, Post, PostAuthor, Refusal,
+    RoomRole, Scope, Sender, Upload,
+};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -21,6 +26,9 @@ pub struct Facts {
     /// The named uploads that exist.
     uploads: Vec<Upload>,
     recipients: Recipients,
+    id: ChosenId,
+    /// The agent that posts the message, if the caller does not.
+    author: Option<Author>,
     /// The sender's idempotency key with its first use, if any.
     idempotency: Option<IdempotencyCheck>,
 }
@@ -35,7 +43,7 @@ impl Command for Post {
         field_errors.into_result()
     }
 
-    /// Allowed for every member of the room.
+    /// Allowed for every member of the room. An agent of the room can be the sender if the caller owns it.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let sender = view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?;
         let parent = match &self.reply_to {
@@ -45,33 +53,90 @@ impl Command for Post {
             None => None,
         };
         let uploads = load_attachable(&self.attachments, view.store)?;
-        let recipients = Recipients::of_user_message(&self.text, &self.mentions, &sender.room, view)?;
+        let author = match &self.author {
+            Some(author) => Some(Author::load(author, &sender, caller, view)?),
+            None => None,
+        };
+        let (text, mentions, room) = (&self.text, &self.mentions, &sender.room);
+        let recipients = match &author {
+            Some(author) => Recipients::of_agent_message(text, mentions, &author.agent.id, room, view)?,
+            None => Recipients::of_user_message(text, mentions, room, view)?,
+        };
+        let id = ChosenId::load(self.id.as_ref(), view.store)?;
         let (user, key) = (&sender.caller.user.id, self.client_message_id.as_deref());
         let idempotency =
             IdempotencyCheck::of_client_message(user, key, || digest_of_post(self), view.store)?;
-        Ok(Facts { sender, parent, uploads, recipients, idempotency })
+        Ok(Facts { sender, parent, uploads, recipients, id, author, idempotency })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Posted, Refusal> {
-        let Facts { sender, parent, uploads, recipients, idempotency } = facts;
+        let Facts { sender, parent, uploads, recipients, id, author, idempotency } = facts;
+        let user = &sender.caller.user;
+        let (from, name) = match &author {
+            Some(author) => (Sender::Agent(author.agent.id.clone()), author.agent.name.clone()),
+            None => (Sender::User(user.id.clone()), user.display_name.clone()),
+        };
+        if let Some(first) = id.first_receipt(&self, &from, effects)? {
+            return Ok(first);
+        }
         if let Some(first) = IdempotencyCheck::first_receipt(idempotency.as_ref(), effects)? {
             return Ok(first);
         }
-        let user = &sender.caller.user;
         let attachments = require_attachable(&self.attachments, &uploads, &user.id)?;
         if self.reply_to.is_some() && parent.is_none() {
             return Err(Refusal::invalid(Field::ReplyTo, "no such message in this room"));
         }
-        let (destination, from) = (Destination::Room(self.room), Sender::User(user.id.clone()));
+        let lineage = author.as_ref().map(|author| author.lineage(self.author.as_deref(), effects));
+        let new = effects.message(Destination::Room(self.room), from, name, self.text);
         let message = Message {
+            id: self.id.unwrap_or(new.id),
             mentions: recipients.mentions.clone(),
             reply_to: self.reply_to,
             // A reply to a reply belongs to the same thread.
             thread: parent.map(|parent| parent.thread.as_ref().unwrap_or(&parent.id).clone()),
             attachments,
             client_message_id: self.client_message_id,
-            ..effects.message(destination, from, user.display_name.clone(), self.text)
+            origin: self.origin,
+            answer: author.as_ref().map(|author| author.chain.answer(&author.agent, lineage.as_ref())),
+            ..new
         };
-        Ok(recipients.deliver(message, &sender, idempotency.as_ref(), effects))
+        let idempotency = idempotency.as_ref();
+        let Some(lineage) = lineage else {
+            return Ok(recipients.deliver(message, &sender, idempotency, effects));
+        };
+        let addressed = recipients.addressed(&sender.room, None);
+        Ok(recipients.deliver_to(addressed, Some(&lineage), message, idempotency, effects))
+    }
+}
+
+/// An agent that posts a message outside a run.
+struct Author {
+    agent: Arc<Agent>,
+    chain: Chain,
+}
+
+impl Author {
+    /// Requires that the caller owns the agent and that it is a member of the room.
+    fn load(
+        author: &PostAuthor,
+        sender: &InRoom,
+        caller: &CallerContext,
+        view: &mut WriterView<'_>,
+    ) -> Result<Self, PermitError> {
+        caller.signed_in(Scope::Agents)?;
+        let owner = &sender.caller.user.id;
+        let agent = view.agent(&author.agent)?.filter(|agent| agent.owner == *owner);
+        let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        if !view.agents_in(&sender.room)?.contains(&agent.id) {
+            return Err(Refusal::NotAMember { room: sender.room.id.clone() }.into());
+        }
+        let chain = Chain::load(None, &author.claimed_chain, &sender.room, view)?;
+        Ok(Self { agent, chain })
+    }
+
+    /// A message that an agent posts on its own starts a new lineage, unless its client claims a longer one.
+    fn lineage(&self, claims: Option<&PostAuthor>, effects: &EffectsBuilder<'_>) -> Lineage {
+        let start = Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
+        self.chain.with_claims(start, claims.map_or(0, |claims| claims.claimed_depth))
     }
 }

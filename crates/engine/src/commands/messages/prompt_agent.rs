@@ -43,8 +43,17 @@ impl Command for PromptAgent {
         let target = match room {
             Some(room) => {
                 let (mentions, attachments) = (vec![agent.as_str().into()], self.attachments.clone());
-                let post =
-                    Post { room, text, mentions, reply_to: None, attachments, client_message_id: None };
+                let post = Post {
+                    id: None,
+                    room,
+                    text,
+                    mentions,
+                    reply_to: None,
+                    attachments,
+                    client_message_id: None,
+                    origin: None,
+                    author: None,
+                };
                 let facts = post.permit(caller, view)?;
                 Target::Room(post, Box::new(facts))
             }

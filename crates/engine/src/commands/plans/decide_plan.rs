@@ -101,6 +101,9 @@ fn undecided_plan(
 /// The message that tells the agent to carry out its plan, with the text of a user's edit.
 fn approval(plan: &CurrentPlan) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: plan.room.clone(),
         text: match &plan.text {
             Some(text) => format!("{APPROVAL_TEXT}\n\n{text}").into(),

@@ -42,7 +42,7 @@ impl Command for FinishRun {
         let frozen = room.as_ref().is_some_and(|room| room.is_frozen());
         let reply = match (&self.said, room) {
             (Some(said), Some(room)) => match PostingAgent::load(&run.agent, room, view)? {
-                Some(sender) => Some(ReplyFacts::load(said, sender, view)?),
+                Some(sender) => Some(ReplyFacts::load(said, Some(&run.lineage), sender, view)?),
                 None => None,
             },
             _ => None,

@@ -4,6 +4,7 @@
 //! the message.
 
 mod cancel_run;
+pub mod chain;
 pub mod context;
 mod finish_run;
 mod merge_run;

@@ -48,7 +48,7 @@ impl Command for PostLateReply {
             let key = IdempotencyKey { kind, owner, key: id.as_str().into() };
             idempotency = Some(IdempotencyCheck::load(key, digest(&[&self.said.text]), view.store)?);
         }
-        let reply = ReplyFacts::load(&self.said, sender, view)?;
+        let reply = ReplyFacts::load(&self.said, None, sender, view)?;
         Ok(Facts { reply, before, run, idempotency })
     }
 

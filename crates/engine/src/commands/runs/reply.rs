@@ -1,5 +1,6 @@
 //! Posts the reply of an agent as a message, and ends its run.
 
+use super::chain::Chain;
 use super::posting_agent::PostingAgent;
 use super::{create_runs, put};
 use crate::commands::messages::idempotency::IdempotencyCheck;
@@ -9,8 +10,8 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::{
-    AgentReply, Chunk, Destination, EntityKind, Field, Message, MessageKind, Refusal, Run, RunOutcome,
-    RunOutput, Sender,
+    AgentReply, Chunk, Destination, EntityKind, Field, Lineage, Message, MessageKind, Refusal, Run,
+    RunOutcome, RunOutput, Sender,
 };
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub fn validate(said: &AgentReply, limits: &Limits) -> Result<(), Refusal> {
     }
     let mut field_errors = FieldErrors::default();
     field_errors.unless(said.chunks.len() <= limits.reply_chunks, Field::Chunks, "too many");
+    field_errors.publication(said.origin.as_deref());
     field_errors.into_result()
 }
 
@@ -33,14 +35,22 @@ pub fn validate(said: &AgentReply, limits: &Limits) -> Result<(), Refusal> {
 pub struct ReplyFacts {
     pub sender: PostingAgent,
     pub recipients: Recipients,
+    pub chain: Chain,
 }
 
 impl ReplyFacts {
-    pub fn load(said: &AgentReply, sender: PostingAgent, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+    /// `lineage` is that of the run that the reply ends; `None` for a new run of the agent alone.
+    pub fn load(
+        said: &AgentReply,
+        lineage: Option<&Lineage>,
+        sender: PostingAgent,
+        view: &mut WriterView<'_>,
+    ) -> Result<Self, Fault> {
         let PostingAgent { agent, room } = &sender;
         let recipients =
             Recipients::of_agent_message(&said.text, said.target.as_slice(), &agent.id, room, view)?;
-        Ok(Self { sender, recipients })
+        let chain = Chain::load(lineage, &said.claimed_chain, room, view)?;
+        Ok(Self { sender, recipients, chain })
     }
 }
 
@@ -58,13 +68,12 @@ pub fn end_run(
     let Some((said, facts, idempotency)) = reply else {
         return Ok(put(run.ended(outcome, None, effects.now).map_err(illegal)?, effects));
     };
-    let claimed_depth = said.claimed_depth;
-    let message = Arc::new(message(run, &outcome, said, facts, effects));
+    let lineage = facts.chain.with_claims(run.lineage.clone(), said.claimed_depth);
+    let message = Arc::new(message(run, &outcome, &lineage, said, facts, effects));
     let ended = run.ended(outcome, Some(message.id.clone()), effects.now).map_err(illegal)?;
     let deliveries = facts.recipients.deliveries(&message);
     put_message(message.clone(), deliveries, idempotency, effects);
     let ended = put(ended, effects);
-    let lineage = ended.lineage.clone().at_least(claimed_depth);
     let addressed = facts.recipients.addressed(&facts.sender.room, None);
     create_runs(&message, Some(&lineage), Some(&ended.id), addressed, effects);
     Ok(ended)
@@ -73,6 +82,7 @@ pub fn end_run(
 fn message(
     run: &Run,
     outcome: &RunOutcome,
+    lineage: &Lineage,
     said: AgentReply,
     facts: &ReplyFacts,
     effects: &EffectsBuilder<'_>,
@@ -94,6 +104,8 @@ fn message(
         kind: MessageKind::AgentResponse,
         mentions: facts.recipients.mentions.clone(),
         run_output: Some(Arc::new(run_output)),
+        origin: said.origin,
+        answer: Some(facts.chain.answer(agent, Some(lineage))),
         ..new
     }
 }

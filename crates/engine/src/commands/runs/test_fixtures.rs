@@ -1,5 +1,6 @@
 //! Fixtures for the tests of commands on runs: a running run of the agent `coder` in the room `room`.
 
+use super::chain::Chain;
 use super::posting_agent::PostingAgent;
 use super::reply::ReplyFacts;
 use crate::commands::messages::recipients::Recipients;
@@ -54,9 +55,17 @@ pub fn run(state: RunState) -> Run {
 /// A reply that reaches nobody.
 pub fn reply_in(room: Room) -> ReplyFacts {
     let sender = PostingAgent { agent: agent("coder").into(), room: Arc::new(room) };
-    ReplyFacts { sender, recipients: Recipients::default() }
+    ReplyFacts { sender, recipients: Recipients::default(), chain: Chain::default() }
 }
 
 pub fn said(text: &str) -> AgentReply {
-    AgentReply { message: None, text: text.into(), chunks: Vec::new(), target: None, claimed_depth: 0 }
+    AgentReply {
+        message: None,
+        text: text.into(),
+        chunks: Vec::new(),
+        target: None,
+        claimed_depth: 0,
+        claimed_chain: Vec::new(),
+        origin: None,
+    }
 }

@@ -41,6 +41,8 @@ fn posted(seq: u64, length: usize) -> LoggedEvent {
         edited_at: None,
         run_output: None,
         relayed: None,
+        origin: None,
+        answer: None,
     };
     let event = Event::MessagePosted { message: Arc::new(message), deliveries: Arc::new([]) };
     LoggedEvent { seq: Seq(seq), at: Time(0), event }

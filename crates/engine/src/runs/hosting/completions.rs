@@ -5,7 +5,7 @@ use super::{Hosting, ReplyRef};
 use crate::feed::{ReplyBuffer, ReplyLimits};
 use parlor_model::command::PostLateReply;
 use parlor_model::{
-    AgentReply, Caller, Chunk, ConversationId, EntityKind, Refusal, Run, RunId, RunOutcome, RunState,
+    AgentReply, Caller, Chunk, ConversationId, EntityKind, Origin, Refusal, Run, RunId, RunOutcome, RunState,
 };
 use std::sync::Arc;
 
@@ -16,6 +16,10 @@ pub struct RunCompletion {
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
+    /// Names of agents in the chain according to the gateway.
+    pub claimed_chain: Vec<Box<str>>,
+    /// Connection that published the reply.
+    pub origin: Option<Box<Origin>>,
     /// Conversation that the reply belongs to according to the gateway.
     pub conversation: Option<ConversationId>,
     pub outcome: RunOutcome,
@@ -23,8 +27,9 @@ pub struct RunCompletion {
 
 impl RunCompletion {
     fn into_pending_end(self) -> PendingEnd {
-        let Self { text, chunks, target, claimed_depth, outcome, .. } = self;
-        PendingEnd { text, chunks, target, claimed_depth, ..PendingEnd::plain(outcome) }
+        let Self { text, chunks, target, claimed_depth, claimed_chain, origin, outcome, .. } = self;
+        let plain = PendingEnd::plain(outcome);
+        PendingEnd { text, chunks, target, claimed_depth, claimed_chain, origin, ..plain }
     }
 }
 
@@ -152,6 +157,8 @@ impl Hosting {
             chunks: drop_text_only_chunks(chunks),
             target: finished.target,
             claimed_depth: finished.claimed_depth,
+            claimed_chain: finished.claimed_chain,
+            origin: finished.origin,
         };
         let (agent, room) = (reply_ref.agent.clone(), reply_ref.room.clone());
         self.hub.execute(&Caller::OPERATOR, PostLateReply { agent, room, said, run }).await

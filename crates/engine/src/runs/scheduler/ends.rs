@@ -1,7 +1,7 @@
 //! Ends of active runs, until the store has committed them.
 
 use super::{ActiveRun, STORE_RETRY_DELAY, Scheduler};
-use parlor_model::{AgentId, Chunk, MessageId, RoomId, RunId, RunOutcome};
+use parlor_model::{AgentId, Chunk, MessageId, Origin, RoomId, RunId, RunOutcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,24 @@ pub struct PendingEnd {
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
+    pub claimed_chain: Vec<Box<str>>,
+    pub origin: Option<Box<Origin>>,
     /// Time of the last attempt to commit this end.
     pub(in crate::runs) submitted_at: Option<Instant>,
 }
 
 impl PendingEnd {
     pub fn plain(outcome: RunOutcome) -> Self {
-        Self { outcome, text: None, chunks: Vec::new(), target: None, claimed_depth: 0, submitted_at: None }
+        Self {
+            outcome,
+            text: None,
+            chunks: Vec::new(),
+            target: None,
+            claimed_depth: 0,
+            claimed_chain: Vec::new(),
+            origin: None,
+            submitted_at: None,
+        }
     }
 }
 

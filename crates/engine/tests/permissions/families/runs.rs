@@ -156,7 +156,15 @@ fn post_late_reply() -> PostLateReply {
 }
 
 fn reply() -> AgentReply {
-    AgentReply { message: None, text: "hi".into(), chunks: Vec::new(), target: None, claimed_depth: 0 }
+    AgentReply {
+        message: None,
+        text: "hi".into(),
+        chunks: Vec::new(),
+        target: None,
+        claimed_depth: 0,
+        claimed_chain: Vec::new(),
+        origin: None,
+    }
 }
 
 fn report_usage() -> ReportUsage {

@@ -1,0 +1,78 @@
+//! Ids that clients choose for their messages: a used id is never stored a second time.
+
+use crate::Fault;
+use crate::effects::EffectsBuilder;
+use crate::ports::Lookup;
+use parlor_model::command::Posted;
+use parlor_model::{
+    Attachment, Delivery, Destination, EntityKind, Message, MessageId, Post, Refusal, Sender,
+};
+use std::sync::Arc;
+
+/// Use of an id that a client chose, before its post is decided.
+#[derive(Debug, Clone)]
+pub enum ChosenId {
+    Unused,
+    /// The message with this id was deleted.
+    Deleted,
+    Used(Box<FirstUse>),
+}
+
+/// The message that has the id.
+#[derive(Debug, Clone)]
+pub struct FirstUse {
+    pub message: Arc<Message>,
+    /// Text before the first edit.
+    pub text: Arc<str>,
+    pub deliveries: Vec<Delivery>,
+}
+
+impl ChosenId {
+    pub fn load(id: Option<&MessageId>, store: &mut (impl Lookup + ?Sized)) -> Result<Self, Fault> {
+        let Some(id) = id else { return Ok(Self::Unused) };
+        let Some(message) = store.message(id)? else {
+            return Ok(if store.was_said(id)? { Self::Deleted } else { Self::Unused });
+        };
+        let revisions = match message.edited_at {
+            Some(_) => store.revisions(id, usize::MAX)?,
+            None => Vec::new(),
+        };
+        let text = revisions.last().map_or_else(|| message.text.clone(), |first| (*first.text).into());
+        let deliveries = store.deliveries(id)?;
+        Ok(Self::Used(Box::new(FirstUse { message, text, deliveries })))
+    }
+
+    /// The first receipt if the post repeats the stored message; `None` if the id is free.
+    pub fn first_receipt(
+        self,
+        post: &Post,
+        sender: &Sender,
+        effects: &EffectsBuilder<'_>,
+    ) -> Result<Option<Posted>, Refusal> {
+        let first = match self {
+            Self::Unused => return Ok(None),
+            Self::Deleted => return Err(Refusal::HasEnded(EntityKind::Message)),
+            Self::Used(first) => first,
+        };
+        let FirstUse { message, text, deliveries } = *first;
+        if message.sender != *sender || message.destination != Destination::Room(post.room.clone()) {
+            return Err(Refusal::BelongsToAnother(EntityKind::Message));
+        }
+        let attached = message.attachments.iter().map(|Attachment { id, .. }| id.as_str());
+        // The reply of a run has no attachments and answers its trigger.
+        let same = *text == *post.text
+            && (message.run_output.is_some()
+                || message.reply_to == post.reply_to
+                    && attached.eq(post.attachments.iter().map(|attachment| &**attachment)));
+        if !same {
+            return Err(Refusal::Conflict { first: message.id.clone() });
+        }
+        Ok(Some(Posted {
+            id: message.id.clone(),
+            position: effects.position(message.seq),
+            message: Some(message),
+            deliveries: deliveries.into(),
+            repeated: true,
+        }))
+    }
+}
