@@ -153,6 +153,7 @@ queries! {
     GetSecondFactor,
     GetService,
     GetSettings,
+    GetTask,
     GetUpload,
     GetWorkspaceRoot,
     ListAgentCards,
