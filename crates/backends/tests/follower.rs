@@ -5,7 +5,7 @@ use bytes::Bytes;
 use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::feed::{
     Codec, DisconnectReason, Drained, Encoding, Entry, Feed, Interest, Item, Kinds, LiveFrame, NewSession,
-    Open, Order, Outbox, OutboxLimits, Session,
+    Open, Order, Outbox, OutboxLimits, Session, Since,
 };
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
@@ -241,7 +241,7 @@ async fn session(hub: &Hub, caller: &Caller) -> Result<(Session, Arc<Outbox>), R
 }
 
 fn feed(room: &RoomId, live: Option<LiveFrame>) -> Open {
-    Open { interest: Interest::Room(room.clone()), since: None, encoding: ENCODING, live }
+    Open { interest: Interest::Room(room.clone()), since: Since::Now, encoding: ENCODING, opened: None, live }
 }
 
 fn post(room: &RoomId, n: usize) -> Post {

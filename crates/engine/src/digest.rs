@@ -1,5 +1,6 @@
 //! Digests of request bodies, to tell a retry with the same idempotency key from a different request.
 
+use parlor_model::command::Publish;
 use parlor_model::{MessageId, Post, Relay, RoomId, Route};
 use sha2::{Digest, Sha256};
 
@@ -23,6 +24,14 @@ pub fn digest_of_forward(message: &MessageId, room: &RoomId) -> [u8; 16] {
 
 pub fn digest_of_route(route: &Route) -> [u8; 16] {
     digest(&[&route.from, route.path.as_str(), &route.command, &route.payload.0])
+}
+
+pub fn digest_of_publish(publish: &Publish) -> [u8; 16] {
+    let mut parts = vec!["publish", publish.path.as_str(), &publish.sender_name];
+    for message in &publish.messages {
+        parts.extend([&*message.name, &*message.payload.0, &*message.external_id]);
+    }
+    digest(&parts)
 }
 
 pub fn digest_of_relay(relay: &Relay) -> [u8; 16] {

@@ -19,6 +19,7 @@ mod limits;
 pub mod local;
 pub mod log_row;
 pub mod metrics;
+mod paths;
 pub mod permission;
 mod pipeline;
 pub mod ports;

@@ -40,8 +40,10 @@ pub struct Limits {
     pub welcome: bool,
     /// Whether an account can be created without an invitation.
     pub open_registration: bool,
-    /// Maximum number of agents in the chain of triggers between a user and a run.
+    /// Maximum number of answers of agents in a chain that a user's message starts.
     pub chain_depth: u32,
+    /// Whether members of a room may add their own agents to it, not only its admins.
+    pub members_add_agents: bool,
     /// Maximum number of runs that one agent may trigger for another in a room within `pair_window`.
     pub pair_turns: u64,
     pub pair_window: Duration,
@@ -107,6 +109,7 @@ impl Default for Limits {
             welcome: false,
             open_registration: false,
             chain_depth: 3,
+            members_add_agents: false,
             pair_turns: 10,
             pair_window: Duration::from_secs(600),
             agent_messages: 20,

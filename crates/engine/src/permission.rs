@@ -8,9 +8,9 @@ use crate::read_view::ReadView;
 use crate::{Fault, HUB};
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Invitation, Member,
-    MemberId, Message, MessageId, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole, Router,
-    RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Grant, Invitation, Member,
+    MemberId, Message, MessageId, Operation, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole,
+    Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
 };
 use std::sync::Arc;
 
@@ -52,13 +52,30 @@ pub struct AuthContext {
     pub user: Arc<User>,
     /// `None` for a user session, which has all scopes of the account.
     pub scopes: Option<Vec<Scope>>,
+    /// Grants of the key and of the credential that limit the caller: each must permit an operation. Without
+    /// grants the caller is not limited to places.
+    pub grants: Vec<Arc<Grant>>,
 }
 
 impl AuthContext {
-    /// Whether the caller has a scope. An API key never exceeds the current role of its owner.
+    /// Whether the caller has a scope. An API key never exceeds the current role of its owner. A caller with a grant
+    /// has no scope, except that users may host their agents.
     pub fn has(&self, scope: Scope) -> bool {
+        if self.is_limited() {
+            return self.scopes.is_none() && matches!(scope, Scope::Agents | Scope::Hosting);
+        }
         let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
         given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
+    }
+
+    /// Whether a grant limits the caller to operations on places.
+    pub fn is_limited(&self) -> bool {
+        !self.grants.is_empty()
+    }
+
+    /// Whether every grant permits the operation.
+    fn is_granted(&self, operation: Operation, place: &Path) -> bool {
+        self.grants.iter().all(|grant| grant.permits(operation, place))
     }
 
     pub fn is_site_admin(&self) -> bool {
@@ -79,16 +96,45 @@ impl CallerContext {
         self.caller.principal == Principal::Operator
     }
 
-    /// Requires a signed-in user, or an API key with this scope.
+    /// Requires a signed-in user, or an API key with this scope. Callers with a grant are refused, so that by default
+    /// they can do nothing; [`Self::on_path`] and [`ReadView::at_room`] accept them.
     pub fn signed_in(&self, scope: Scope) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
         if auth.has(scope) { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
+    /// Whether a grant limits the caller.
+    pub fn is_limited(&self) -> bool {
+        self.auth.as_ref().is_some_and(|auth| auth.is_limited())
+    }
+
     /// Requires a user session, not an API key: for actions that a program must not perform for its owner.
     pub fn person(&self) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
-        if auth.scopes.is_none() { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+        let is_person = auth.scopes.is_none() && !auth.is_limited();
+        if is_person { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires the right to an operation on a path outside of rooms: a grant that permits it or, without a grant,
+    /// the scope for sources.
+    pub fn on_path(&self, operation: Operation, path: &Path) -> Result<Arc<AuthContext>, Refusal> {
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        let allowed = match auth.is_limited() {
+            true => auth.is_granted(operation, path),
+            false => auth.has(Scope::Sources),
+        };
+        if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+    }
+
+    /// Requires the right to an operation in rooms: a grant that permits it there or, without a grant, the scope
+    /// for reading or writing.
+    fn granted_in_room(&self, operation: Operation, room: &RoomId) -> Result<Arc<AuthContext>, Refusal> {
+        let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
+        if !auth.is_limited() {
+            return self.signed_in(scope_for(operation));
+        }
+        let allowed = auth.is_granted(operation, &Path::of_room(room));
+        if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
     pub fn is_authenticator(&self) -> bool {
@@ -137,6 +183,16 @@ impl CallerContext {
         match &self.caller.principal {
             Principal::Program { key, .. } => Actor::Program { id, name, key: key.clone() },
             _ => Actor::Person { id, name },
+        }
+    }
+}
+
+/// Scope that a caller without a grant needs for an operation in a room.
+fn scope_for(operation: Operation) -> Scope {
+    match operation {
+        Operation::Publish | Operation::Presence => Scope::Write,
+        Operation::Subscribe | Operation::History | Operation::Metadata | Operation::Statistics => {
+            Scope::Read
         }
     }
 }
@@ -250,7 +306,7 @@ pub fn room_named_by(pattern: &Pattern) -> Option<RoomId> {
 }
 
 impl ReadView<'_> {
-    /// Requires at least the role `least` in the room. A site admin who is not a member is refused like any
+    /// Requires at least the role `least` in the room; refuses callers with a grant. A site admin who is not a member is refused like any
     /// other user.
     pub fn in_room(
         &mut self,
@@ -260,6 +316,27 @@ impl ReadView<'_> {
         scope: Scope,
     ) -> Result<InRoom, PermitError> {
         let caller = caller.signed_in(scope)?;
+        self.member_of(caller, room, least)
+    }
+
+    /// Requires membership of the room and the operation there. Unlike [`Self::in_room`] it accepts callers with a
+    /// grant that permits the operation.
+    pub fn at_room(
+        &mut self,
+        caller: &CallerContext,
+        operation: Operation,
+        room: &RoomId,
+    ) -> Result<InRoom, PermitError> {
+        let caller = caller.granted_in_room(operation, room)?;
+        self.member_of(caller, room, RoomRole::Member)
+    }
+
+    fn member_of(
+        &mut self,
+        caller: Arc<AuthContext>,
+        room: &RoomId,
+        least: RoomRole,
+    ) -> Result<InRoom, PermitError> {
         let room = self.room(room)?.ok_or(Refusal::NotFound(EntityKind::Room))?;
         match self.member(&room.id, &caller.user.id)? {
             None => Err(Refusal::NotAMember { room: room.id.clone() }.into()),

@@ -62,12 +62,16 @@ impl<'a> ReadView<'a> {
     /// Adds the auth context to a caller. The account and the sign-in or API key must still exist: a valid
     /// token only proves that they once did.
     pub fn caller_context(&mut self, caller: &Caller) -> Result<CallerContext, Fault> {
+        let narrowed = || caller.grant.iter().cloned().collect();
         let auth = match &caller.principal {
             Principal::Anonymous | Principal::Authenticator | Principal::Operator => None,
             Principal::Person { user, sign_in } => {
                 let found = self.cache.sign_in(sign_in, self.store)?;
                 match found.filter(|found| found.user == *user && found.expires_at > self.now) {
-                    Some(_) => self.user(user)?.map(|user| AuthContext { user, scopes: None }),
+                    Some(_) => {
+                        let grants = narrowed();
+                        self.user(user)?.map(|user| AuthContext { user, scopes: None, grants })
+                    }
                     None => None,
                 }
             }
@@ -76,14 +80,17 @@ impl<'a> ReadView<'a> {
                 match found.filter(|found| found.owner == *user) {
                     Some(key) => {
                         let scopes = Some(key.scopes.clone());
-                        self.user(user)?.map(|user| AuthContext { user, scopes })
+                        let mut grants: Vec<_> = narrowed();
+                        grants.extend(key.grant.as_ref().map(|grant| grant.places.clone()));
+                        self.user(user)?.map(|user| AuthContext { user, scopes, grants })
                     }
                     None => None,
                 }
             }
             Principal::Connector { user } => {
                 let scopes = Some(vec![Scope::Read, Scope::Write, Scope::Agents]);
-                self.user(user)?.map(|user| AuthContext { user, scopes })
+                let grants = narrowed();
+                self.user(user)?.map(|user| AuthContext { user, scopes, grants })
             }
         };
         Ok(CallerContext { caller: caller.clone(), auth: auth.map(Arc::new) })

@@ -1,7 +1,8 @@
 //! User accounts, their sign-ins, refresh tokens, API keys and pairing codes.
 
-use crate::{KeyId, Pattern, SignInId, Time, UserId};
+use crate::{KeyGrant, KeyId, Pattern, SignInId, Time, UserId};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SiteRole {
@@ -179,5 +180,7 @@ pub struct ApiKey {
     pub owner: UserId,
     pub name: Box<str>,
     pub scopes: Vec<Scope>,
+    /// Places and operations to which the key is limited. Such a key has no scopes, and its secret signs tokens.
+    pub grant: Option<Arc<KeyGrant>>,
     pub created_at: Time,
 }

@@ -3,9 +3,10 @@
 //! A caller holds the identity proved by a verified credential, nothing else. Whether the account, sign-in or
 //! key still exists, and what it may do, is read in the transaction that decides the command.
 
-use crate::{KeyId, SignInId, UserId};
+use crate::{Grant, KeyId, SignInId, UserId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Identity that a credential proved.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,27 +32,34 @@ pub struct Caller {
     pub principal: Principal,
     /// Remote address of the request, for logs and the audit log. No permission depends on it.
     pub address: Option<IpAddr>,
+    /// Places and operations to which the credential narrows its account and key; `None` if it narrows nothing.
+    pub grant: Option<Arc<Grant>>,
 }
 
 impl Caller {
-    pub const ANONYMOUS: Self = Self { principal: Principal::Anonymous, address: None };
-    pub const AUTHENTICATOR: Self = Self { principal: Principal::Authenticator, address: None };
-    pub const OPERATOR: Self = Self { principal: Principal::Operator, address: None };
+    pub const ANONYMOUS: Self = Self { principal: Principal::Anonymous, address: None, grant: None };
+    pub const AUTHENTICATOR: Self = Self { principal: Principal::Authenticator, address: None, grant: None };
+    pub const OPERATOR: Self = Self { principal: Principal::Operator, address: None, grant: None };
 
     pub fn person(user: UserId, sign_in: SignInId) -> Self {
-        Self { principal: Principal::Person { user, sign_in }, address: None }
+        Self { principal: Principal::Person { user, sign_in }, address: None, grant: None }
     }
 
     pub fn program(user: UserId, key: KeyId) -> Self {
-        Self { principal: Principal::Program { user, key }, address: None }
+        Self { principal: Principal::Program { user, key }, address: None, grant: None }
     }
 
     pub fn connector(user: UserId) -> Self {
-        Self { principal: Principal::Connector { user }, address: None }
+        Self { principal: Principal::Connector { user }, address: None, grant: None }
     }
 
     pub fn at(self, address: IpAddr) -> Self {
         Self { address: Some(address), ..self }
+    }
+
+    /// The same caller with a credential that permits only what `grant` permits.
+    pub fn limited(self, grant: Arc<Grant>) -> Self {
+        Self { grant: Some(grant), ..self }
     }
 
     /// Returns the user that the caller acts as; `None` for an anonymous caller, the authentication code

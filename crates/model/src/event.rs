@@ -1,8 +1,9 @@
 //! Events: committed changes. Every event has a `Seq` in the log and survives a crash.
 
 use crate::{
-    Agent, AgentId, Approval, CurrentPlan, Delivery, EventAudience, KeyId, Member, MemberId, Message,
-    MessageId, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User, UserId,
+    Agent, AgentId, Approval, CurrentPlan, Delivery, Destination, EventAudience, KeyId, Member, MemberId,
+    Message, MessageId, Path, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -130,6 +131,17 @@ pub enum MemberChange {
 }
 
 impl Event {
+    /// Returns the path of a published message. Subscribers of the path receive the event.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::MessagePosted { message, .. } => match &message.destination {
+                Destination::Path(path) if path.takes_publications() => Some(path),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns the room of the event. Its members may receive the event, unless `only_user` names one user.
     pub fn room(&self) -> Option<&RoomId> {
         match self {

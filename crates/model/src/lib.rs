@@ -19,6 +19,7 @@ pub mod delivery;
 pub mod edit;
 pub mod event;
 pub mod field;
+pub mod grant;
 pub mod id;
 pub mod inquiry;
 pub mod invitation;
@@ -26,6 +27,7 @@ pub mod lineage;
 pub mod mention;
 pub mod message;
 pub mod mission;
+pub mod occupant;
 pub mod path;
 pub mod plan;
 pub mod position;
@@ -54,6 +56,7 @@ pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
 pub use field::Field;
+pub use grant::{Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
@@ -68,6 +71,7 @@ pub use message::{
     Reactor, Relayed, Revision, Sender, SenderKind,
 };
 pub use mission::{IdlePrompt, Mission, MissionAgent, MissionScope};
+pub use occupant::{Occupant, OccupantChange, OccupantSource, PresentAgent, PresentUser};
 pub use path::{Path, Pattern};
 pub use plan::CurrentPlan;
 pub use position::{Epoch, Ordinal, Position, Seq, SignalStamp};
@@ -85,7 +89,7 @@ pub use run_event::{
 pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::{AgentStatus, QueuedMessage, Signal};
+pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskPriority, TaskStatus};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

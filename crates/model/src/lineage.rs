@@ -30,12 +30,13 @@ impl Lineage {
         Self { conversation, depth: 0, chain: vec![agent] }
     }
 
-    /// Extends the chain: the agent of this run addresses `agent`. The depth may reach `max_depth`.
-    pub fn extend_to(&self, agent: &AgentId, max_depth: u32) -> Result<Self, LineageLimit> {
+    /// Extends the chain: the agent of this run addresses `agent`. A chain has at most `max_answers` answers, of
+    /// which the run at depth 0 gives the first.
+    pub fn extend_to(&self, agent: &AgentId, max_answers: u32) -> Result<Self, LineageLimit> {
         if self.chain.contains(agent) {
             return Err(LineageLimit::Twice);
         }
-        if self.depth >= max_depth {
+        if self.depth.saturating_add(1) >= max_answers {
             return Err(LineageLimit::TooDeep);
         }
         let chain = self.chain.iter().chain([agent]).cloned().collect();
@@ -92,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_ends_at_the_maximum_depth() {
+    fn a_chain_has_a_maximum_number_of_answers() {
         let mut lineage = start();
-        for next in ["b", "c", "d"] {
+        for next in ["b", "c"] {
             lineage = lineage.extend_to(&agent(next), 3).unwrap();
         }
-        assert_eq!((lineage.depth, lineage.chain.len()), (3, 4));
-        assert_eq!(lineage.extend_to(&agent("e"), 3), Err(LineageLimit::TooDeep));
-        assert_eq!(start().extend_to(&agent("b"), 0), Err(LineageLimit::TooDeep));
+        assert_eq!((lineage.depth, lineage.chain.len()), (2, 3));
+        assert_eq!(lineage.extend_to(&agent("d"), 3), Err(LineageLimit::TooDeep));
+        assert_eq!(start().extend_to(&agent("b"), 1), Err(LineageLimit::TooDeep));
     }
 
     #[test]
@@ -119,6 +120,14 @@ mod tests {
             deep = deep.continue_outside(None, 3);
         }
         assert_eq!(deep.extend_to(&agent("z"), 3), Err(LineageLimit::TooDeep));
+    }
+
+    #[test]
+    fn claimed_agents_are_in_the_chain_and_take_a_level_each() {
+        let claimed = start().including(&[agent("b"), agent("a"), agent("c")]);
+        assert_eq!((claimed.depth, &claimed.chain[..]), (2, &[agent("b"), agent("c"), agent("a")][..]));
+        assert_eq!(claimed.extend_to(&agent("b"), 9), Err(LineageLimit::Twice));
+        assert_eq!(start().including(&[agent("a")]), start());
     }
 
     #[test]

@@ -48,6 +48,11 @@ pub fn is_named<M: Named>(member: &M, name: &str) -> bool {
         || [member.name(), member.handle()].into_iter().any(|own| fold_case(own) == folded)
 }
 
+/// Returns whether two names are equal, ignoring case.
+pub fn same_name(left: &str, right: &str) -> bool {
+    fold_case(left) == fold_case(right)
+}
+
 /// A member with the names that a text can mention it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mentionable {

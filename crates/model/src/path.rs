@@ -79,6 +79,12 @@ impl Path {
         self.0.strip_prefix(domain)?.strip_prefix('/')
     }
 
+    /// Whether programs can publish on the path, follow it and read its history. Paths of rooms follow the rules of
+    /// rooms, and messages on paths of agents are their mail.
+    pub fn takes_publications(&self) -> bool {
+        !matches!(self.segments().next(), Some("room" | "agent"))
+    }
+
     pub fn has_wildcard(&self) -> bool {
         self.segments().any(|segment| segment == "*" || segment == "**")
     }
@@ -205,6 +211,13 @@ mod tests {
         let pattern = "**/a/".repeat(16) + "b";
         let path = vec!["a"; 32].join("/");
         check(&pattern, &path, false);
+    }
+
+    #[test]
+    fn paths_of_rooms_and_agents_take_no_publications() {
+        let takes = |path: &str| Path::parse(path).unwrap().takes_publications();
+        assert!(takes("slack/team") && takes("rooms/lobby") && takes("*/x"));
+        assert!(!takes("room/lobby") && !takes("room") && !takes("agent/coder") && !takes("/agent/a/b"));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Signals: ephemeral notifications. They have no `Seq`, are not logged, and are dropped first for a slow
-//! consumer.
+//! consumer, except the changes of presence sets.
 
 use crate::run_event::Activity;
-use crate::{AgentId, Chunk, InquiryAnswer, MessageId, Ordinal, RoomId, RunEvent, RunId, Time, UserId};
+use crate::{
+    AgentId, Chunk, InquiryAnswer, MessageId, Occupant, OccupantChange, Ordinal, Path, RoomId, RunEvent,
+    RunId, Time, UserId,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -28,6 +31,25 @@ pub enum Signal {
         /// Whether the chunk starts at the beginning of the reply. A client that already has part of the
         /// reply discards it.
         first: bool,
+    },
+    /// Part of a streaming reply, merged for subscribers that receive no single chunks.
+    Reply {
+        room: RoomId,
+        agent: AgentId,
+        agent_name: Box<str>,
+        /// Owner of the agent.
+        owner: UserId,
+        /// Connection that publishes the reply, if it also subscribes to the room.
+        connection: Option<Box<str>>,
+        message: MessageId,
+        part: ReplyPart,
+    },
+    /// A user asks the agents of this name, or all agents of the room, to end.
+    AgentsDismissed {
+        room: RoomId,
+        by: UserId,
+        username: Box<str>,
+        agent_name: Option<Box<str>>,
     },
     /// Output of an agent's terminal, sanitised for display.
     Terminal {
@@ -89,6 +111,12 @@ pub enum Signal {
         removed: Vec<MessageId>,
         text: Arc<str>,
     },
+    /// A member of a place's presence set entered, changed or left.
+    Occupant {
+        place: Path,
+        change: OccupantChange,
+        occupant: Arc<Occupant>,
+    },
 }
 
 impl Signal {
@@ -97,6 +125,10 @@ impl Signal {
         match self {
             Self::Typing { username, .. } | Self::Presence { username, .. } => username.len(),
             Self::Chunk { agent_name, chunk, .. } => agent_name.len() + chunk.length(),
+            Self::Reply { agent_name, part, .. } => agent_name.len() + part.length(),
+            Self::AgentsDismissed { username, agent_name, .. } => {
+                username.len() + agent_name.as_ref().map_or(0, |name| name.len())
+            }
             Self::Terminal { agent_name, data, .. } => agent_name.len() + data.len(),
             Self::AgentStatus { name, kind, model, .. } => {
                 name.len() + kind.len() + model.as_ref().map_or(0, |model| model.len())
@@ -111,6 +143,7 @@ impl Signal {
             Self::Rewound { removed, text, .. } => {
                 text.len() + removed.iter().map(|message| message.as_str().len()).sum::<usize>()
             }
+            Self::Occupant { occupant, .. } => occupant.length(),
         }
     }
 
@@ -119,12 +152,39 @@ impl Signal {
         match self {
             Self::Typing { room, .. }
             | Self::Chunk { room, .. }
+            | Self::Reply { room, .. }
+            | Self::AgentsDismissed { room, .. }
             | Self::Terminal { room, .. }
             | Self::RunEvent { room, .. }
             | Self::Activity { room, .. }
             | Self::Queue { room, .. }
             | Self::Rewound { room, .. } => Some(room),
-            Self::Presence { .. } | Self::AgentStatus { .. } | Self::Answered(_) | Self::Refresh => None,
+            Self::Presence { .. }
+            | Self::AgentStatus { .. }
+            | Self::Answered(_)
+            | Self::Refresh
+            | Self::Occupant { .. } => None,
+        }
+    }
+}
+
+/// Part of a streaming reply in [`Signal::Reply`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplyPart {
+    /// The agent has started the reply.
+    Started,
+    /// Text after the parts before.
+    Text(Arc<str>),
+    /// The run ended without a complete reply, for this reason.
+    Failed(Box<str>),
+}
+
+impl ReplyPart {
+    fn length(&self) -> usize {
+        match self {
+            Self::Started => 0,
+            Self::Text(text) => text.len(),
+            Self::Failed(reason) => reason.len(),
         }
     }
 }

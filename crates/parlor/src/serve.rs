@@ -20,7 +20,7 @@ use parlor_engine::{Hub, blob_gc};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;
 use parlor_model::query::NeedsSetup;
-use parlor_server::{App, Config, Models, RunningServer, Tls, secrets};
+use parlor_server::{AblyLimits, App, Config, Models, RunningServer, Tls, secrets};
 use parlor_wire::agentim::gateway::ingress::MAX_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
@@ -262,6 +262,7 @@ fn server_config(
             bytes: settings.max_ws_message_size,
             json: JsonLimits { depth: settings.max_json_depth, items: 1000 },
         },
+        ably: AblyLimits { message_bytes: settings.max_ably_message_size, frames: limits.ably_frames },
         gateway_frames: FrameLimits {
             bytes: settings.max_gateway_message_size,
             json: JsonLimits { depth: settings.max_json_depth, items: MAX_CHUNKS },

@@ -122,6 +122,9 @@ table::settings! {
         client_rate_limit_window: Duration = seconds(1..=3_600), default 10;
         /// Maximum frames that one WebSocket connection may send per client_rate_limit_window.
         client_rate_limit_max: u32 = count(1..=1_000_000), default 30;
+        /// Maximum frames that one connection of the Ably protocol may send per
+        /// client_rate_limit_window.
+        ably_rate_limit_max: u32 = count(1..=1_000_000), default 5_000;
         /// Maximum open WebSocket connections per user.
         max_ws_connections_per_user: usize = count(1..=1_000_000), default 10;
         /// Maximum open WebSocket connections in total.
@@ -135,6 +138,8 @@ table::settings! {
     "Sizes" {
         /// Maximum size of a frame that a WebSocket client sends, in bytes.
         max_ws_message_size: usize = bytes(1_024..=16_777_216), default 65_536;
+        /// Maximum size of the messages in one frame of the Ably protocol, in bytes.
+        max_ably_message_size: usize = bytes(65_536..=8_388_608), default 1_048_576;
         /// Maximum size of a frame that a gateway sends, in bytes.
         max_gateway_message_size: usize = bytes(1_024..=12_582_912), default 262_144;
         /// Maximum nesting depth of JSON.
@@ -159,7 +164,10 @@ table::settings! {
         /// "on" creates the room "welcome" with the guide agent for the first admin, and adds
         /// every new user to it.
         welcome: Switch = choice(), default "on";
-        /// Maximum length of a chain of agents that trigger each other.
+        /// "on" lets every member of a room add their own agents to it. Otherwise only its admins
+        /// may.
+        members_add_agents: Switch = choice(), default "off";
+        /// Maximum number of answers in a chain of agents that trigger each other.
         max_chain_depth: u32 = count(1..=20), default 3;
         /// Maximum messages per minute with which one agent may trigger other agents.
         max_agent_messages_per_minute: u64 = count(1..=100_000), default 20;

@@ -21,7 +21,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
-use parlor_engine::feed::{DisconnectReason, Encoding, Interest, LiveFrame, Open, RoomFilter};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, LiveFrame, Open, RoomFilter, Since};
 use parlor_model::command::Posted;
 use parlor_model::{EntityKind, Epoch, Field, LoggedEvent, Position, Refusal, RoomId, Signal, SignalStamp};
 use parlor_wire::agentim::egress;
@@ -76,7 +76,10 @@ impl Protocol for Client {
     type Request = ClientRequest;
     type ParseError = FrameError;
     const COUNTS_AS_PRESENCE: bool = true;
-    const ENCODING: Encoding = CLIENT;
+
+    fn encoding(&self) -> Encoding {
+        CLIENT
+    }
 
     fn max_message_bytes(app: &App) -> usize {
         MAX_MESSAGE_BYTES.max(app.config.frames.bytes)
@@ -86,10 +89,10 @@ impl Protocol for Client {
         FixedWindow::new(app.config.client_window, app.config.client_max)
     }
 
-    fn parse(app: &App, message: &SocketMessage) -> Result<ClientRequest, FrameError> {
+    fn parse(&self, app: &App, message: &SocketMessage) -> Result<ClientRequest, FrameError> {
         match message {
             SocketMessage::Text(text) => ingress::read(text, &app.config.frames),
-            SocketMessage::Binary => Err(FrameError::Unknown),
+            SocketMessage::Binary(_) => Err(FrameError::Unknown),
         }
     }
 
@@ -103,7 +106,7 @@ impl Protocol for Client {
 
     async fn handle(&mut self, peer: &mut Peer, request: ClientRequest) -> Reply {
         let result = match request {
-            ClientRequest::Ping { ts } => return Reply::Text(egress::pong(&ts)),
+            ClientRequest::Ping { ts } => return Reply::text(&egress::pong(&ts)),
             ClientRequest::Auth { token, version } => {
                 self.authenticate(peer, &token, version.as_deref()).await;
                 return Reply::None;
@@ -127,25 +130,26 @@ impl Protocol for Client {
         };
         match result {
             Ok(()) => Reply::None,
-            Err(refusal) => Reply::Text(egress::refusal(&refusal, None)),
+            Err(refusal) => Reply::text(&egress::refusal(&refusal, None)),
         }
     }
 
-    fn unreadable(error: FrameError) -> String {
+    fn unreadable(&self, error: FrameError) -> Bytes {
         let (code, words) = error.words();
-        egress::error(code, words)
+        frame::text(&egress::error(code, words))
     }
 
-    fn too_large() -> Option<String> {
-        Some(Self::unreadable(FrameError::TooLarge))
+    fn too_large(&self) -> Option<Bytes> {
+        Some(self.unreadable(FrameError::TooLarge))
     }
 
-    fn rate_limited(request: Option<&ClientRequest>) -> Option<String> {
+    fn rate_limited(&self, request: Option<&ClientRequest>) -> Option<Bytes> {
         let id = match request {
             Some(ClientRequest::Send { post, .. }) => post.client_message_id.as_deref(),
             _ => None,
         };
-        Some(egress::refusal(&Refusal::RateLimited { retry_after: Duration::ZERO }, id))
+        let refusal = Refusal::RateLimited { retry_after: Duration::ZERO };
+        Some(frame::text(&egress::refusal(&refusal, id)))
     }
 }
 
@@ -196,7 +200,8 @@ async fn join(peer: &Peer, room: Option<RoomId>, since: Option<&str>) -> Result<
         None => frame::text(&egress::joined(&joined, live.at)),
     });
     let live = since.is_some().then_some(live);
-    let open = Open { interest: Interest::Room(room), since: position, encoding: CLIENT, live };
+    let (interest, since) = (Interest::Room(room), position.into());
+    let open = Open { interest, since, encoding: CLIENT, opened: None, live };
     session.open(open).await
 }
 
@@ -222,14 +227,15 @@ fn open_all(
 ) -> Result<Open, Refusal> {
     let since = parse_since(&peer.app, since)?;
     let live = events::live_frame(StreamFormat::Frame, |text| frame::text(&text), position);
-    Ok(Open { interest: Interest::MyRooms(RoomFilter::All), since, encoding, live: Some(live) })
+    let interest = Interest::MyRooms(RoomFilter::All);
+    Ok(Open { interest, since: since.into(), encoding, opened: None, live: Some(live) })
 }
 
 async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
     let id = draft.client_message_id.clone();
     let receipt = match submit(peer, room, draft).await {
         Ok(receipt) => receipt,
-        Err(refusal) => return Reply::Text(egress::refusal(&refusal, id.as_deref())),
+        Err(refusal) => return Reply::text(&egress::refusal(&refusal, id.as_deref())),
     };
     let reply = async move {
         let text = match (receipt.await, id) {
@@ -237,7 +243,7 @@ async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
             (Ok(_), None) => None,
             (Err(refusal), id) => Some(egress::refusal(&refusal, id.as_deref())),
         };
-        DecidedReply { text, after: None }
+        DecidedReply { frames: text.map(|text| frame::text(&text)), after: None }
     };
     Reply::Pending(reply.boxed())
 }
@@ -247,13 +253,14 @@ async fn submit(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Result<Pendi
     let room = room.ok_or(Refusal::NotFound(EntityKind::Room))?;
     // Sending joins the room implicitly. An API key with write scope only may send without receiving.
     let interest = Interest::Room(room.clone());
+    let open = Open { interest, since: Since::Now, encoding: CLIENT, opened: None, live: None };
     if !session.is_open(&room)
-        && let Err(refusal) = session.open(Open { interest, since: None, encoding: CLIENT, live: None }).await
+        && let Err(refusal) = session.open(open).await
         && refusal != Refusal::Forbidden
     {
         return Err(refusal);
     }
-    Ok(hub.submit(session.caller(), draft.into_post(room)).await)
+    Ok(hub.submit(&session.caller(), draft.into_post(room)).await)
 }
 
 fn parse_since(app: &App, since: Option<&str>) -> Result<Option<Position>, Refusal> {

@@ -1,5 +1,7 @@
 //! State shared by all handlers: the hub, its configuration, authentication, limiters and metrics.
 
+use crate::ably::Connections;
+use crate::ably::credentials::AblySecrets;
 use crate::auth::passwords::Passwords;
 use crate::auth::rate_limiter::KeyedRateLimiter;
 use crate::auth::seal::Seal;
@@ -26,6 +28,7 @@ pub struct App {
     pub(crate) tokens: Tokens,
     pub(crate) second_factors: SecondFactors,
     pub(crate) model_keys: Seal,
+    pub(crate) ably: AblySecrets,
     pub(crate) passwords: Passwords,
     pub(crate) logins: KeyedRateLimiter<IpAddr>,
     pub(crate) refreshes: KeyedRateLimiter<IpAddr>,
@@ -39,6 +42,7 @@ pub struct App {
     /// Limits concurrent workspace scans to `MAX_WORKSPACE_SCANS`; further scans wait.
     pub(crate) workspace_scans: Arc<Semaphore>,
     pub(crate) open_sockets: OpenSockets,
+    pub(crate) ably_connections: Connections,
     /// WebSocket connections, and other tasks that outlive the request which started them.
     pub(crate) tasks: Tasks,
     pub(crate) http_metrics: HttpMetrics,
@@ -64,6 +68,7 @@ impl App {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
             model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
+            ably: AblySecrets::new(&config.token_secret),
             passwords,
             logins: KeyedRateLimiter::per_minute(config.login_per_minute),
             refreshes: KeyedRateLimiter::per_minute(config.refresh_per_minute),
@@ -71,10 +76,11 @@ impl App {
             connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
             upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
-            encoders: Arc::new(Encoders::new(hub.epoch())),
+            encoders: Arc::new(Encoders::new(hub.epoch(), hub.names())),
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),
+            ably_connections: Connections::new(hub.now()),
             tasks: Tasks::default(),
             http_metrics: HttpMetrics::new(),
             tls,

@@ -21,7 +21,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use commands::Echo;
 use parlor_engine::Hub;
-use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open};
+use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open, Since};
 use parlor_model::{Caller, Delivery, Message, Refusal};
 use parlor_wire::broker::egress::BrokerAnswer;
 use parlor_wire::broker::frames::RequestType;
@@ -84,16 +84,18 @@ impl Protocol for Broker {
     type Request = ReceivedFrame;
     type ParseError = NotJson;
 
-    const ENCODING: Encoding = BROKER;
+    fn encoding(&self) -> Encoding {
+        BROKER
+    }
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_FRAME_BYTES
     }
 
-    fn parse(_: &App, message: &SocketMessage) -> Result<ReceivedFrame, NotJson> {
+    fn parse(&self, _: &App, message: &SocketMessage) -> Result<ReceivedFrame, NotJson> {
         match message {
             SocketMessage::Text(text) => ingress::read(text, JSON_LIMITS),
-            SocketMessage::Binary => Err(NotJson),
+            SocketMessage::Binary(_) => Err(NotJson),
         }
     }
 
@@ -106,28 +108,28 @@ impl Protocol for Broker {
         let RequestFrame { kind, req_id, about, asked } = match request {
             ReceivedFrame::Request(request) => request,
             ReceivedFrame::Unknown { kind, req_id } => {
-                return Reply::Text(unknown(peer, &kind, req_id.as_deref()));
+                return Reply::text(&unknown(peer, &kind, req_id.as_deref()));
             }
         };
         let id = req_id.as_deref();
-        Reply::Text(match (asked, &peer.identity) {
+        Reply::text(&match (asked, &peer.identity) {
             (Ok(BrokerRequest::Auth { token }), _) => return authenticate(peer, &token, id).await,
             (Err(sentence), _) if kind == RequestType::Auth => egress::error(kind, id, &sentence),
             (_, None) => egress::error(RequestType::Auth, id, SIGN_IN_FIRST),
             (Ok(BrokerRequest::Ping), Some(_)) => egress::pong(id),
             (Ok(BrokerRequest::Command(command)), Some(identity)) => {
                 let echo = Echo { kind, req_id, about };
-                return commands::submit(&peer.app.hub, identity.session.caller(), command, echo).await;
+                return commands::submit(&peer.app.hub, &identity.session.caller(), command, echo).await;
             }
             (Ok(BrokerRequest::Query(query)), Some(identity)) => {
-                match answer(&peer.app.hub, identity.session.caller(), query).await {
+                match answer(&peer.app.hub, &identity.session.caller(), query).await {
                     Ok(answer) => egress::answer(kind, id, &about, &answer),
                     Err(refusal) => egress::refusal(kind, id, &about, &refusal),
                 }
             }
             (Ok(BrokerRequest::Listen { mailbox }), Some(identity)) => {
                 let interest = Interest::Mailbox(mailbox);
-                let open = Open { interest, since: None, encoding: BROKER, live: None };
+                let open = Open { interest, since: Since::Now, encoding: BROKER, opened: None, live: None };
                 match identity.session.open(open).await {
                     Ok(()) => egress::listening(kind, id, &about),
                     Err(refusal) => egress::refusal(kind, id, &about, &refusal),
@@ -140,12 +142,12 @@ impl Protocol for Broker {
         })
     }
 
-    fn unreadable(_: NotJson) -> String {
-        egress::failure(None, "Invalid JSON")
+    fn unreadable(&self, _: NotJson) -> Bytes {
+        frame::text(&egress::failure(None, "Invalid JSON"))
     }
 
-    fn sign_in_timeout() -> Option<String> {
-        Some(egress::error(RequestType::Auth, None, "Authentication timeout"))
+    fn sign_in_timeout(&self) -> Option<Bytes> {
+        Some(frame::text(&egress::error(RequestType::Auth, None, "Authentication timeout")))
     }
 }
 
@@ -160,7 +162,7 @@ fn unknown(peer: &Peer, kind: &str, req_id: Option<&RawValue>) -> String {
 
 async fn authenticate(peer: &mut Peer, token: &str, req_id: Option<&RawValue>) -> Reply {
     if peer.identity.is_some() {
-        return Reply::Text(egress::authenticated(req_id));
+        return Reply::text(&egress::authenticated(req_id));
     }
     let caller = auth::caller(&peer.app, token).await;
     sign_in(peer, caller, req_id).await;

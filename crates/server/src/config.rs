@@ -8,6 +8,15 @@ use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Limits of connections of the Ably protocol.
+#[derive(Clone)]
+pub struct AblyLimits {
+    /// Maximum size of the messages of one frame, in bytes.
+    pub message_bytes: usize,
+    /// Maximum frames that one connection may send per `client_window`.
+    pub frames: Option<u32>,
+}
+
 #[derive(Clone)]
 pub struct Config {
     pub token_secret: Vec<u8>,
@@ -40,6 +49,7 @@ pub struct Config {
     /// Proxies whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<Network>,
     pub frames: FrameLimits,
+    pub ably: AblyLimits,
     pub gateway_frames: FrameLimits,
     pub outbox: OutboxLimits,
     /// Additional origins whose pages may open a WebSocket or use the refresh cookie:

@@ -3,14 +3,18 @@
 //! The writer of each connection encodes. An item of a numbered codec is encoded by the first writer that needs it and
 //! shared with all others, so its bytes must depend on the item alone.
 
+use crate::ably::AblyEncoder;
 use crate::agentim::ClientEncoder;
 use crate::agentim::page::PageEncoder;
 use crate::broker::{BrokerEncoder, RoomEncoder};
 use crate::events::EventsEncoder;
 use crate::gateway::GatewayEncoder;
 use bytes::{Bytes, BytesMut};
-use parlor_engine::feed::{Codec, DisconnectReason, Encoded, Encoding, Entry, Item, Kinds, Order};
+use parlor_engine::feed::{
+    Codec, DisconnectReason, Encoded, Encoding, Entry, Item, Kinds, Names, OccupantList, Order,
+};
 use parlor_model::{Delivery, Epoch, LoggedEvent, Message, RoomId, Signal, SignalStamp};
+use parlor_wire::ably::frames::Format;
 use parlor_wire::events::frames::StreamFormat;
 use std::sync::Arc;
 
@@ -31,6 +35,9 @@ pub const BROKER_ROOMS: Encoding =
     Encoding { codec: Codec::new(4), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
 /// Frames of `client:follow`: each change once, as an AgentIM frame or, if there is none, as a chat event.
 pub const PAGE: Encoding = Encoding { codec: Codec::new(6), ..EVENT_STREAM };
+/// Frames of the Ably protocol, by format. The kinds are those of the opened channels.
+pub const ABLY_JSON: Encoding = Encoding { codec: Codec::new(7), kinds: Kinds::NONE, order: Order::PerRoom };
+pub const ABLY_MSGPACK: Encoding = Encoding { codec: Codec::new(8), ..ABLY_JSON };
 pub const GATEWAY: Encoding = Encoding { codec: Codec::new(5), kinds: Kinds::NONE, order: Order::PerRoom };
 
 /// Encoder of one protocol. A method returns `None` if the protocol has no frame for the item. `root` is the project
@@ -53,15 +60,19 @@ pub trait Encoder: Send + Sync {
     fn signal(&self, _: &Signal, _: SignalStamp, _root: Option<&str>) -> Option<Bytes> {
         None
     }
+    /// Encodes a part of a place's presence set.
+    fn occupants(&self, _: &OccupantList) -> Option<Bytes> {
+        None
+    }
     /// Last bytes of a connection that the hub closes.
     fn disconnect(&self, reason: DisconnectReason) -> Bytes;
 }
 
 /// The encoders of all numbered codecs.
-pub struct Encoders([Arc<dyn Encoder>; 7]);
+pub struct Encoders([Arc<dyn Encoder>; 9]);
 
 impl Encoders {
-    pub fn new(epoch: Epoch) -> Self {
+    pub fn new(epoch: Epoch, names: Arc<Names>) -> Self {
         Self([
             Arc::new(ClientEncoder { epoch }),
             Arc::new(EventsEncoder::new(StreamFormat::Frame, epoch)),
@@ -70,6 +81,8 @@ impl Encoders {
             Arc::new(RoomEncoder { epoch }),
             Arc::new(GatewayEncoder),
             Arc::new(PageEncoder { epoch }),
+            Arc::new(AblyEncoder { format: Format::Json, epoch, names: names.clone() }),
+            Arc::new(AblyEncoder { format: Format::Msgpack, epoch, names }),
         ])
     }
 }
@@ -121,6 +134,10 @@ impl ConnectionEncoder {
             Item::RoomLost(lost) => lost.encoded(*codec, |lost| {
                 encoder.room_lost(&lost.value.room, &lost.value.by, lost.root.as_deref())
             }),
+            Item::Occupants(occupants) => {
+                occupants.encoded(*codec, |occupants| encoder.occupants(&occupants.value))
+            }
+            Item::Opened { opened, frame } => Some(Encoded::Own(frame(opened))),
             Item::Live { live, frame } => Some(Encoded::Own(frame(live))),
         }
     }

@@ -153,7 +153,8 @@ pub async fn stream(
     let session = Arc::new(session);
     let position = |at| egress::position(at, StreamFormat::Block);
     let live = live_frame(StreamFormat::Block, Bytes::from, position);
-    let open = Open { interest: Interest::MyRooms(following), since, encoding, live: Some(live) };
+    let (interest, since) = (Interest::MyRooms(following), since.into());
+    let open = Open { interest, since, encoding, opened: None, live: Some(live) };
     let event_stream = EventStream {
         encoder,
         opening: app.tasks.spawn(open_feed(session.clone(), outbox.clone(), open)),

@@ -57,41 +57,43 @@ impl Protocol for Gateway {
     type Request = GatewayMessage;
     type ParseError = FrameError;
 
-    const ENCODING: Encoding = GATEWAY;
+    fn encoding(&self) -> Encoding {
+        GATEWAY
+    }
 
     fn max_message_bytes(_: &App) -> usize {
         MAX_MESSAGE_BYTES
     }
 
-    fn parse(app: &App, message: &SocketMessage) -> Result<GatewayMessage, FrameError> {
+    fn parse(&self, app: &App, message: &SocketMessage) -> Result<GatewayMessage, FrameError> {
         match message {
             SocketMessage::Text(text) => ingress::read(text, &app.config.gateway_frames),
-            SocketMessage::Binary => Err(FrameError::Unknown),
+            SocketMessage::Binary(_) => Err(FrameError::Unknown),
         }
     }
 
     // No request is pipelined: a frame about an agent must follow its registration.
     async fn handle(&mut self, peer: &mut Peer, message: GatewayMessage) -> Reply {
         match (message, &self.agents) {
-            (GatewayMessage::Ping { ts }, _) => return Reply::Text(common::pong(&ts)),
+            (GatewayMessage::Ping { ts }, _) => return Reply::text(&common::pong(&ts)),
             (GatewayMessage::Auth(auth), _) => self.authenticate(peer, auth).await,
             (_, None) => peer.close(1008, "Not authenticated"),
             (message, Some(agents)) => {
                 if let Err(refusal) = agents.handle(&peer.app, message).await {
-                    return Reply::Text(egress::refusal(&refusal));
+                    return Reply::text(&egress::refusal(&refusal));
                 }
             }
         }
         Reply::None
     }
 
-    fn unreadable(error: FrameError) -> String {
+    fn unreadable(&self, error: FrameError) -> Bytes {
         let (code, words) = error.words();
-        common::error(code, words)
+        frame::text(&common::error(code, words))
     }
 
-    fn too_large() -> Option<String> {
-        Some(Self::unreadable(FrameError::TooLarge))
+    fn too_large(&self) -> Option<Bytes> {
+        Some(self.unreadable(FrameError::TooLarge))
     }
 
     async fn end(self, peer: &Peer) {

@@ -3,6 +3,7 @@
 //! A handler decodes a request, calls the hub and encodes the result. Permissions and business rules belong
 //! in the engine.
 
+mod ably;
 mod agentim;
 mod app;
 mod auth;
@@ -27,7 +28,7 @@ pub use app::App;
 pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;
 pub use auth::secrets;
-pub use config::Config;
+pub use config::{AblyLimits, Config};
 pub use gateway::host_locally;
 pub use http::forwarded::Network;
 pub use listen::{RunningServer, serve};

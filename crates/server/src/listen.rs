@@ -3,7 +3,7 @@
 use crate::connection::stream::Stream;
 use crate::http::{Peer, forwarded, rate_limits, trace};
 use crate::write_timeout::WriteTimeoutStream;
-use crate::{App, agentim, broker, downloads, events, gateway, metrics, rest, web_app};
+use crate::{App, ably, agentim, broker, downloads, events, gateway, metrics, rest, web_app};
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::get;
@@ -53,7 +53,7 @@ pub fn serve(app: Arc<App>, listener: TcpListener) -> std::io::Result<RunningSer
 
 fn router(app: Arc<App>) -> Router {
     Router::new()
-        .route("/", get(web_app::home))
+        .route("/", get(ably::mount))
         .route("/app", get(web_app::home))
         .route("/app/", get(web_app::home))
         .route("/app/{*path}", get(web_app::app))

@@ -1,5 +1,6 @@
 //! Test support: a hub harness, protocol clients, stub endpoints and fault injection. Development only.
 
+pub mod ably;
 pub mod agentim;
 pub mod anthropic_stub;
 pub mod broker;

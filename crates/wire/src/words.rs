@@ -26,6 +26,9 @@ macro_rules! mirror_enum {
 
 pub(crate) use mirror_enum;
 
+/// `Message.source` of messages that were published on a channel of the Ably protocol.
+pub const CHANNEL_SOURCE: &str = "ably";
+
 mirror_enum!(AgentState, "lowercase", AgentStatus { Online, Offline, Busy, Error });
 
 /// Result of a permission request.

@@ -5,7 +5,7 @@ use parlor_model::{Attachment, Destination, Epoch, File, MediaType, MessageKind,
 use parlor_wire::ably::data::{Data, Json};
 use parlor_wire::ably::egress;
 use parlor_wire::ably::frames::{Action, Format, Frame, Message, PresenceMessage};
-use parlor_wire::ably::jaibber::{ChatMessage, MessageContext, MessageType, Object, ProjectMember, frame};
+use parlor_wire::ably::jaibber::{ChatMessage, MessageType, Object, ProjectMember, room_frame};
 use parlor_wire::ably::presence::PresenceAction;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -118,19 +118,19 @@ fn room_message() -> parlor_model::Message {
 
 #[test]
 fn a_message_of_a_room_has_all_fields_of_a_chat_message() {
-    let message = room_message();
-    let other = Object::parse(r#"{"executionMode":"plan"}"#).unwrap();
-    let chain = ["Coder".into()];
-    let context = MessageContext {
-        owner: Some("u"),
-        depth: Some(1),
-        chain: &chain,
-        other: Some(&other),
-        connection_id: Some("c1"),
-        id: Some("c1:4:0"),
-        ..MessageContext::default()
+    let origin = Origin {
+        connection: "c1".into(),
+        client: None,
+        id: "c1:4:0".into(),
+        fields: Some(Payload(r#"{"executionMode":"plan"}"#.into())),
     };
-    let frame = frame(&message, Epoch(31), "jaibber:project:r", &context).unwrap();
+    let answer = Answer { owner: UserId::stored("u"), depth: 1, chain: vec!["Coder".into()] };
+    let message = parlor_model::Message {
+        origin: Some(Box::new(origin)),
+        answer: Some(Box::new(answer)),
+        ..room_message()
+    };
+    let frame = room_frame(&message, Epoch(31), "jaibber:project:r").unwrap();
     let data = r#"{"from":"u","fromUsername":"Coder","projectId":"r","text":"hi","messageId":"m","responseId":"m","type":"response","agentName":"Coder","isAgentMessage":true,"responseDepth":1,"respondingChain":["coder"],"attachments":[{"id":"f1","filename":"cat.png","mimeType":"image/png","fileSize":9,"blobUrl":"/uploads/f1"}],"parentMessageId":"p","executionMode":"plan"}"#;
     let serial = "0000001f-0000000000000007";
     assert_eq!(

@@ -170,6 +170,7 @@ pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         owner: UserId::stored(shared(row, 1)?),
         name: text(row, 2)?,
         scopes: row.get_ref(3)?.as_str()?.split(' ').filter_map(Scope::parse).collect(),
+        grant: None,
         created_at: time(row, 4)?,
     })
 }

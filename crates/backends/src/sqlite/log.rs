@@ -6,7 +6,7 @@ use super::{Sql, SqlTables};
 use parlor_engine::Fault;
 use parlor_engine::log_row::LogRow;
 use parlor_engine::ports::{Head, Snapshot};
-use parlor_model::{Epoch, LoggedEvent, RoomId, Seq, Time};
+use parlor_model::{Epoch, LoggedEvent, Path, RoomId, Seq, Time};
 use rusqlite::{Row, ToSql};
 use std::sync::Arc;
 
@@ -70,6 +70,13 @@ impl<C: Sql> Snapshot for SqlTables<C> {
         found.extend(all(self.sql()?, query, &values, log_row)?);
         found.sort_by_key(|row| row.seq);
         found.truncate(limit);
+        found.into_iter().map(|row| row.read(self)).collect()
+    }
+
+    fn path_tail(&mut self, path: &Path, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
+        let query = "SELECT seq, at, 0, NULL, id, NULL FROM messages WHERE path = ?1 AND seq > ?2 AND erased = 0 \
+                     ORDER BY seq LIMIT ?3";
+        let found = all(self.sql()?, query, &[&path.as_str(), &seq_value(after), &number(limit)], log_row)?;
         found.into_iter().map(|row| row.read(self)).collect()
     }
 }

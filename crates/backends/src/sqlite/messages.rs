@@ -7,7 +7,7 @@ use super::rows::{
 use super::{MESSAGE_OVERHEAD_BYTES, Sql, SqlTables, WriteTransaction, mail, origins, rooms, runs, search};
 use parlor_engine::Fault;
 use parlor_engine::changes::MessageChange;
-use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, ReadMessages};
+use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, MessageRange, ReadMessages};
 use parlor_engine::search::SearchScope;
 use parlor_model::query::{Page, Recent};
 use parlor_model::{
@@ -53,7 +53,7 @@ impl<C: Sql> ReadMessages for SqlTables<C> {
         let (after, before, order) = match page {
             Page::Before(before) => (0, before.map_or(i64::MAX, seq_value), "DESC"),
             Page::After(seq) => (seq_value(seq), i64::MAX, "ASC"),
-            Page::AfterTime(time) => (self.last_until(room, time)?, i64::MAX, "ASC"),
+            Page::AfterTime(time) => (self.last_until("room", room.as_str(), time)?, i64::MAX, "ASC"),
         };
         let after: i64 = seq_value(beyond).max(after);
         let query = format!(
@@ -61,6 +61,29 @@ impl<C: Sql> ReadMessages for SqlTables<C> {
             MESSAGE
         );
         all(self.sql()?, &query, &[&room.as_str(), &after, &before, &number(limit)], message)
+    }
+
+    fn messages_in_range(
+        &mut self,
+        range: &MessageRange<'_>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault> {
+        let MessageRange { destination, after, before, start, end, forwards } = *range;
+        let (column, value) = match destination {
+            Destination::Room(room) => ("room", room.as_str()),
+            Destination::Path(path) => ("path", path.as_str()),
+        };
+        let mut after = seq_value(after);
+        if let Some(start) = start {
+            after = after.max(self.last_until(column, value, Time(start.0.saturating_sub(1)))?);
+        }
+        let (before, end) = (before.map_or(i64::MAX, seq_value), end.map_or(i64::MAX, |end| end.0));
+        let order = if forwards { "ASC" } else { "DESC" };
+        let query = format!(
+            "SELECT {MESSAGE} FROM messages WHERE {column} = ?1 AND seq > ?2 AND seq < ?3 AND at <= ?4 \
+             AND erased = 0 ORDER BY seq {order} LIMIT ?5"
+        );
+        all(self.sql()?, &query, &[&value, &after, &before, &end, &number(limit)], message)
     }
 
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {
@@ -187,12 +210,13 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MessageChange) -> 
 }
 
 impl<C: Sql> SqlTables<C> {
-    /// Returns the `Seq` of the newest message not after `time`. Scans backwards from the newest message, so
+    /// Returns the `Seq` of the newest message of a room or path (`column`) not after `time`. Scans backwards from the newest message, so
     /// the cost is proportional to the number of newer messages.
-    fn last_until(&mut self, room: &RoomId, time: Time) -> Result<i64, Fault> {
-        let query =
-            "SELECT seq FROM messages WHERE room = ?1 AND at <= ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1";
-        Ok(one(self.sql()?, query, &[&room.as_str(), &time.0], |row| row.get(0))?.unwrap_or_default())
+    fn last_until(&mut self, column: &str, destination: &str, time: Time) -> Result<i64, Fault> {
+        let query = format!(
+            "SELECT seq FROM messages WHERE {column} = ?1 AND at <= ?2 AND erased = 0 ORDER BY seq DESC LIMIT 1"
+        );
+        Ok(one(self.sql()?, &query, &[&destination, &time.0], |row| row.get(0))?.unwrap_or_default())
     }
 }
 

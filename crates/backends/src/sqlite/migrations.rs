@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 27] = [
+pub const MIGRATIONS: [&str; 28] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -31,6 +31,7 @@ pub const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0023_relayed.sql"),
     include_str!("migrations/0024_model_json.sql"),
     include_str!("migrations/0025_stop_requested.sql"),
+    include_str!("migrations/0026_paths.sql"),
     include_str!("migrations/0027_origins.sql"),
     include_str!("migrations/0028_task_priorities.sql"),
 ];

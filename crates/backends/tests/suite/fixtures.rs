@@ -78,6 +78,7 @@ pub fn key(id: &str, owner: &str, created: i64) -> ApiKey {
         owner: user_id(owner),
         name: "script".into(),
         scopes: vec![Scope::Write, Scope::Read],
+        grant: None,
         created_at: Time(created),
     }
 }

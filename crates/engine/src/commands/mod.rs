@@ -207,6 +207,7 @@ commands! {
     PostLateReply,
     PromptAgent,
     PromptIdle,
+    Publish,
     ReceiveMail,
     RecordBackup,
     RecordFailedSignIn,

@@ -37,7 +37,7 @@ pub fn audited(effects: &Effects) -> Vec<Action> {
 
 /// Auth context of a user with a sign-in.
 pub fn auth(name: &str) -> Arc<AuthContext> {
-    Arc::new(AuthContext { user: user(name).into(), scopes: None })
+    Arc::new(AuthContext { user: user(name).into(), scopes: None, grants: Vec::new() })
 }
 
 pub fn member_of(room: &RoomId, name: &str) -> Arc<Member> {

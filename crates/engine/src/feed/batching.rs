@@ -1,55 +1,65 @@
-//! Groups of a batch: the messages of a room, and the mail of a mailbox, are one item for all their subscribers.
+//! Groups of a batch: the messages of a room or path, and the mail of a mailbox, are one item for all their subscribers.
 
 use super::Order;
 use super::fanout::FanoutState;
 use super::interest::Kinds;
 use super::item::{Events, Item, Mail, MailGroup};
-use parlor_model::{Delivery, LoggedEvent, Mailbox, Message, RoomId};
+use super::topic_subscribers::TopicSubscriber;
+use parlor_model::{Delivery, Destination, LoggedEvent, Mailbox, Message};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Consecutive messages of a batch: those of one room go to each subscriber as one item.
+/// Consecutive messages of a batch: those of one room or path go to each subscriber as one item.
 #[derive(Default)]
-pub struct RoomBatches {
-    by_room: HashMap<RoomId, Vec<LoggedEvent>>,
-    /// The same messages for subscribers with a total order across rooms: only adjacent messages of one room
-    /// are joined.
-    in_order: Vec<(RoomId, Vec<LoggedEvent>)>,
+pub struct MessageBatches {
+    by_destination: HashMap<Destination, Vec<LoggedEvent>>,
+    /// The same messages for subscribers with a total order across rooms and paths: only adjacent messages of one of
+    /// them are joined.
+    in_order: Vec<(Destination, Vec<LoggedEvent>)>,
 }
 
-impl RoomBatches {
-    pub fn add(&mut self, logged_event: LoggedEvent, also_in_order: bool) {
-        let Some(room) = logged_event.event.room() else { return };
-        if also_in_order {
-            match self.in_order.last_mut().filter(|(last, _)| last == room) {
+impl MessageBatches {
+    pub fn add(&mut self, state: &FanoutState, destination: &Destination, logged_event: &LoggedEvent) {
+        let in_order = match destination {
+            // Most paths are addresses of mail, and only few of them have subscribers.
+            Destination::Path(path) if !state.paths.has_subscribers(path) => return,
+            _ => state.rooms.has_log_order() || state.paths.has_log_order(),
+        };
+        if in_order {
+            match self.in_order.last_mut().filter(|(last, _)| last == destination) {
                 Some((_, events)) => events.push(logged_event.clone()),
-                None => self.in_order.push((room.clone(), vec![logged_event.clone()])),
+                None => self.in_order.push((destination.clone(), vec![logged_event.clone()])),
             }
         }
-        self.by_room.entry(room.clone()).or_default().push(logged_event);
+        self.by_destination.entry(destination.clone()).or_default().push(logged_event.clone());
     }
 
     pub fn flush(&mut self, state: &FanoutState) {
-        for (room, events) in self.by_room.drain() {
-            publish(state, &room, events, Order::PerRoom);
+        for (destination, events) in self.by_destination.drain() {
+            publish(state, &destination, events, Order::PerRoom);
         }
-        for (room, events) in self.in_order.drain(..) {
-            publish(state, &room, events, Order::Log);
+        for (destination, events) in self.in_order.drain(..) {
+            publish(state, &destination, events, Order::Log);
         }
     }
 }
 
-fn publish(state: &FanoutState, room: &RoomId, events: Vec<LoggedEvent>, order: Order) {
+fn publish(state: &FanoutState, destination: &Destination, events: Vec<LoggedEvent>, order: Order) {
     let (mut events, mut group) = (Some(events), None);
-    state.rooms.each(room, |subscriber| {
+    let push = |subscriber: &TopicSubscriber| {
         if subscriber.order != order || !subscriber.kinds.includes(Kinds::MESSAGES) {
             return;
         }
         let group: &Arc<Events> = group.get_or_insert_with(|| {
-            Events::of(events.take().unwrap_or_default().into(), state.roots.of(room))
+            let root = destination.room().and_then(|room| state.roots.of(room));
+            Events::of(events.take().unwrap_or_default().into(), root)
         });
         subscriber.outbox.push_item(subscriber.codec, Item::Events(group.clone()));
-    });
+    };
+    match destination {
+        Destination::Room(room) => state.rooms.each(room, push),
+        Destination::Path(path) => state.paths.each(path, push),
+    }
 }
 
 /// New mail of a batch: each mailbox with subscribers gets it as one item, or as several if it is long.

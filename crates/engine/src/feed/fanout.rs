@@ -1,9 +1,10 @@
 //! The fan-out: state of all subscriptions, and the publication of committed events to them.
 
 use super::activities::Activities;
-use super::batching::{MailBatch, RoomBatches};
+use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
+use super::merged_replies::Merging;
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
 use super::reply_text::Replies;
@@ -16,8 +17,8 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange, Ordinal, Principal,
-    RoomId, Seq, Signal, UserId,
+    AgentId, Destination, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange,
+    Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Fanout {
     pub(super) published: watch::Sender<Seq>,
     /// Wakes the presence loop when a user has gone offline or the hub closes.
     pub(super) departed: Notify,
+    /// Wakes the loop that publishes merged replies.
+    pub(super) merges: Notify,
     /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
     pub(super) state: Mutex<FanoutState>,
 }
@@ -51,12 +54,17 @@ pub(super) struct FanoutState {
     /// Connections whose API key may act but may not receive events for its user.
     pub(super) write_only: HashSet<SubscriberId>,
     pub(super) rooms: TopicSubscribers<RoomId>,
+    /// Paths outside rooms.
+    pub(super) paths: TopicSubscribers<Path>,
+    /// Connections that follow paths by the role of their user, not by a grant.
+    pub(super) on_paths_by_role: HashSet<SubscriberId>,
     /// Connections that are subscribed to all rooms of their user, including rooms joined later.
     pub(super) following: HashMap<SubscriberId, RoomFilter>,
     pub(super) mailboxes: TopicSubscribers<Mailbox>,
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
     pub(super) replies: Replies,
+    pub(super) merging: Merging,
     pub(super) activities: Activities,
     /// Also read by queries, without this lock.
     pub(super) roots: Arc<RoomRoots>,
@@ -76,9 +84,12 @@ impl Fanout {
             by_user: HashMap::new(),
             write_only: HashSet::new(),
             rooms: TopicSubscribers::default(),
+            paths: TopicSubscribers::default(),
+            on_paths_by_role: HashSet::new(),
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
+            merging: Merging::default(),
             activities: Activities::default(),
             roots: roots.clone(),
             room_state: RoomState::default(),
@@ -91,6 +102,7 @@ impl Fanout {
             roots,
             ordinals_low: Notify::new(),
             departed: Notify::new(),
+            merges: Notify::new(),
             published: watch::Sender::new(published_through),
             state: Mutex::new(state),
         }
@@ -143,6 +155,29 @@ impl Fanout {
         Some(first)
     }
 
+    /// Replaces the credential of the subscribers of a session. Returns `false` if the reservation is no longer valid.
+    pub fn reauthorise(
+        &self,
+        reservation: &Reservation,
+        ids: &[SubscriberId],
+        principal: &Principal,
+        receives_events: bool,
+    ) -> bool {
+        let mut state = self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        for id in ids {
+            let Some(subscriber) = state.subscribers.get_mut(id) else { continue };
+            subscriber.principal = principal.clone();
+            match receives_events {
+                true => state.write_only.remove(id),
+                false => state.write_only.insert(*id),
+            };
+        }
+        true
+    }
+
     /// Removes a connection. If it was the last one of its user, the user goes offline after the grace period.
     pub fn disconnect(&self, id: SubscriberId) {
         let mut state = self.state.lock();
@@ -158,8 +193,12 @@ impl Fanout {
         self.state.lock().subscribers.len()
     }
 
-    pub fn leave(&self, id: SubscriberId, room: &RoomId) {
-        self.state.lock().rooms.remove(room, id);
+    pub fn leave(&self, id: SubscriberId, topic: &Destination) {
+        let mut state = self.state.lock();
+        match topic {
+            Destination::Room(room) => state.rooms.remove(room, id),
+            Destination::Path(path) => state.paths.remove(path, id),
+        }
     }
 
     /// Ends all room subscriptions of a connection. Subscriptions that it opens afterwards use `encoding`.
@@ -172,8 +211,12 @@ impl Fanout {
         }
     }
 
-    pub fn is_in(&self, id: SubscriberId, room: &RoomId) -> bool {
-        self.state.lock().rooms.contains(room, id)
+    pub fn is_in(&self, id: SubscriberId, topic: &Destination) -> bool {
+        let state = self.state.lock();
+        match topic {
+            Destination::Room(room) => state.rooms.contains(room, id),
+            Destination::Path(path) => state.paths.contains(path, id),
+        }
     }
 
     /// Pushes new mail of a mailbox to a connection. Returns `false` if the reservation is no longer valid.
@@ -192,7 +235,7 @@ impl Fanout {
     /// published event.
     pub fn publish(&self, batch: &[LoggedEvent]) {
         let mut state = self.state.lock();
-        let (mut room_batches, mut mail) = (RoomBatches::default(), MailBatch::default());
+        let (mut batches, mut mail) = (MessageBatches::default(), MailBatch::default());
         for logged_event in batch {
             debug_assert_eq!(
                 logged_event.seq,
@@ -200,7 +243,7 @@ impl Fanout {
                 "the log tailer passes on events without gaps"
             );
             if !matches!(logged_event.event, Event::MessagePosted { .. }) {
-                room_batches.flush(&state);
+                batches.flush(&state);
                 mail.flush(&state);
             }
             let left = self.roots.apply_before_publish(&logged_event.event);
@@ -214,14 +257,15 @@ impl Fanout {
             state.last_ordinal = Ordinal::after(logged_event.seq);
             state.reservations.apply_event(&logged_event.event);
             state.room_state.apply_event(logged_event);
-            self.publish_event(&mut state, logged_event, &mut room_batches, &mut mail);
+            self.publish_event(&mut state, logged_event, &mut batches, &mut mail);
             self.roots.apply_after_publish(&logged_event.event);
             if let Some(room) = left {
                 self.publish_signal(&mut state, &room, &Signal::Refresh, None);
             }
             state.replay_buffer.apply_event(logged_event);
         }
-        room_batches.flush(&state);
+        batches.flush(&state);
+        self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
         let has_departed = !state.departures.is_empty();
@@ -253,14 +297,12 @@ impl Fanout {
         &self,
         state: &mut FanoutState,
         logged_event: &LoggedEvent,
-        room_batches: &mut RoomBatches,
+        batches: &mut MessageBatches,
         mail: &mut MailBatch,
     ) {
         match &logged_event.event {
             Event::MessagePosted { message, deliveries } => {
-                if message.destination.room().is_some() {
-                    room_batches.add(logged_event.clone(), state.rooms.has_log_order());
-                }
+                batches.add(state, &message.destination, logged_event);
                 mail.add(state, message, deliveries);
             }
             Event::MembersChanged { room, change, .. } => {
@@ -301,6 +343,12 @@ impl Fanout {
                 }
             }
             Event::UserRemoved(user) => state.end(user, |_| true),
+            Event::UserChanged { user, audience } => {
+                self.publish_to_audience(state, audience, logged_event);
+                if user.role != SiteRole::Admin {
+                    state.end_paths_by_role(&user.id);
+                }
+            }
             Event::SignInsEnded(user) => {
                 state.end(user, |principal| matches!(principal, Principal::Person { .. }));
             }

@@ -53,7 +53,14 @@ impl Hub {
         let (session, ..) = self.session(caller, new, |_| Ok(())).await?;
         let session = Arc::new(session);
         let (opened, live) = (session.clone(), Arc::new(|_: &_| Bytes::new()) as _);
-        let open = Open { interest: interest.clone(), since, encoding: ENCODING, live: Some(live) };
+        let (interest_of_feed, start) = (interest.clone(), since.into());
+        let open = Open {
+            interest: interest_of_feed,
+            since: start,
+            encoding: ENCODING,
+            opened: None,
+            live: Some(live),
+        };
         let mut feed = Feed {
             hub: self.clone(),
             caller: caller.clone(),

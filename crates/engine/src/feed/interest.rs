@@ -8,7 +8,7 @@ pub struct Codec(u8);
 
 impl Codec {
     /// Number of cache slots.
-    pub const SLOTS: usize = 8;
+    pub const SLOTS: usize = 12;
     /// An encoding of a single connection, such as a filtered stream: nothing is cached.
     pub const PRIVATE: Self = Self(u8::MAX);
 
@@ -53,9 +53,15 @@ impl Kinds {
     pub const SIGNALS: Self = Self(1 << 2);
     /// Text of streaming replies.
     pub const REPLY_TEXT: Self = Self(1 << 3);
+    /// Text of streaming replies, merged per interval, and their starts and failures.
+    pub const MERGED_REPLIES: Self = Self(1 << 6);
     /// Runs, the activities in them, and backlogs.
     pub const RUNS: Self = Self(1 << 4);
-    pub const ALL: Self = Self(u8::MAX);
+    /// Presence sets of places and their changes.
+    pub const PRESENCE: Self = Self(1 << 5);
+    /// All items but presence sets, which a subscriber requests by themselves, and merged replies, whose text the
+    /// single chunks contain.
+    pub const ALL: Self = Self(!(Self::PRESENCE.0 | Self::MERGED_REPLIES.0));
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -79,9 +85,11 @@ impl Kinds {
     pub fn of_signal(signal: &Signal) -> Self {
         match signal {
             Signal::Chunk { .. } => Self::REPLY_TEXT,
+            Signal::Reply { .. } | Signal::AgentsDismissed { .. } => Self::MERGED_REPLIES,
             Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
                 Self::RUNS
             }
+            Signal::Occupant { .. } => Self::PRESENCE,
             _ => Self::SIGNALS,
         }
     }

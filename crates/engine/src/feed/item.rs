@@ -1,6 +1,7 @@
 //! Items of a connection's queue: typed and shared by all subscribers, with one cached encoding per codec.
 
 use super::Codec;
+use super::occupants::{OccupantList, SharedOccupants};
 use super::reply_text::ReplyPiece;
 use bytes::Bytes;
 use parlor_model::{Delivery, Event, LoggedEvent, Message, Position, RoomId, Signal, SignalStamp};
@@ -112,6 +113,28 @@ impl Shared<LostRoom> {
     }
 }
 
+impl SharedOccupants {
+    pub fn of(occupants: OccupantList) -> Arc<Self> {
+        let members = occupants.occupants.iter().map(|occupant| ITEM_WEIGHT + occupant.length());
+        let weight = ITEM_WEIGHT + members.sum::<usize>();
+        Self::new(occupants, None, weight)
+    }
+}
+
+/// Facts of a feed that has been opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// The events after this position follow.
+    pub from: Position,
+    /// Whether events that the subscriber has missed follow before the live ones.
+    pub missed: bool,
+    /// Set if the position to resume from was unknown: earlier events are missing.
+    pub resync: Option<Resync>,
+}
+
+/// Encodes the frame of [`Item::Opened`]. Called by the connection's writer.
+pub type OpenedFrame = Arc<dyn Fn(&Opened) -> Bytes + Send + Sync>;
+
 /// Marks the point from which the events of a feed are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Live {
@@ -148,6 +171,13 @@ pub enum Item {
         stamp: SignalStamp,
     },
     RoomLost(Arc<Shared<LostRoom>>),
+    /// Part of a place's presence set. It follows the opening of a feed of the place.
+    Occupants(Arc<SharedOccupants>),
+    /// The feed is open: its missed events follow, then its live ones.
+    Opened {
+        opened: Opened,
+        frame: OpenedFrame,
+    },
     /// The missed events are complete; the following items are live.
     Live {
         live: Live,
@@ -164,7 +194,8 @@ impl Item {
             Self::Mail(mail) => mail.weight,
             Self::Signal(signal) => signal.weight,
             Self::RoomLost(lost) => lost.weight,
-            Self::ReplyText(_) | Self::Live { .. } => ITEM_WEIGHT,
+            Self::Occupants(occupants) => occupants.weight,
+            Self::ReplyText(_) | Self::Opened { .. } | Self::Live { .. } => ITEM_WEIGHT,
         }
     }
 

@@ -7,12 +7,17 @@
 //! projection of the log tailer and publishes through the fan-out.
 
 mod activities;
+mod attach;
+mod backlog;
 mod batching;
 mod fanout;
 mod in_process;
 mod interest;
 mod item;
 mod log_tailer;
+pub(crate) mod merged_replies;
+mod names;
+mod occupants;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -32,14 +37,20 @@ pub use fanout::Fanout;
 pub use in_process::Feed;
 pub use interest::{Codec, Kinds, Order, RoomFilter};
 pub use item::{
-    Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Resync, Shared,
+    Encoded, Entry, Events, Item, Live, LiveFrame, LostRoom, Mail, MailGroup, NumberedSignal, Opened,
+    OpenedFrame, Resync, Shared,
 };
 pub use log_tailer::{LogTailer, Projection};
+pub use merged_replies::Begun;
+pub use names::Names;
+pub use occupants::{
+    OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+};
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
 pub use reply_text::{ChunkRejected, ReplyPiece};
 pub use room_roots::RoomRoots;
-pub use session::{Encoding, Interest, NewSession, Open, Session};
+pub use session::{Encoding, Interest, NewSession, Open, Session, Since};
 
 use parlor_model::{Principal, UserId};
 use std::sync::Arc;

@@ -1,27 +1,22 @@
-//! Opens subscriptions: connections, rooms, all rooms of a user, and mailboxes.
+//! Opens subscriptions: connections, all rooms of a user, and mailboxes; single rooms and paths are in `attach`.
 //!
 //! Each takes four steps: *reserve* under the fan-out's lock, *read* the rights and the head of the log in one
 //! snapshot, *reach* that head, and *subscribe* under the lock unless the reservation has become invalid. A subscriber
 //! is neither ahead of its membership nor behind its removal, and no read of the store happens under the lock.
 
+use super::attach::Start;
+use super::backlog::{Backlog, check_position};
 use super::reservations::Reservation;
-use super::subscribe::{Subscribed, Subscription};
-use super::{Events, Item, Kinds, LiveFrame, Resync, RoomFilter, Subscriber};
+use super::subscribe::{Subscribed, Subscription, Topics};
+use super::{RoomFilter, Since, Subscriber, SubscriberId};
 use crate::permission::{AuthContext, PermitError};
 use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
 use crate::{Fault, Hub};
 use bytes::Bytes;
 use parlor_model::query::{ListRooms, MayFollowRoom, MayListenToMailbox};
-use parlor_model::{
-    AgentId, Caller, Event, LoggedEvent, Mailbox, MemberId, Position, Refusal, RoomId, Scope, Seq, Signal,
-    UserId,
-};
+use parlor_model::{AgentId, Caller, Mailbox, MemberId, Refusal, RoomId, Scope, Seq, Signal, UserId};
 use std::sync::Arc;
-
-/// Maximum number of missed events per page: in total, and the minimum and maximum per room.
-const PAGE: usize = 1000;
-const PAGE_PER_ROOM: (usize, usize) = (20, 200);
 
 impl Hub {
     /// Registers an authenticated connection and queues its protocol's greeting. From then on the connection
@@ -59,69 +54,59 @@ impl Hub {
         }
     }
 
-    /// Subscribes a connection to a room. With `since`, the events after that position are sent first,
-    /// without gap or duplicate. `live` is the frame between the replayed and the live events.
-    pub(super) async fn attach(
+    /// Replaces the credential of the subscribers of a session.
+    pub(super) async fn reauthorise(
         &self,
         caller: &Caller,
-        subscriber: &Subscriber,
-        room: &RoomId,
-        since: Option<Position>,
-        resync: Option<Resync>,
-        live: Option<&LiveFrame>,
-    ) -> Result<(), Refusal> {
-        let only = RoomFilter::Only(room.clone());
-        let mut from = None;
+        ids: &[SubscriberId],
+    ) -> Result<AuthContext, Refusal> {
+        let user = caller.user().ok_or(Refusal::NotSignedIn)?;
         loop {
-            let (who, query) = (caller.clone(), MayFollowRoom { room: room.clone() });
-            let permitted =
-                move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.permitted(&who, &query, snapshot);
-            let (reservation, (), head) = self.reserve(&subscriber.user, None, permitted).await?;
-            if let Some(position) = since.filter(|_| from.is_none()) {
-                check_position(position, head)?;
-                from = Some(position.seq);
-                // The replay covers everything after the position, so the connection must not receive live events
-                // at the same time. Without a position, an existing subscription continues: events missed during
-                // an interruption could not be replayed.
-                self.fanout().leave(subscriber.id, room);
-            }
-            let rooms = std::slice::from_ref(room);
-            let subscription = Subscription { id: subscriber.id, rooms, following: None, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, resync, live) {
-                Subscribed::Live => return Ok(()),
-                Subscribed::Invalid => {}
-                Subscribed::Disconnected => return Err(Refusal::NotAMember { room: room.clone() }),
-                Subscribed::NeedsReplay => {
-                    from = Some(self.send_missed(caller, subscriber, &only, from.unwrap_or_default()).await?);
-                }
+            let who = caller.clone();
+            let (reservation, auth, _) = self
+                .reserve(user, None, move |hub, snapshot| {
+                    let auth = hub.with_view(&who, snapshot, |caller, _| Ok(caller.auth.clone()))?;
+                    Ok(auth.ok_or(Refusal::NotSignedIn))
+                })
+                .await?;
+            if self.fanout().reauthorise(&reservation, ids, &caller.principal, auth.has(Scope::Read)) {
+                return Ok(AuthContext::clone(&auth));
             }
         }
     }
 
-    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. The arguments
-    /// are those of `attach`.
+    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. The messages
+    /// before a time are not sought in all rooms, so a feed of all rooms begins at a position or now.
     pub(super) async fn follow(
         &self,
         caller: &Caller,
         subscriber: &Subscriber,
         following: &RoomFilter,
-        since: Option<Position>,
-        resync: Option<Resync>,
-        live: Option<&LiveFrame>,
+        start: Start,
     ) -> Result<(), Refusal> {
+        let Start { since, resync, mut opened, live } = start;
         let (mut from, mut replayed_from_log) = (None, false);
         loop {
             let (who, filter) = (caller.clone(), following.clone());
             let visible =
                 move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.visible_rooms(&who, &filter, snapshot);
             let (reservation, rooms, head) = self.reserve(&subscriber.user, None, visible).await?;
-            if let Some(position) = since.filter(|_| from.is_none()) {
+            if let (Since::After(position), None) = (since, from) {
                 check_position(position, head)?;
                 from = Some(position.seq);
             }
-            let (id, following_rooms) = (subscriber.id, Some(following));
-            let subscription = Subscription { id, rooms: &rooms, following: following_rooms, since: from };
-            match self.fanout().subscribe(&reservation, &subscription, resync, live) {
+            let (id, kinds) = (subscriber.id, subscriber.kinds);
+            let topics = Topics::Rooms { rooms: &rooms, following: Some(following) };
+            let subscription = Subscription {
+                id,
+                topics,
+                kinds,
+                since: from,
+                resync,
+                opened: opened.as_ref(),
+                live: live.as_ref(),
+            };
+            match self.fanout().subscribe(&reservation, &subscription) {
                 Subscribed::Live => {
                     if replayed_from_log {
                         // Events without a room are not replayed from the log, so the client is asked to
@@ -134,9 +119,10 @@ impl Hub {
                 Subscribed::Disconnected => return Err(Refusal::NotSignedIn),
                 Subscribed::NeedsReplay => {
                     replayed_from_log = true;
-                    from = Some(
-                        self.send_missed(caller, subscriber, following, from.unwrap_or_default()).await?,
-                    );
+                    let after = from.unwrap_or_default();
+                    self.send_opened(subscriber, opened.take(), after);
+                    let backlog = Backlog::Rooms(following.clone());
+                    from = Some(self.send_missed(caller, subscriber, &backlog, after).await?);
                 }
             }
         }
@@ -175,7 +161,7 @@ impl Hub {
 
     /// The first three steps: returns a reservation, the result of `read`, and the head of the log at that time,
     /// which the fan-out has reached.
-    async fn reserve<T: Send + 'static>(
+    pub(super) async fn reserve<T: Send + 'static>(
         &self,
         user: &UserId,
         agent: Option<&AgentId>,
@@ -198,7 +184,7 @@ impl Hub {
     }
 
     /// The rooms that the caller may see, of those that it follows.
-    fn visible_rooms(
+    pub(super) fn visible_rooms(
         &self,
         caller: &Caller,
         following: &RoomFilter,
@@ -225,65 +211,4 @@ impl Hub {
             Ok(Ok(rooms))
         })
     }
-
-    /// Sends one page of missed events from the store, no faster than the subscriber reads. Returns the `Seq` up to
-    /// which the subscriber is caught up.
-    async fn send_missed(
-        &self,
-        caller: &Caller,
-        subscriber: &Subscriber,
-        following: &RoomFilter,
-        after: Seq,
-    ) -> Result<Seq, Refusal> {
-        let (caller, following) = (caller.clone(), following.clone());
-        let (events, through) = self
-            .read_snapshot(move |hub, snapshot| match hub.visible_rooms(&caller, &following, snapshot)? {
-                Ok(rooms) => page(&rooms, after, snapshot).map(Ok),
-                Err(refusal) => Ok(Err(refusal)),
-            })
-            .await??;
-        let for_them = |logged_event: &&LoggedEvent| {
-            logged_event.event.only_user().is_none_or(|person| *person == subscriber.user)
-        };
-        // Open approvals are sent when the subscription begins.
-        let is_replayed =
-            |logged_event: &&LoggedEvent| !matches!(logged_event.event, Event::ApprovalAsked(_));
-        for logged_event in events.iter().filter(for_them).filter(is_replayed) {
-            if subscriber.kinds.includes(Kinds::of_event(&logged_event.event)) {
-                let root = logged_event.event.room().and_then(|room| self.fanout().roots().of(room));
-                let item = Item::Events(Events::of([logged_event.clone()].into(), root));
-                if !subscriber.outbox.push_item_when_half_empty(subscriber.codec, item).await {
-                    return Err(Refusal::Unavailable);
-                }
-            }
-        }
-        Ok(through)
-    }
-}
-
-fn check_position(position: Position, head: Head) -> Result<(), Refusal> {
-    let known =
-        position.epoch == head.epoch && position.seq >= head.trimmed_through && position.seq <= head.seq;
-    if known {
-        return Ok(());
-    }
-    Err(Refusal::Resync { now: Position { epoch: head.epoch, seq: head.seq } })
-}
-
-/// The next page of events in these rooms, ordered by `Seq`, and the `Seq` up to which the page is complete.
-fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Vec<LoggedEvent>, Seq), Fault> {
-    let mut through = snapshot.head()?.seq;
-    let mut events = Vec::new();
-    let limit = (PAGE / rooms.len().max(1)).clamp(PAGE_PER_ROOM.0, PAGE_PER_ROOM.1);
-    for room in rooms {
-        let tail = snapshot.room_tail(room, after, limit)?;
-        if let Some(last) = tail.last().filter(|_| tail.len() == limit) {
-            through = through.min(last.seq);
-        }
-        events.extend(tail);
-        // Events beyond `through` are read again with the next page.
-        events.retain(|logged_event| logged_event.seq <= through);
-    }
-    events.sort_by_key(|logged_event| logged_event.seq);
-    Ok((events, through))
 }

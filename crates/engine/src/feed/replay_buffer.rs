@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub struct ReplayBuffer {
-    /// In log order. Events that only concern mailboxes are excluded.
+    /// In log order. Events that only concern mailboxes are excluded, as no feed replays them.
     events: VecDeque<ReplayEvent>,
     /// Low-water mark: oldest `Seq` from which the buffer is complete.
     floor: Seq,
@@ -44,7 +44,8 @@ impl ReplayBuffer {
         if let Event::MessageDeleted { message, .. } = &logged_event.event {
             self.replace_with_tombstone(message);
         }
-        if logged_event.event.room().is_some() || logged_event.event.audience().is_some() {
+        let event = &logged_event.event;
+        if event.room().is_some() || event.path().is_some() || event.audience().is_some() {
             self.bytes += logged_event.event.length();
             self.events.push_back(ReplayEvent::new(logged_event.clone()));
         }

@@ -6,6 +6,7 @@
 //! signals would leave gaps in the text that clients had to detect and fill.
 
 use super::fanout::{Fanout, FanoutState};
+use super::merged_replies::MergedReply;
 use super::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
 use super::{Codec, Kinds};
 use bytes::Bytes;
@@ -32,14 +33,15 @@ pub enum ChunkRejected {
 pub struct StreamingReply {
     pub room: RoomId,
     pub agent: AgentId,
-    state: Mutex<ReplyState>,
+    pub(super) state: Mutex<ReplyState>,
 }
 
 #[derive(Default)]
-struct ReplyState {
+pub(super) struct ReplyState {
     /// Set with the first chunk.
     author: Option<ReplyAuthor>,
-    reply_buffer: ReplyBuffer,
+    pub(super) reply_buffer: ReplyBuffer,
+    pub(super) merged: MergedReply,
     /// Project root of the room.
     root: Option<Arc<str>>,
     encoded: VecDeque<EncodedPiece>,
@@ -247,6 +249,7 @@ impl Fanout {
     /// the run's end.
     pub(super) fn end_activity(&self, state: &mut FanoutState, run: &Run) {
         if run.has_ended() {
+            self.end_merged_reply(state, run);
             let ended: Vec<Signal> = state.activities.end(&run.id).into_iter().collect();
             self.publish_signals(state, &run.room, &ended);
         }
@@ -267,6 +270,7 @@ impl Fanout {
         let signals = state.activities.infer_from_chunk(run, chunk, state.last_ordinal.plus(1));
         self.publish_signals(state, &reply.room, &signals);
         if marks.0 < marks.1 {
+            self.merge_later(state, &reply);
             let numbers = self.number(state, numbers(chunk.content.len()));
             state.rooms.each(&reply.room, |subscriber| {
                 if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
@@ -302,7 +306,11 @@ impl Fanout {
 
     /// The final reply of a run, if it is still open. `final_text` is the full text as sent by the gateway.
     pub fn finish(&self, run: &RunId, final_text: Option<&str>) -> Option<(Arc<str>, Vec<Chunk>)> {
-        self.state.lock().replies.finish(run, final_text)
+        let state = &mut *self.state.lock();
+        if let Some(reply) = state.replies.of(run).cloned() {
+            self.flush_reply(state, &reply);
+        }
+        state.replies.finish(run, final_text)
     }
 
     /// Takes back the streamed text of a run, because it was not its reply, and returns it. The run continues

@@ -19,7 +19,7 @@ impl Hub {
             let expired = self.read_snapshot(move |hub, snapshot| {
                 let mut expired = Vec::new();
                 for principal in &some {
-                    let caller = Caller { principal: principal.clone(), address: None };
+                    let caller = Caller { principal: principal.clone(), address: None, grant: None };
                     if hub.with_view(&caller, snapshot, |caller, _| Ok(caller.auth.is_none()))? {
                         expired.push(principal.clone());
                     }
@@ -87,12 +87,26 @@ impl FanoutState {
         }
         self.write_only.remove(&id);
         self.rooms.remove_everywhere(id);
+        self.paths.remove_everywhere(id);
+        self.on_paths_by_role.remove(&id);
         self.following.remove(&id);
         self.mailboxes.remove_everywhere(id);
         if subscriber.present && !self.is_present(&subscriber.user) {
             self.departures.add(subscriber.user.clone());
         }
         Some(subscriber)
+    }
+
+    /// Closes the connections of a user that follow paths by a role that the user no longer has.
+    pub(super) fn end_paths_by_role(&mut self, user: &UserId) {
+        let ids: Vec<SubscriberId> = self
+            .all_subscribers_of(user)
+            .map(|subscriber| subscriber.id)
+            .filter(|id| self.on_paths_by_role.contains(id))
+            .collect();
+        for subscriber in ids.into_iter().filter_map(|id| self.remove(id)) {
+            subscriber.outbox.disconnect(DisconnectReason::Revoked);
+        }
     }
 
     /// Closes the connections of a user whose principal `matches`; they receive no later events.

@@ -2,14 +2,18 @@
 //!
 //! Order, the limit of the queue, revocation and presence belong to the connection, not to a single feed.
 
+use super::attach::Start;
 use super::{
-    Codec, DisconnectReason, Kinds, LiveFrame, Order, Outbox, Resync, RoomFilter, Subscriber, SubscriberId,
+    Codec, DisconnectReason, Kinds, LiveFrame, OpenedFrame, Order, Outbox, Resync, RoomFilter, Subscriber,
+    SubscriberId,
 };
 use crate::Hub;
 use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{Caller, Mailbox, Position, Refusal, RoomId, Signal, SignalStamp, UserId};
+use parlor_model::{
+    Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,18 +21,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone)]
 pub enum Interest {
     Room(RoomId),
+    /// Messages on exactly this path, which is not the path of a room.
+    Path(Path),
     /// Rooms of the caller, including rooms joined later, and account events that concern the caller.
     MyRooms(RoomFilter),
     /// New mail. Mail is state in the store, so `since` does not apply: open first, then read the inbox.
     Mailbox(Mailbox),
 }
 
+/// Start of a feed. Missed events are sent before live ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    Now,
+    /// The events after this position. If the position is unknown, the feed begins with a resync.
+    After(Position),
+    /// The last messages of a room or path, at most this many, and all events since the first of them.
+    Newest(usize),
+    /// The messages of a room or path since this time, and all events since the first of them.
+    From(Time),
+}
+
+impl From<Option<Position>> for Since {
+    fn from(position: Option<Position>) -> Self {
+        position.map_or(Self::Now, Self::After)
+    }
+}
+
 /// A feed to open.
 pub struct Open {
     pub interest: Interest,
-    /// The events after this position are sent first. If the position is unknown, the feed begins with a resync.
-    pub since: Option<Position>,
+    pub since: Since,
+    /// The kinds apply to this feed alone, if it is of a room or path.
     pub encoding: Encoding,
+    /// Frame before the missed events.
+    pub opened: Option<OpenedFrame>,
     /// Frame between the missed and the live events.
     pub live: Option<LiveFrame>,
 }
@@ -55,7 +81,8 @@ pub struct NewSession {
 /// Dropping a session closes its feeds, and ends the presence of its user after the grace period.
 pub struct Session {
     hub: Hub,
-    caller: Caller,
+    /// Replaced by [`Session::reauthorise`].
+    caller: Mutex<Arc<Caller>>,
     id: SubscriberId,
     user: UserId,
     /// The session's first subscriber. It also receives items that are sent without an open feed, such as a lost
@@ -91,7 +118,7 @@ impl Hub {
         let (auth, admitted) = self.connect(caller, subscriber.clone(), greeting, admit).await?;
         let session = Session {
             hub: self.clone(),
-            caller: caller.clone(),
+            caller: Mutex::new(Arc::new(caller.clone())),
             id: subscriber.id,
             user: subscriber.user.clone(),
             own: Mutex::new(subscriber),
@@ -111,15 +138,21 @@ impl Hub {
 impl Session {
     /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
     /// of all rooms replaces an earlier one of the same codec.
+    ///
+    /// A room or path that is already open continues and gets the kinds of this encoding. Opened after a position, it
+    /// begins anew there.
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
         let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
-                self.hub.may_follow(&self.caller, filter).await?;
+                self.hub.may_follow(&self.caller(), filter).await?;
                 self.subscriber_with(open.encoding, true).await?
             }
             // A second subscriber would deliver the room twice.
             Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
-            Interest::Room(_) | Interest::Mailbox(_) => self.subscriber_with(open.encoding, false).await?,
+            Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) => {
+                let subscriber = self.subscriber_with(open.encoding, false).await?;
+                Subscriber { kinds: open.encoding.kinds, ..subscriber }
+            }
         };
         self.begin(open, subscriber).await
     }
@@ -131,7 +164,7 @@ impl Session {
     /// room, so its connection is closed.
     pub async fn open_only(&self, open: Open) -> Result<(), Refusal> {
         if let Interest::MyRooms(filter) = &open.interest {
-            self.hub.may_follow(&self.caller, filter).await?;
+            self.hub.may_follow(&self.caller(), filter).await?;
         }
         for other in self.others.lock().drain(..) {
             self.hub.fanout().disconnect(other.id);
@@ -152,22 +185,30 @@ impl Session {
     }
 
     async fn begin(&self, open: Open, subscriber: Subscriber) -> Result<(), Refusal> {
-        let Open { interest, since, live, .. } = open;
-        let begin = async |since, resync| match &interest {
-            Interest::Mailbox(mailbox) => self.hub.listen(&self.caller, &subscriber, mailbox.clone()).await,
+        let Open { interest, since, opened, live, .. } = open;
+        let caller = self.caller();
+        let begin = async |start| match &interest {
+            Interest::Mailbox(mailbox) => self.hub.listen(&caller, &subscriber, mailbox.clone()).await,
             Interest::Room(room) => {
-                self.hub.attach(&self.caller, &subscriber, room, since, resync, live.as_ref()).await
+                let room = Destination::Room(room.clone());
+                self.hub.attach(&caller, &subscriber, &room, start).await
             }
-            Interest::MyRooms(rooms) => {
-                self.hub.follow(&self.caller, &subscriber, rooms, since, resync, live.as_ref()).await
+            Interest::Path(path) => {
+                let path = Destination::Path(path.clone());
+                self.hub.attach(&caller, &subscriber, &path, start).await
             }
+            Interest::MyRooms(rooms) => self.hub.follow(&caller, &subscriber, rooms, start).await,
         };
-        match begin(since, None).await {
+        let start = Start { since, resync: None, opened, live };
+        match begin(start.clone()).await {
             Err(Refusal::Resync { now }) => {
                 // The number of missed events is unknown if the position is from another epoch.
-                let known = since.filter(|since| since.epoch == now.epoch);
-                let lost = known.map(|since| now.seq.0.abs_diff(since.seq.0));
-                begin(None, Some(Resync { lost, stamp: self.next_stamp() })).await
+                let lost = match since {
+                    Since::After(since) if since.epoch == now.epoch => Some(now.seq.0.abs_diff(since.seq.0)),
+                    _ => None,
+                };
+                let resync = Some(Resync { lost, stamp: self.next_stamp() });
+                begin(Start { since: Since::Now, resync, ..start }).await
             }
             opened => opened,
         }
@@ -175,12 +216,30 @@ impl Session {
 
     /// Closes the feed of a room.
     pub fn close(&self, room: &RoomId) {
-        self.hub.fanout().leave(self.id, room);
+        self.close_topic(&Destination::Room(room.clone()));
+    }
+
+    /// Closes the feed of a room or path that uses the session's own encoding.
+    pub fn close_topic(&self, topic: &Destination) {
+        self.hub.fanout().leave(self.id, topic);
+    }
+
+    /// Closes the feed of a room or path that uses this codec.
+    pub fn close_encoded(&self, topic: &Destination, codec: Codec) {
+        let others = self.others.lock();
+        let other = others.iter().find(|other| other.codec == codec).map(|other| other.id);
+        let id = other.unwrap_or(self.id);
+        self.hub.fanout().leave(id, topic);
+    }
+
+    /// Whether the session has an open feed of this room or path, in its own encoding.
+    pub fn is_topic_open(&self, topic: &Destination) -> bool {
+        self.hub.fanout().is_in(self.id, topic)
     }
 
     /// Whether the session has an open feed of this room.
     pub fn is_open(&self, room: &RoomId) -> bool {
-        self.hub.fanout().is_in(self.id, room)
+        self.is_topic_open(&Destination::Room(room.clone()))
     }
 
     /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.
@@ -192,8 +251,28 @@ impl Session {
         }
     }
 
-    pub fn caller(&self) -> &Caller {
-        &self.caller
+    /// Continues the session with another credential of the same user. From then on the connection is closed when
+    /// this credential ends. Open feeds stay open: a feed that the credential may not permit is opened again, which
+    /// checks its permission, or closed.
+    pub async fn reauthorise(&self, caller: Caller) -> Result<AuthContext, Refusal> {
+        if caller.user() != Some(&self.user) {
+            return Err(Refusal::WrongCredentials);
+        }
+        let ids: Vec<SubscriberId> = {
+            let others = self.others.lock();
+            others.iter().map(|other| other.id).chain([self.id]).collect()
+        };
+        let auth_context = self.hub.reauthorise(&caller, &ids).await?;
+        self.own.lock().principal = caller.principal.clone();
+        for other in self.others.lock().iter_mut() {
+            other.principal = caller.principal.clone();
+        }
+        *self.caller.lock() = Arc::new(caller);
+        Ok(auth_context)
+    }
+
+    pub fn caller(&self) -> Arc<Caller> {
+        self.caller.lock().clone()
     }
 
     pub fn user(&self) -> &UserId {
@@ -235,7 +314,7 @@ impl Session {
         let id = self.hub.fanout().next_subscriber_id();
         let mut subscriber = Subscriber { id, present: false, ..own };
         subscriber.set_encoding(encoding);
-        self.hub.connect(&self.caller, subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
+        self.hub.connect(&self.caller(), subscriber.clone(), Bytes::new(), |_| Ok(())).await?;
         self.others.lock().push(subscriber.clone());
         Ok(subscriber)
     }

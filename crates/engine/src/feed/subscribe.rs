@@ -1,12 +1,12 @@
-//! Subscribing a connection to rooms: replays missed events, sends the position, then the current state of
-//! each room.
+//! Subscribing a connection to rooms or a path: replays missed events, sends the position, then the current state
+//! of each room.
 
 use super::fanout::{Fanout, FanoutState};
-use super::item::{Item, Live, LiveFrame, Resync};
+use super::item::{Item, Live, LiveFrame, Opened, OpenedFrame, Resync};
 use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
 use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::{Event, EventAudience, MemberChange, Position, RoomId, Seq, Signal};
+use parlor_model::{Event, EventAudience, MemberChange, Path, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
 /// Result of an attempt to subscribe.
@@ -21,29 +21,41 @@ pub enum Subscribed {
     Disconnected,
 }
 
-/// A subscription to rooms whose rights have been read, and that begins when the fan-out accepts it.
+/// A subscription whose rights have been read, and that begins when the fan-out accepts it.
 pub struct Subscription<'a> {
     pub id: SubscriberId,
-    /// The rooms that the connection may see.
-    pub rooms: &'a [RoomId],
-    /// Set for a connection that also receives rooms that its user joins later.
-    pub following: Option<&'a RoomFilter>,
+    pub topics: Topics<'a>,
+    /// Kinds of items of this feed.
+    pub kinds: Kinds,
     /// Position from which on missed events are sent first.
     pub since: Option<Seq>,
+    pub resync: Option<Resync>,
+    /// Frame before the missed events, unless it has been sent.
+    pub opened: Option<&'a OpenedFrame>,
+    /// Frame after the missed events.
+    pub live: Option<&'a LiveFrame>,
+}
+
+pub enum Topics<'a> {
+    Rooms {
+        /// The rooms that the connection may see.
+        rooms: &'a [RoomId],
+        /// Set for a connection that also receives rooms that its user joins later.
+        following: Option<&'a RoomFilter>,
+    },
+    Path {
+        path: &'a Path,
+        /// Whether the role of the user permits it, not a grant.
+        by_role: bool,
+    },
 }
 
 impl Fanout {
     /// Subscribes a connection: sends the missed events from the replay buffer, then the state of each room. The
-    /// fan-out must have reached the snapshot that the rights were read from. The position of
-    /// `frame` is taken under the lock, so it is exact.
-    pub fn subscribe(
-        &self,
-        reservation: &Reservation,
-        subscription: &Subscription<'_>,
-        resync: Option<Resync>,
-        frame: Option<&LiveFrame>,
-    ) -> Subscribed {
-        let Subscription { id, rooms, following, since } = *subscription;
+    /// fan-out must have reached the snapshot that the rights were read from. The positions in the frames are taken
+    /// under the lock, so they are exact.
+    pub fn subscribe(&self, reservation: &Reservation, subscription: &Subscription<'_>) -> Subscribed {
+        let Subscription { id, topics, kinds, since, resync, opened, live } = subscription;
         let state = &mut *self.state.lock();
         if !reservation.is_valid() {
             return Subscribed::Invalid;
@@ -51,54 +63,45 @@ impl Fanout {
         if since.is_some_and(|since| !state.replay_buffer.reaches(since)) {
             return Subscribed::NeedsReplay;
         }
-        let Some(subscriber) = state.subscribers.get(&id).cloned() else { return Subscribed::Disconnected };
-        let (mut items, mut needs_refresh) = (Vec::new(), false);
-        if let Some(since) = since {
-            let here: HashSet<&RoomId> = rooms.iter().collect();
-            let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
-            // Open approvals are sent when each room is subscribed, below.
-            let is_replayed = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
-            let is_in_audience = |audience: &EventAudience| {
-                audience.everyone
-                    || audience.people.contains(&subscriber.user)
-                    || audience.rooms.iter().any(|room| here.contains(room))
-            };
-            // Past permissions are not known. So missed events without a room, and lost rooms, are not
-            // replayed: a refresh signal makes the client reload its state.
-            let elsewhere = |event: &Event| match event {
-                Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
-                    member.user() == Some(&subscriber.user) && !here.contains(&room.id)
-                }
-                // A removal that was read from the log does not name the room's users.
-                Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&subscriber.user),
-                event => event.audience().is_some_and(is_in_audience),
-            };
-            for kept in state.replay_buffer.after(since) {
-                let event = &kept.logged_event.event;
-                needs_refresh |= following.is_some() && elsewhere(event);
-                if event.room().is_some_and(|room| here.contains(room))
-                    && for_them(event)
-                    && is_replayed(event)
-                    && subscriber.kinds.includes(Kinds::of_event(event))
-                {
-                    let root = event.room().and_then(|room| state.roots.of(room));
-                    items.push(kept.item(root));
-                }
+        let Some(subscriber) = state.subscribers.get(id) else { return Subscribed::Disconnected };
+        let subscriber = Subscriber { kinds: *kinds, ..subscriber.clone() };
+        let (missed, needs_refresh) = match since {
+            Some(since) => state.missed(&subscriber, topics, *since),
+            None => (Vec::new(), false),
+        };
+        let (missed_any, at) = (!missed.is_empty(), state.published_through);
+        let position = |seq| Position { epoch: self.epoch, seq };
+        let opened = opened.map(|frame| {
+            let from = position(since.unwrap_or(at));
+            Item::Opened {
+                opened: Opened { from, missed: missed_any, resync: *resync },
+                frame: frame.clone(),
             }
-        }
-        let anything_missed = !items.is_empty();
-        let from = Position { epoch: self.epoch, seq: state.published_through };
-        let live = Live { at: from, resync };
-        items.extend(frame.cloned().map(|frame| Item::Live { live, frame }));
-        if anything_missed && !subscriber.outbox.fits(&items) {
+        });
+        let live = live.map(|frame| Item::Live {
+            live: Live { at: position(at), resync: *resync },
+            frame: frame.clone(),
+        });
+        let items: Vec<Item> = opened.into_iter().chain(missed).chain(live).collect();
+        if missed_any && !subscriber.outbox.fits(&items) {
             return Subscribed::NeedsReplay;
         }
         for item in items {
             subscriber.outbox.push_item(subscriber.codec, item);
         }
-        state.following.extend(following.map(|following| (id, following.clone())));
-        for room in rooms {
-            self.subscribe_to_room(state, &subscriber, room);
+        match *topics {
+            Topics::Rooms { rooms, following } => {
+                state.following.extend(following.map(|following| (*id, following.clone())));
+                for room in rooms {
+                    self.subscribe_to_room(state, &subscriber, room);
+                }
+            }
+            Topics::Path { path, by_role } => {
+                state.paths.add(path.clone(), TopicSubscriber::of(&subscriber));
+                if by_role {
+                    state.on_paths_by_role.insert(*id);
+                }
+            }
         }
         if needs_refresh {
             self.send_signal(state, &subscriber, &Signal::Refresh);
@@ -116,10 +119,11 @@ impl Fanout {
     /// Subscribes a connection to a room and sends the room's activities, streaming replies, open
     /// approvals and backlogs.
     fn subscribe_to_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
-        if state.rooms.contains(room, subscriber.id) {
+        let is_open = state.rooms.contains(room, subscriber.id);
+        state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
+        if is_open {
             return;
         }
-        state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
         for signal in state.activities.in_room(room).collect::<Vec<_>>() {
             self.send_signal(state, subscriber, &signal);
         }
@@ -127,6 +131,13 @@ impl Fanout {
             for reply in state.replies.in_room(room).to_vec() {
                 let numbers = self.number(state, reply.numbers());
                 subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
+            }
+        }
+        if subscriber.kinds.includes(Kinds::MERGED_REPLIES) {
+            for reply in state.replies.in_room(room).to_vec() {
+                for signal in reply.merged_so_far() {
+                    self.send_signal(state, subscriber, &signal);
+                }
             }
         }
         if subscriber.kinds.includes(Kinds::CHANGES) {
@@ -143,5 +154,71 @@ impl Fanout {
         for backlog in state.room_state.backlogs(room).to_vec() {
             self.send_signal(state, subscriber, &backlog);
         }
+    }
+}
+
+impl FanoutState {
+    /// The events after `since` in the replay buffer that the subscriber may see, and whether it missed events that are
+    /// not replayed, so that it must reload its state.
+    fn missed(&mut self, subscriber: &Subscriber, topics: &Topics<'_>, since: Seq) -> (Vec<Item>, bool) {
+        match *topics {
+            Topics::Rooms { rooms, following } => {
+                self.missed_in_rooms(subscriber, rooms, following.is_some(), since)
+            }
+            Topics::Path { path, .. } => (self.missed_on_path(subscriber, path, since), false),
+        }
+    }
+
+    fn missed_in_rooms(
+        &mut self,
+        subscriber: &Subscriber,
+        rooms: &[RoomId],
+        is_following: bool,
+        since: Seq,
+    ) -> (Vec<Item>, bool) {
+        let here: HashSet<&RoomId> = rooms.iter().collect();
+        let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
+        // Open approvals are sent when each room is subscribed.
+        let is_replayed = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
+        let is_in_audience = |audience: &EventAudience| {
+            audience.everyone
+                || audience.people.contains(&subscriber.user)
+                || audience.rooms.iter().any(|room| here.contains(room))
+        };
+        // Past permissions are not known. So missed events without a room, and lost rooms, are not replayed: a
+        // refresh signal makes the client reload its state.
+        let elsewhere = |event: &Event| match event {
+            Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
+                member.user() == Some(&subscriber.user) && !here.contains(&room.id)
+            }
+            // A removal that was read from the log does not name the room's users.
+            Event::RoomRemoved { people, .. } => people.is_empty() || people.contains(&subscriber.user),
+            event => event.audience().is_some_and(is_in_audience),
+        };
+        let (mut items, mut needs_refresh) = (Vec::new(), false);
+        for kept in self.replay_buffer.after(since) {
+            let event = &kept.logged_event.event;
+            needs_refresh |= is_following && elsewhere(event);
+            if event.room().is_some_and(|room| here.contains(room))
+                && for_them(event)
+                && is_replayed(event)
+                && subscriber.kinds.includes(Kinds::of_event(event))
+            {
+                let root = event.room().and_then(|room| self.roots.of(room));
+                items.push(kept.item(root));
+            }
+        }
+        (items, needs_refresh)
+    }
+
+    fn missed_on_path(&mut self, subscriber: &Subscriber, path: &Path, since: Seq) -> Vec<Item> {
+        let mut items = Vec::new();
+        for kept in self.replay_buffer.after(since) {
+            let event = &kept.logged_event.event;
+            if event.path() == Some(path) && subscriber.kinds.includes(Kinds::of_event(event)) {
+                items.push(kept.item(None));
+            }
+        }
+        items
     }
 }

@@ -1,4 +1,4 @@
-//! Index from topics (rooms or mailboxes) to the subscribed connections, and back for disconnects.
+//! Index from topics (rooms, paths or mailboxes) to the subscribed connections, and back for disconnects.
 
 use super::{Codec, Kinds, Order, Outbox, Subscriber, SubscriberId};
 use parlor_model::UserId;
@@ -17,6 +17,7 @@ pub struct TopicSubscriber {
 }
 
 impl TopicSubscriber {
+    /// The entry of a subscriber, whose own kinds apply.
     pub fn of(subscriber: &Subscriber) -> Self {
         Self {
             id: subscriber.id,
@@ -44,7 +45,15 @@ impl<Topic> Default for TopicSubscribers<Topic> {
 }
 
 impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
+    /// Adds a subscriber, or replaces the kinds with which it is subscribed.
     pub fn add(&mut self, topic: Topic, subscriber: TopicSubscriber) {
+        if self.contains(&topic, subscriber.id) {
+            let subscribers = self.by_topic.get_mut(&topic).map(Vec::as_mut_slice).unwrap_or_default();
+            if let Some(known) = subscribers.iter_mut().find(|known| known.id == subscriber.id) {
+                known.kinds = subscriber.kinds;
+            }
+            return;
+        }
         if self.topics.entry(subscriber.id).or_default().insert(topic.clone()) {
             self.in_log_order += usize::from(subscriber.order == Order::Log);
             self.by_topic.entry(topic).or_default().push(subscriber);

@@ -10,13 +10,13 @@ mod start;
 
 use crate::Limits;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
-use crate::feed::{Fanout, RoomRoots};
+use crate::feed::{Fanout, Names, RoomRoots};
 use crate::health::{Health, HealthCell};
 use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
 use crate::tasks::Tasks;
-use parlor_model::{Caller, Epoch, Refusal, Seq, Time};
+use parlor_model::{Caller, Epoch, Position, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -32,6 +32,7 @@ struct Inner {
     queue: parking_lot::Mutex<Option<mpsc::Sender<Box<dyn QueuedJob>>>>,
     reader: Arc<dyn Reader>,
     fanout: Arc<Fanout>,
+    names: Arc<Names>,
     clock: Arc<dyn Clock>,
     limits: Limits,
     epoch: Epoch,
@@ -185,8 +186,18 @@ impl Hub {
         self.inner.fanout.roots().clone()
     }
 
+    /// Names of users and agents, up to date with the published events.
+    pub fn names(&self) -> Arc<Names> {
+        self.inner.names.clone()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.inner.epoch
+    }
+
+    /// Position of the newest published event.
+    pub fn position(&self) -> Position {
+        Position { epoch: self.inner.epoch, seq: self.inner.fanout.seen() }
     }
 
     pub fn now(&self) -> Time {
@@ -209,6 +220,7 @@ impl Hub {
         self.inner.scheduler.wake();
         self.inner.scheduler.idle.notify_one();
         self.inner.fanout.wake_presence();
+        self.inner.fanout.wake_merges();
         // Wakes the log tailer, which checks `stop` after each batch.
         self.inner.bus.publish(Arc::new([]));
         let threads = std::mem::take(&mut *self.inner.threads.lock());

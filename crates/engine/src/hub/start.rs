@@ -3,7 +3,7 @@
 use super::{Hub, HubDependencies, Inner, WeakHub};
 use crate::Fault;
 use crate::commands::{self, Job, QueuedJob};
-use crate::feed::{Fanout, LogTailer, presence};
+use crate::feed::{Fanout, LogTailer, Names, merged_replies, presence};
 use crate::health::HealthCell;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
@@ -34,9 +34,11 @@ impl Hub {
         let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
         let scheduler_handle = Arc::new(SchedulerHandle::default());
+        let names = Arc::new(Names::default());
         reader.with(&mut |snapshot| {
             scheduler_handle.lock().count_queues_from(seq);
             snapshot.rooms_with_root()?.iter().for_each(|room| fanout.roots().apply_room(room));
+            names.load(snapshot)?;
             for run in snapshot.open_runs()? {
                 fanout.apply_run(&run);
                 let trigger =
@@ -52,7 +54,7 @@ impl Hub {
             bus: bus.clone(),
             reader: reader.clone(),
             fanout: fanout.clone(),
-            projections: vec![scheduler_handle.clone()],
+            projections: vec![scheduler_handle.clone(), names.clone()],
             stop: stop.clone(),
         };
         let timer_runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -68,6 +70,7 @@ impl Hub {
             queue: parking_lot::Mutex::new(Some(queue)),
             reader,
             fanout,
+            names,
             clock,
             limits,
             epoch,
@@ -88,6 +91,7 @@ impl Hub {
         hub.tasks().spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(merged_replies::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }
 }

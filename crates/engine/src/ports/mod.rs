@@ -9,8 +9,8 @@ pub use reads::*;
 use crate::metrics::StoreSize;
 use crate::{Fault, effects::Effects};
 use parlor_model::{
-    Agent, AgentId, BlobDigest, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router, RunId, Seq,
-    Subscription, Time,
+    Agent, AgentId, BlobDigest, Destination, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router,
+    RunId, Seq, Subscription, Time,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -170,6 +170,29 @@ pub enum OpenApprovalsOf<'a> {
 pub struct BudgetUsage {
     pub turns: u64,
     pub tokens: u64,
+}
+
+/// Messages of a room or path between two positions and two times.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageRange<'a> {
+    pub destination: &'a Destination,
+    /// Exclusive.
+    pub after: Seq,
+    /// Exclusive.
+    pub before: Option<Seq>,
+    /// The range begins behind the last message that is earlier, so that a store need not scan the messages before.
+    pub start: Option<Time>,
+    /// Inclusive.
+    pub end: Option<Time>,
+    /// Oldest first; otherwise newest first.
+    pub forwards: bool,
+}
+
+impl<'a> MessageRange<'a> {
+    /// All messages of the destination, newest first.
+    pub fn all_of(destination: &'a Destination) -> Self {
+        Self { destination, after: Seq(0), before: None, start: None, end: None, forwards: false }
+    }
 }
 
 /// Client key that makes a retry return the receipt of the first request.

@@ -2,7 +2,7 @@
 //! snapshot; a backend implements each read once for both.
 
 use super::Head;
-use super::{BudgetUsage, FirstRequest, IdempotencyKey, OpenApprovalsOf};
+use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprovalsOf};
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
@@ -11,7 +11,7 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId,
     KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
-    Pairing, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
+    Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
     SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId,
     User, UserId,
 };
@@ -109,6 +109,12 @@ pub trait ReadMessages {
         room: &RoomId,
         beyond: Seq,
         page: Page,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault>;
+    /// The first messages of a range, in its direction.
+    fn messages_in_range(
+        &mut self,
+        range: &MessageRange<'_>,
         limit: usize,
     ) -> Result<Vec<Arc<Message>>, Fault>;
     /// The newest message of a room and the number of messages by others that the member has not read; both
@@ -322,6 +328,8 @@ pub trait Snapshot: Lookup {
     fn tail(&mut self, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
     /// The events of one room after `after`, in order. Deleted messages may be omitted.
     fn room_tail(&mut self, room: &RoomId, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
+    /// The messages posted on a path after `after`, in order, without deleted ones.
+    fn path_tail(&mut self, path: &Path, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault>;
 }
 
 pub type CandidateVisitor<'a> = &'a mut dyn FnMut(Seq, Option<&Message>) -> ControlFlow<()>;

@@ -164,6 +164,7 @@ queries! {
     ListBookmarks,
     ListChildRuns,
     ListDeadLetters,
+    ListDestinationHistory,
     ListGateways,
     ListHistory,
     ListInvitations,

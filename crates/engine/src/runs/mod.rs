@@ -17,6 +17,6 @@ mod triage;
 
 pub use handle::SchedulerHandle;
 pub use host::{Host, HostCommand, RoomPeer};
-pub use hosting::{ApprovalRequest, GatewayAnswer, Hosting, ReplyRef, RunCompletion};
+pub use hosting::{ApprovalRequest, GatewayAnswer, Hosting, ReplyRef, ReplySlot, RunCompletion};
 pub use scheduler::GatewayConnectionId;
 pub use triage::RuleBasedTriage;

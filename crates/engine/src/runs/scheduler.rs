@@ -26,7 +26,7 @@ pub use ends::{PendingEnd, RunToFinish};
 pub use injection::InjectionOffer;
 use injection::Injections;
 use queues::Queues;
-pub use replies::ReplyBinding;
+pub use replies::{ReplyBinding, ReplySlot};
 pub use resume::ResumeStatus;
 
 use super::host::HostCommand;

@@ -91,7 +91,7 @@ impl CallerKind {
         match self.standing(needed).map(|standing| standing.scopes) {
             Some(Some(scopes)) => {
                 let (key, owner, created_at) = (KeyId::stored("key"), id.clone(), Time(1));
-                let key = ApiKey { id: key, owner, name: "script".into(), scopes, created_at };
+                let key = ApiKey { id: key, owner, name: "script".into(), scopes, grant: None, created_at };
                 changes
                     .push(Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32]))));
             }
@@ -138,7 +138,7 @@ impl CallerKind {
             (Self::KeyWith, None) => Some(Scope::ALL.to_vec()),
             _ => None,
         };
-        Some(AuthContext { user: user(&self.user()?, self.site_role()).into(), scopes })
+        Some(AuthContext { user: user(&self.user()?, self.site_role()).into(), scopes, grants: Vec::new() })
     }
 
     fn role(self) -> Option<RoomRole> {

@@ -115,7 +115,7 @@ fn cell(verdict: &str) -> &str {
         "who" => "sign in",
         "out" => "not a member",
         "keep" => "kept",
-        "admin" | "path" | "none" | "many" | "plans" | "where" => "invalid",
+        "admin" | "path" | "pub" | "none" | "many" | "plans" | "where" => "invalid",
         other if other.starts_with('!') => "another's",
         _ => "not found",
     }

@@ -7,14 +7,16 @@ mod callers;
 mod document;
 mod families;
 mod fixtures;
+mod limited;
 mod requests;
 mod stored;
 mod table;
 
 use parlor_engine::Limits;
 use parlor_engine::commands::AnyCommand;
+use parlor_engine::ports::{Reader, Store};
 use parlor_engine::queries::AnyQuery;
-use parlor_model::Time;
+use parlor_model::{Caller, Refusal, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -25,22 +27,36 @@ fn limits() -> Limits {
 
 #[test]
 fn every_command_is_permitted_for_every_caller_as_the_table_says() {
-    table::check(&families::commands(), |caller, command, store, _| {
-        command.is_permitted(caller, Time(1_000), &limits(), store).unwrap()
-    });
+    table::check(&families::commands(), is_command_permitted);
 }
 
 #[test]
 fn every_query_is_permitted_for_every_caller_as_the_table_says() {
-    table::check(&families::queries(), |caller, query, _, reader| {
-        let mut permitted = None;
-        let read = reader.with(&mut |snapshot| {
-            permitted = Some(query.is_permitted(caller, Time(1_000), &limits(), snapshot)?);
-            Ok(())
-        });
-        read.unwrap();
-        permitted.expect("`with` runs the closure")
+    table::check(&families::queries(), is_query_permitted);
+}
+
+fn is_command_permitted(
+    caller: &Caller,
+    command: &AnyCommand,
+    store: &mut dyn Store,
+    _: &dyn Reader,
+) -> Result<(), Refusal> {
+    command.is_permitted(caller, Time(1_000), &limits(), store).unwrap()
+}
+
+fn is_query_permitted(
+    caller: &Caller,
+    query: &AnyQuery,
+    _: &mut dyn Store,
+    reader: &dyn Reader,
+) -> Result<(), Refusal> {
+    let mut permitted = None;
+    let read = reader.with(&mut |snapshot| {
+        permitted = Some(query.is_permitted(caller, Time(1_000), &limits(), snapshot)?);
+        Ok(())
     });
+    read.unwrap();
+    permitted.expect("`with` runs the closure")
 }
 
 #[test]

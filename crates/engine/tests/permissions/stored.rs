@@ -205,7 +205,7 @@ fn pinned_by(who: CallerKind, by: UserId) -> Vec<Change> {
 pub const KEYS_READ_ONLY: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
         let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
-        let key = ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) };
+        let key = ApiKey { id, owner, name: "script".into(), scopes, grant: None, created_at: Time(1) };
         vec![Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32])))]
     }
     _ => Vec::new(),
@@ -414,7 +414,7 @@ pub const MAIL_KEY_OF_FORMER_ADMIN: Stored = |who| match (who, who.user()) {
 pub const MAIL_KEY_TO_READ: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {
         let (id, scopes) = (KeyId::stored("key"), vec![Scope::Read]);
-        let key = ApiKey { id, owner, name: "script".into(), scopes, created_at: Time(1) };
+        let key = ApiKey { id, owner, name: "script".into(), scopes, grant: None, created_at: Time(1) };
         vec![Change::Credential(CredentialChange::PutKey(Arc::new(key), SecretHash([1; 32])))]
     }
     _ => Vec::new(),

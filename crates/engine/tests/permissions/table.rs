@@ -69,6 +69,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
             Err(Refusal::invalid(Field::Scope, "sources, dead-letters and metrics are for keys of admins"))
         }
         "path" => Err(Refusal::invalid(Field::Path, "must lie in the agent's folder")),
+        "pub" => Err(Refusal::invalid(Field::Path, "must not be below room/ or agent/")),
         "none" => Err(Refusal::invalid(Field::SelectedRoom, "is required unless a project root is given")),
         "many" => {
             Err(Refusal::invalid(Field::SelectedRoom, "is required: several rooms have this project root"))

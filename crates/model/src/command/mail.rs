@@ -1,6 +1,6 @@
 //! Commands on mailboxes, routes and subscriptions, and their receipts.
 
-use crate::{Delivery, Mailbox, Message, MessageId, Path, Pattern, Payload, RoomId};
+use crate::{Delivery, Mailbox, Message, MessageId, Path, Pattern, Payload, Position, RoomId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,35 @@ pub struct Route {
     pub text: Option<Arc<str>>,
     pub source: Box<str>,
     pub external_id: Option<Box<str>>,
+}
+
+/// Publishes messages on a path outside rooms, in one transaction: all of them or none. Subscribed mailboxes receive
+/// copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publish {
+    pub path: Path,
+    /// Name of the publisher that readers see. It is not verified.
+    pub sender_name: Box<str>,
+    pub source: Box<str>,
+    pub messages: Vec<PathMessage>,
+}
+
+/// A message that is published on a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathMessage {
+    /// Name of the message that its publisher chose, such as the name of an event. May be empty.
+    pub name: Box<str>,
+    pub payload: Payload,
+    /// Idempotency key of the first message: a retry with the same key publishes nothing.
+    pub external_id: Box<str>,
+}
+
+/// Receipt of [`Publish`]: the messages in the order of the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    pub messages: Vec<(MessageId, Position)>,
+    /// Whether an earlier command has published these messages.
+    pub repeated: bool,
 }
 
 /// Posts a message in a room on behalf of an author outside the hub, such as the writer of a line in chat.md.

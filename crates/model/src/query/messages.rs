@@ -1,6 +1,8 @@
 //! Queries about messages, and their answers.
 
-use crate::{AgentId, Message, MessageId, MessageKind, RoomId, RoomSelection, SenderKind, Seq, Time};
+use crate::{
+    AgentId, Destination, Message, MessageId, MessageKind, RoomId, RoomSelection, SenderKind, Seq, Time,
+};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +23,23 @@ pub enum Page {
     After(Seq),
     /// Oldest first, starting after the last message that is not later than the given time.
     AfterTime(Time),
+}
+
+/// Messages of a room or a path by time or `Seq`, in either direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListDestinationHistory {
+    pub destination: Destination,
+    /// Oldest first; otherwise newest first.
+    pub forwards: bool,
+    /// Inclusive.
+    pub start: Option<Time>,
+    /// Inclusive.
+    pub end: Option<Time>,
+    /// Inclusive: messages with a higher `Seq` are left out.
+    pub until: Option<Seq>,
+    /// Exclusive: the page begins after this `Seq`, in its direction.
+    pub cursor: Option<Seq>,
+    pub limit: usize,
 }
 
 /// A page of messages, in the order that the query asks for.

@@ -21,6 +21,8 @@ pub struct LimitsInForce {
     pub router_tests: Option<u32>,
     /// Per `client_rate_limit_window` and WebSocket connection.
     pub frames: Option<u32>,
+    /// Per `client_rate_limit_window` and connection of the Ably protocol.
+    pub ably_frames: Option<u32>,
     pub sockets_per_user: Option<usize>,
     pub sockets: Option<usize>,
     pub unauthenticated_per_address: Option<usize>,
@@ -39,6 +41,7 @@ impl Settings {
             uploads: on.then_some(self.upload_rate_limit_max),
             router_tests: on.then_some(self.router_test_rate_limit_max),
             frames: on.then_some(self.client_rate_limit_max),
+            ably_frames: on.then_some(self.ably_rate_limit_max),
             sockets_per_user: on.then_some(self.max_ws_connections_per_user),
             sockets: on.then_some(self.max_total_ws_connections),
             unauthenticated_per_address: on.then_some(self.max_unauthenticated_per_address),

@@ -35,6 +35,7 @@ impl Settings {
                 router_test_rate_limit_max Count,
                 client_rate_limit_max Count,
                 client_rate_limit_window Seconds,
+                ably_rate_limit_max Count,
             }
             Connection {
                 max_ws_connections_per_user Count,
@@ -49,6 +50,7 @@ impl Settings {
                 max_avatar_size Bytes,
                 max_reactions Count,
                 max_ws_message_size Bytes,
+                max_ably_message_size Bytes,
                 max_gateway_message_size Bytes,
                 max_json_depth Count,
                 outbox_max_bytes Bytes,

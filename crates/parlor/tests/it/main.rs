@@ -3,6 +3,7 @@
 //! Each test starts its own hub inside the test process (see `scene`). Tests that need separate processes
 //! (crashes, signals, the command line, gateways and the programs that they start) are in `process/`.
 
+mod ably;
 mod attacks;
 mod broker_attacks;
 mod broker_leases;

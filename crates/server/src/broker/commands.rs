@@ -1,5 +1,6 @@
 //! Commands of broker clients. Their replies are sent after the commit and echo fields of the request.
 
+use crate::connection::frame;
 use crate::connection::protocol::{DecidedReply, Reply};
 use futures_util::FutureExt;
 use parlor_engine::{Hub, PendingReceipt};
@@ -61,9 +62,10 @@ impl Echo {
                     BrokerReceipt::Posted(posted) => Some(posted.position.seq),
                     _ => None,
                 };
-                DecidedReply { text: Some(egress::receipt(kind, req_id, about, &receipt)), after }
+                let frames = frame::text(&egress::receipt(kind, req_id, about, &receipt));
+                DecidedReply { frames: Some(frames), after }
             }
-            Err(refusal) => egress::refusal(kind, req_id, about, &refusal).into(),
+            Err(refusal) => frame::text(&egress::refusal(kind, req_id, about, &refusal)).into(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
 use crate::encoders::{BROKER_ROOMS, Encoder};
 use bytes::Bytes;
-use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open};
+use parlor_engine::feed::{DisconnectReason, Interest, LiveFrame, Open, Since};
 use parlor_model::query::{ListHistory, ListMembers, MessagePage, Page};
 use parlor_model::{Epoch, Field, LoggedEvent, Member, Position, Refusal, RoomId, Seq};
 use parlor_wire::broker::frames::RequestType;
@@ -49,8 +49,8 @@ pub(super) async fn handle(
         }
         RoomRequest::History { after, limit } => history(peer, room, after.as_deref(), *limit, req_id).await,
     };
-    Reply::Text(
-        answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
+    Reply::text(
+        &answered.unwrap_or_else(|refusal| egress::error(kind, req_id, &codes::sentence(&refusal, None))),
     )
 }
 
@@ -64,7 +64,7 @@ async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result
     // Only connections that listen to a room use this encoding: others receive no frame that the original protocol
     // does not have.
     let interest = Interest::Room(room.clone());
-    let open = Open { interest, since: None, encoding: BROKER_ROOMS, live: Some(live) };
+    let open = Open { interest, since: Since::Now, encoding: BROKER_ROOMS, opened: None, live: Some(live) };
     peer.signed_in()?.session.open(open).await?;
     // The members may have changed between their query and the subscription.
     if members(peer, room).await? != members_before {
@@ -75,7 +75,7 @@ async fn listen(peer: &Peer, room: &RoomId, req_id: Option<&RawValue>) -> Result
 
 async fn members(peer: &Peer, room: &RoomId) -> Result<Vec<Member>, Refusal> {
     let query = ListMembers { room: room.clone(), limit: ListMembers::MAX_NAMES, offset: 0 };
-    Ok(peer.app.hub.read(peer.signed_in()?.session.caller(), query).await?.members)
+    Ok(peer.app.hub.read(&peer.signed_in()?.session.caller(), query).await?.members)
 }
 
 async fn history(
@@ -98,6 +98,6 @@ async fn history(
         }
     };
     let query = ListHistory { room: room.clone(), page: Page::After(after), limit };
-    let MessagePage { messages, .. } = peer.app.hub.read(peer.signed_in()?.session.caller(), query).await?;
+    let MessagePage { messages, .. } = peer.app.hub.read(&peer.signed_in()?.session.caller(), query).await?;
     Ok(rooms::history(room, &messages, epoch, req_id))
 }

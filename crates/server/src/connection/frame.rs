@@ -3,19 +3,29 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 const TEXT: u8 = 0x81;
+const BINARY: u8 = 0x82;
 const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 
 pub fn text(payload: &str) -> Bytes {
-    let mut frame = BytesMut::with_capacity(payload.len() + 10);
-    append_text(&mut frame, payload);
-    frame.freeze()
+    message(TEXT, payload.as_bytes())
 }
 
-/// Appends a text frame to a buffer of frames.
-pub fn append_text(frames: &mut BytesMut, payload: &str) {
-    header(frames, TEXT, payload.len());
-    frames.put_slice(payload.as_bytes());
+/// A text frame of UTF-8 that an encoder has written.
+pub fn text_of_utf8(payload: &[u8]) -> Bytes {
+    debug_assert!(std::str::from_utf8(payload).is_ok(), "a text frame is UTF-8");
+    message(TEXT, payload)
+}
+
+pub fn binary(payload: &[u8]) -> Bytes {
+    message(BINARY, payload)
+}
+
+fn message(kind: u8, payload: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(payload.len() + 10);
+    header(&mut frame, kind, payload.len());
+    frame.put_slice(payload);
+    frame.freeze()
 }
 
 /// A ping without payload, which every WebSocket client answers by itself.

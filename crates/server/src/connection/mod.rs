@@ -59,16 +59,14 @@ pub enum SocketInput {
 /// A complete message.
 pub enum SocketMessage {
     Text(Utf8Bytes),
-    /// No protocol has binary messages, so their content is not kept.
-    Binary,
+    Binary(Bytes),
 }
 
 impl SocketMessage {
-    /// Number of bytes kept.
     pub fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Binary => 0,
+            Self::Binary(bytes) => bytes.len(),
         }
     }
 }
@@ -115,7 +113,7 @@ impl Socket {
             self.last_received = Instant::now();
             return match received {
                 Some(Ok(Message::Text(text))) => SocketInput::Message(SocketMessage::Text(text)),
-                Some(Ok(Message::Binary(_))) => SocketInput::Message(SocketMessage::Binary),
+                Some(Ok(Message::Binary(bytes))) => SocketInput::Message(SocketMessage::Binary(bytes)),
                 // The stream answers these itself; reading until its end completes the closing handshake.
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_) | Message::Close(_))) => {
                     continue;

@@ -34,9 +34,14 @@ pub struct Identity {
 }
 
 impl Peer {
-    pub fn new<P: Protocol>(app: Arc<App>, outbox: Arc<Outbox>, permit: ConcurrencyPermit) -> Self {
+    pub fn new<P: Protocol>(
+        app: Arc<App>,
+        outbox: Arc<Outbox>,
+        permit: ConcurrencyPermit,
+        protocol: &P,
+    ) -> Self {
         Self {
-            encoding: P::ENCODING,
+            encoding: protocol.encoding(),
             counts_as_presence: P::COUNTS_AS_PRESENCE,
             app,
             outbox,

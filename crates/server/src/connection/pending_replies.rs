@@ -3,7 +3,6 @@
 //! A reply waits for the commit of its command and for space in the outbox, so that replies never make a client
 //! a slow consumer. At the limits of this queue the connection reads no further frames.
 
-use super::frame;
 use super::protocol::PendingReply;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -73,8 +72,8 @@ impl PendingReplies {
             if let Some((_, bytes)) = self.queue.pop_front() {
                 self.queued_bytes -= bytes;
             }
-            if let Some(text) = &reply.text {
-                frame::append_text(&mut batch, text);
+            if let Some(frames) = &reply.frames {
+                batch.extend_from_slice(frames);
             }
             self.after = self.after.max(reply.after);
             if batch.len() < BATCH_BYTES {
@@ -87,6 +86,7 @@ impl PendingReplies {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame;
     use super::super::protocol::DecidedReply;
     use super::*;
     use parlor_engine::feed::{Item, OutboxLimits};
@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn text(text: &str) -> PendingReply {
-        ready(DecidedReply::from(text.to_owned())).boxed()
+        ready(DecidedReply::from(frame::text(text))).boxed()
     }
 
     /// Takes all queued frames of short texts and returns the texts.
@@ -123,10 +123,10 @@ mod tests {
     async fn replies_are_sent_in_the_order_of_their_requests() {
         let (outbox, mut replies) = (outbox(), PendingReplies::default());
         let (decide, decided) = oneshot::channel();
-        replies.push(async { DecidedReply { text: decided.await.unwrap(), after: None } }.boxed(), 1);
+        replies.push(async { DecidedReply { frames: decided.await.unwrap(), after: None } }.boxed(), 1);
         replies.push(text("second"), 1);
         assert!(replies.send(&outbox, |_| ready(())).now_or_never().is_none(), "the first is not decided");
-        decide.send(Some("first".to_owned())).unwrap();
+        decide.send(Some(frame::text("first"))).unwrap();
         replies.send(&outbox, |_| ready(())).await;
         assert_eq!(sent(&outbox).await, ["first", "second"]);
         assert!(replies.is_empty());
@@ -153,7 +153,7 @@ mod tests {
     #[tokio::test]
     async fn a_reply_waits_until_its_event_is_published() {
         let (outbox, mut replies) = (outbox(), PendingReplies::default());
-        let reply = DecidedReply { text: Some("routed".to_owned()), after: Some(Seq(7)) };
+        let reply = DecidedReply { frames: Some(frame::text("routed")), after: Some(Seq(7)) };
         replies.push(ready(reply).boxed(), 1);
         assert!(replies.send(&outbox, |_| pending()).now_or_never().is_none());
         let published = |seq| {

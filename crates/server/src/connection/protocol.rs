@@ -4,11 +4,14 @@ use super::fixed_window::FixedWindow;
 use super::peer::Peer;
 use super::{SocketMessage, frame};
 use crate::App;
+use crate::encoders::{ConnectionEncoder, Encoders};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parlor_engine::feed::Encoding;
 use parlor_model::Seq;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The protocol-specific part of a connection, which `session_loop::run` drives. A value is the state of one
 /// connection.
@@ -19,8 +22,13 @@ pub trait Protocol: Send + Sized + 'static {
     /// Whether a user is online while such a connection is open.
     const COUNTS_AS_PRESENCE: bool = false;
 
-    /// Encoding of the items that the hub sends to connections of this protocol.
-    const ENCODING: Encoding;
+    /// Encoding of the items that the hub sends to this connection.
+    fn encoding(&self) -> Encoding;
+
+    /// Encoders of the items that the hub sends to this connection.
+    fn encoder(&self, encoders: &Arc<Encoders>) -> ConnectionEncoder {
+        ConnectionEncoder::of(encoders, self.encoding())
+    }
 
     /// Maximum bytes of a message. A longer one ends the connection.
     fn max_message_bytes(app: &App) -> usize;
@@ -36,7 +44,7 @@ pub trait Protocol: Send + Sized + 'static {
         (app.config.heartbeat, frame::ping())
     }
 
-    fn parse(app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;
+    fn parse(&self, app: &App, message: &SocketMessage) -> Result<Self::Request, Self::ParseError>;
 
     /// Whether the request may be handled while replies to earlier requests are pending. It must not write to
     /// the outbox itself; the loop keeps its reply in order.
@@ -53,22 +61,29 @@ pub trait Protocol: Send + Sized + 'static {
     fn handle(&mut self, peer: &mut Peer, request: Self::Request) -> impl Future<Output = Reply> + Send;
 
     /// Reply to a message that `parse` rejected.
-    fn unreadable(error: Self::ParseError) -> String;
+    fn unreadable(&self, error: Self::ParseError) -> Bytes;
 
     /// Last reply to a client whose message exceeds `max_message_bytes`, before the close frame.
-    fn too_large() -> Option<String> {
+    fn too_large(&self) -> Option<Bytes> {
         None
     }
 
     /// Reply to a message over the rate limit. `request` is `None` if the message could not be parsed.
-    fn rate_limited(_request: Option<&Self::Request>) -> Option<String> {
+    fn rate_limited(&self, _request: Option<&Self::Request>) -> Option<Bytes> {
         None
     }
 
     /// Last reply to a client that has not authenticated in time, before the close frame.
-    fn sign_in_timeout() -> Option<String> {
+    fn sign_in_timeout(&self) -> Option<Bytes> {
         None
     }
+
+    /// Time at which the loop calls `reach_deadline`, such as the end of a credential.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn reach_deadline(&mut self, _peer: &Peer) {}
 
     /// Releases the registrations of the protocol, such as a gateway's agents. The hub has already removed the
     /// peer's subscriber.
@@ -77,10 +92,10 @@ pub trait Protocol: Send + Sized + 'static {
     }
 }
 
-/// Reply to a request. Replies are sent in the order of the requests.
+/// Reply to a request: WebSocket frames. Replies are sent in the order of the requests.
 pub enum Reply {
     None,
-    Text(String),
+    Frames(Bytes),
     /// The reply to a command, after its commit.
     Pending(PendingReply),
 }
@@ -90,13 +105,19 @@ pub type PendingReply = BoxFuture<'static, DecidedReply>;
 /// Reply to a decided command.
 pub struct DecidedReply {
     /// `None` if the protocol has no frame for this result.
-    pub text: Option<String>,
+    pub frames: Option<Bytes>,
     /// The reply is sent after this event has been published to all its subscribers.
     pub after: Option<Seq>,
 }
 
-impl From<String> for DecidedReply {
-    fn from(text: String) -> Self {
-        Self { text: Some(text), after: None }
+impl From<Bytes> for DecidedReply {
+    fn from(frames: Bytes) -> Self {
+        Self { frames: Some(frames), after: None }
+    }
+}
+
+impl Reply {
+    pub fn text(text: &str) -> Self {
+        Self::Frames(frame::text(text))
     }
 }

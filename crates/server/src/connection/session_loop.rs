@@ -8,7 +8,7 @@ use super::protocol::{DecidedReply, PendingReply, Protocol, Reply};
 use super::upgrade::Upgraded;
 use super::{Socket, SocketInput, SocketMessage};
 use crate::App;
-use crate::encoders::ConnectionEncoder;
+use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::feed::DisconnectReason;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const MAX_UNANSWERED_HEARTBEATS: u32 = 4;
 /// credential of the handshake.
 pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, first: Option<P::Request>) {
     let Upgraded { stream, already_read, permit, mut socket_guard } = upgraded;
-    let encoder = ConnectionEncoder::of(&app.encoders, P::ENCODING);
+    let encoder = protocol.encoder(&app.encoders);
     let max_bytes = P::max_message_bytes(&app);
     let limits = app.config.outbox;
     let mut socket = Socket::open(stream, already_read, max_bytes, limits, encoder, &app.tasks).await;
@@ -35,17 +35,26 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
     let outbox = socket.outbox.clone();
     let mut connection = Connection {
         rate_limit: P::rate_limit(&app),
-        peer: Peer::new::<P>(app.clone(), outbox.clone(), permit),
+        peer: Peer::new(app.clone(), outbox.clone(), permit, &protocol),
         protocol,
         replies: PendingReplies::default(),
         deferred: None,
         last_heartbeat: None,
+        heartbeat_due: Instant::now(),
         unanswered_heartbeats: 0,
     };
     if let Some(request) = first {
         connection.handle(request, 0).await;
+        if connection.peer.identity.is_some() {
+            timer.as_mut().reset(connection.elapse(socket.last_received));
+        }
     }
     loop {
+        if let Some(deadline) = connection.protocol.deadline()
+            && deadline < timer.deadline()
+        {
+            timer.as_mut().reset(deadline);
+        }
         connection.handle_deferred().await;
         tokio::select! {
             biased;
@@ -54,7 +63,7 @@ pub async fn run<P: Protocol>(app: Arc<App>, upgraded: Upgraded, protocol: P, fi
             () = socket_guard.stopped() => connection.peer.disconnect(DisconnectReason::ShuttingDown),
             () = &mut timer => match connection.peer.identity {
                 None => connection.time_out(),
-                Some(_) => timer.as_mut().reset(connection.send_heartbeat(socket.last_received)),
+                Some(_) => timer.as_mut().reset(connection.elapse(socket.last_received)),
             },
             input = socket.next(), if connection.can_receive() => {
                 if !connection.receive_burst(&mut socket, input).await {
@@ -81,6 +90,7 @@ struct Connection<P: Protocol> {
     deferred: Option<(P::Request, usize)>,
     rate_limit: FixedWindow,
     last_heartbeat: Option<Instant>,
+    heartbeat_due: Instant,
     /// Heartbeats since the newest frame from the client.
     unanswered_heartbeats: u32,
 }
@@ -116,23 +126,23 @@ impl<P: Protocol> Connection<P> {
     }
 
     fn reject_too_large(&mut self) {
-        let text = match self.within_rate_limit(None) {
-            Ok(()) => P::too_large(),
-            Err(text) => text,
+        let frames = match self.within_rate_limit(None) {
+            Ok(()) => self.protocol.too_large(),
+            Err(frames) => frames,
         };
-        if let Some(text) = text {
-            self.peer.send_text(&text);
+        if let Some(frames) = frames {
+            self.peer.outbox.push(frames);
         }
     }
 
     async fn receive(&mut self, message: &SocketMessage) {
-        let parsed = P::parse(&self.peer.app, message);
+        let parsed = self.protocol.parse(&self.peer.app, message);
         let counts = parsed.as_ref().map_or(true, P::is_rate_limited);
-        if counts && let Err(text) = self.within_rate_limit(parsed.as_ref().ok()) {
-            return self.reply(text);
+        if counts && let Err(frames) = self.within_rate_limit(parsed.as_ref().ok()) {
+            return self.reply(frames);
         }
         match parsed {
-            Err(error) => self.reply(Some(P::unreadable(error))),
+            Err(error) => self.reply(Some(self.protocol.unreadable(error))),
             Ok(request) if P::is_pipelined(&request) || self.replies.is_empty() => {
                 self.handle(request, message.len()).await
             }
@@ -141,9 +151,9 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Counts a message. The error is the reply to a message over the limit.
-    fn within_rate_limit(&mut self, request: Option<&P::Request>) -> Result<(), Option<String>> {
+    fn within_rate_limit(&mut self, request: Option<&P::Request>) -> Result<(), Option<Bytes>> {
         if self.peer.identity.is_some() && !self.rate_limit.try_acquire() {
-            return Err(P::rate_limited(request));
+            return Err(self.protocol.rate_limited(request));
         }
         Ok(())
     }
@@ -161,16 +171,16 @@ impl<P: Protocol> Connection<P> {
         // every idle connection.
         match Box::pin(self.protocol.handle(&mut self.peer, request)).await {
             Reply::None => {}
-            Reply::Text(text) => self.reply(Some(text)),
+            Reply::Frames(frames) => self.reply(Some(frames)),
             Reply::Pending(reply) => self.replies.push(reply, bytes),
         }
     }
 
     /// Sends a reply at once if no other reply waits and the outbox has space; otherwise queues it.
-    fn reply(&mut self, text: Option<String>) {
-        let Some(text) = text else { return };
-        let bytes = text.len();
-        let reply: PendingReply = std::future::ready(DecidedReply::from(text)).boxed();
+    fn reply(&mut self, frames: Option<Bytes>) {
+        let Some(frames) = frames else { return };
+        let bytes = frames.len();
+        let reply: PendingReply = std::future::ready(DecidedReply::from(frames)).boxed();
         self.replies.push(reply, bytes);
         let _ = self.send_replies().now_or_never();
     }
@@ -179,6 +189,18 @@ impl<P: Protocol> Connection<P> {
     async fn send_replies(&mut self) {
         let hub = &self.peer.app.hub;
         self.replies.send(&self.peer.outbox, |seq| hub.reached(seq).map(drop)).await;
+    }
+
+    /// Handles the deadline of the protocol and the heartbeat, if they are due. Returns the time of the next call.
+    fn elapse(&mut self, last_received: Instant) -> Instant {
+        let now = Instant::now();
+        if self.protocol.deadline().is_some_and(|deadline| deadline <= now) {
+            self.protocol.reach_deadline(&self.peer);
+        }
+        if self.heartbeat_due <= now {
+            self.heartbeat_due = self.send_heartbeat(last_received);
+        }
+        self.protocol.deadline().map_or(self.heartbeat_due, |deadline| deadline.min(self.heartbeat_due))
     }
 
     /// Sends a heartbeat to a client that has sent nothing for the protocol's interval, or closes the connection after
@@ -209,8 +231,8 @@ impl<P: Protocol> Connection<P> {
     fn time_out(&mut self) {
         // The permit is released before the client learns that it timed out.
         self.peer.release_unauthenticated_permit();
-        if let Some(text) = P::sign_in_timeout() {
-            self.peer.send_text(&text);
+        if let Some(frames) = self.protocol.sign_in_timeout() {
+            self.peer.outbox.push(frames);
         }
         self.peer.close(4001, "Authentication timeout");
     }

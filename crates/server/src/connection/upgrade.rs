@@ -28,8 +28,24 @@ pub struct Upgraded {
     pub socket_guard: SocketGuard,
 }
 
-/// Answers the handshake and runs `run_session` on the upgraded connection, as a task of the app.
+/// Answers a handshake from an allowed origin and runs `run_session` on the upgraded connection, as a task of the app.
 pub fn upgrade<Session>(
+    app: &Arc<App>,
+    request: Request,
+    run_session: impl FnOnce(Upgraded) -> Session + Send + 'static,
+) -> Result<Response, Problem>
+where
+    Session: Future<Output = ()> + Send + 'static,
+{
+    if !origin::is_allowed(request.headers(), &app.config) {
+        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not connect"));
+    }
+    upgrade_from_any_origin(app, request, run_session)
+}
+
+/// Like [`upgrade`], for protocols that serve the pages of every origin. Their credential is a key or token that the
+/// page itself must know, never a cookie.
+pub fn upgrade_from_any_origin<Session>(
     app: &Arc<App>,
     mut request: Request,
     run_session: impl FnOnce(Upgraded) -> Session + Send + 'static,
@@ -38,12 +54,8 @@ where
     Session: Future<Output = ()> + Send + 'static,
 {
     let headers = request.headers();
-    if !origin::is_allowed(headers, &app.config) {
-        return Err(Problem::Status(StatusCode::FORBIDDEN, "This origin may not connect"));
-    }
     let is_handshake = request.method() == Method::GET
-        && has_token(headers, CONNECTION.as_str(), "upgrade")
-        && has_token(headers, UPGRADE.as_str(), "websocket")
+        && asks_for_upgrade(headers)
         && headers.get(SEC_WEBSOCKET_VERSION).is_some_and(|version| version == "13");
     let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_handshake);
     let Some(accept) = key.map(|key| derive_accept_key(key.as_bytes())) else {
@@ -69,6 +81,11 @@ where
         .header(SEC_WEBSOCKET_ACCEPT, accept)
         .body(Body::empty());
     response.map_err(|_| Problem::Status(StatusCode::BAD_REQUEST, "Malformed handshake"))
+}
+
+/// Whether a request asks for a WebSocket, also if its handshake is incomplete.
+pub fn asks_for_upgrade(headers: &HeaderMap) -> bool {
+    has_token(headers, CONNECTION.as_str(), "upgrade") && has_token(headers, UPGRADE.as_str(), "websocket")
 }
 
 fn has_token(headers: &HeaderMap, header: &str, token: &str) -> bool {

@@ -1,7 +1,9 @@
 //! Capabilities: which operations a key or token permits on which channels.
 
+use super::channel::{self, Channel};
 use super::codes::{self, ErrorInfo};
 use crate::json::{self, JsonLimits};
+use parlor_model::grant::{self, Grant, GrantEntry, Resource};
 use std::collections::{BTreeMap, BTreeSet};
 
 macro_rules! operations {
@@ -153,6 +155,14 @@ impl Capability {
             .any(|(resource, operations)| covers(resource, channel) && operations.contains(operation))
     }
 
+    /// Rooms, paths and operations that the capability permits.
+    pub fn grant(&self) -> Grant {
+        Grant::new(self.0.iter().flat_map(|(resource, operations)| {
+            let operations = engine_operations(operations);
+            places(resource).into_iter().map(move |resource| GrantEntry { resource, operations })
+        }))
+    }
+
     /// Returns what both capabilities permit. An error if that is nothing.
     pub fn intersection(&self, other: &Self) -> Result<Self, ErrorInfo> {
         let mut common: BTreeMap<Box<str>, Operations> = BTreeMap::new();
@@ -180,6 +190,37 @@ impl Capability {
             ));
         }
         Ok(Self(common))
+    }
+}
+
+/// Operations of the engine that correspond to those of a capability. Operations of features that the hub does not
+/// have are left out.
+fn engine_operations(operations: &Operations) -> grant::Operations {
+    let known = |operation: grant::Operation| {
+        operations.contains(match operation {
+            grant::Operation::Subscribe => Operation::Subscribe,
+            grant::Operation::Publish => Operation::Publish,
+            grant::Operation::Presence => Operation::Presence,
+            grant::Operation::History => Operation::History,
+            grant::Operation::Metadata => Operation::ChannelMetadata,
+            grant::Operation::Statistics => Operation::Statistics,
+        })
+    };
+    grant::Operation::ALL.into_iter().filter(|operation| known(*operation)).collect()
+}
+
+/// Rooms and paths of the channels that a resource matches. None if it matches no valid channel name.
+fn places(resource: &str) -> Vec<Resource> {
+    let resource = resource.strip_prefix("[*]").unwrap_or(resource);
+    match resource.strip_suffix('*') {
+        Some("") => vec![Resource::Everything],
+        Some(namespace) if namespace.ends_with(':') => {
+            channel::prefixes(namespace).into_iter().map(|text| Resource::Below(text.into())).collect()
+        }
+        _ => {
+            let path = |channel: Channel| channel.destination().path();
+            Channel::parse(resource).ok().map(|found| Resource::Exactly(path(found))).into_iter().collect()
+        }
     }
 }
 
@@ -272,6 +313,34 @@ mod tests {
             r#"{"a:b":["*"]}"#,
             Some(r#"{"a:b":["history","publish"]}"#),
         );
+    }
+
+    #[test]
+    fn a_grant_permits_what_the_capability_permits() {
+        for (capability, channel, expected) in [
+            (r#"{"*":["*"]}"#, "jaibber:project:p", true),
+            (r#"{"*":["publish"]}"#, "a", true),
+            (r#"{"*":["subscribe"]}"#, "a", false),
+            (r#"{"jaibber:*":["*"]}"#, "jaibber:project:p", true),
+            (r#"{"jaibber:*":["*"]}"#, "jaibber:presence", true),
+            (r#"{"jaibber:*":["*"]}"#, "jaibber", false),
+            (r#"{"jaibber:*":["*"]}"#, "other", false),
+            (r#"{"jaibber:project:*":["*"]}"#, "jaibber:project:p", true),
+            (r#"{"jaibber:project:*":["*"]}"#, "jaibber:presence", false),
+            (r#"{"jaibber:project:p":["*"]}"#, "jaibber:project:p", true),
+            (r#"{"jaibber:project:p":["*"]}"#, "jaibber:project:q", false),
+            (r#"{"jaibber:project:p:*":["*"]}"#, "jaibber:project:p", false),
+            (r#"{"j:*":["*"]}"#, "jaibber:project:p", false),
+            (r#"{"[*]a/b:*":["*"]}"#, "a/b:c", true),
+            (r#"{"a:*":["*"]}"#, "a:", false),
+            (r#"{"a*":["*"]}"#, "a*", true),
+            (r#"{"a*":["*"]}"#, "ab", false),
+            (r#"{":bad":["*"]}"#, "bad", false),
+        ] {
+            let path = Channel::parse(channel).unwrap().destination().path();
+            let grant = parse(capability).grant();
+            assert_eq!(grant.permits(grant::Operation::Publish, &path), expected, "{capability} {channel}");
+        }
     }
 
     proptest! {

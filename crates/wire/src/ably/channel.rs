@@ -51,6 +51,15 @@ impl Channel {
         }
     }
 
+    /// Returns the channel of a place with a presence set; `None` if no channel shows it.
+    pub fn of_place(place: &Path) -> Option<Self> {
+        let destination = match place.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
+            Some(room) => Destination::Room(room),
+            None => Destination::Path(place.clone()),
+        };
+        Self::parse(&Self::name_of(&destination)?).ok()
+    }
+
     pub fn name(&self) -> String {
         Self::name_of(&self.destination()).expect("the destination of a channel has its name")
     }
@@ -85,6 +94,19 @@ fn path_text(name: &str) -> String {
         }
     }
     text
+}
+
+/// Beginnings of the paths of all channels whose names begin with a namespace, which ends with `:`. Rooms are among
+/// them if the namespace contains channels of projects.
+pub(super) fn prefixes(namespace: &str) -> Vec<String> {
+    let mut prefixes = vec![path_text(namespace)];
+    if let Some(rest) = namespace.strip_prefix(PROJECT_PREFIX) {
+        return vec![format!("room/{rest}")];
+    }
+    if PROJECT_PREFIX.starts_with(namespace) {
+        prefixes.push("room/".to_owned());
+    }
+    prefixes
 }
 
 fn unescape(text: &str) -> Option<String> {

@@ -28,6 +28,8 @@ pub const CONFLICT: u32 = 40900;
 pub const RATE_LIMITED: u32 = 42910;
 pub const INTERNAL: u32 = 50000;
 pub const UNAVAILABLE: u32 = 50003;
+/// The connection has ended; the client connects again.
+pub const DISCONNECTED: u32 = 80003;
 pub const CONNECTION_EXPIRED: u32 = 80008;
 pub const UNKNOWN_CONNECTION_KEY: u32 = 80018;
 /// The messages after the requested position are no longer available.

@@ -12,6 +12,7 @@ pub mod egress;
 pub mod fields;
 pub mod frames;
 pub mod jaibber;
+pub mod occupants;
 pub mod presence;
 pub mod rest;
 pub mod serial;

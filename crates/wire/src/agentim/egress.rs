@@ -184,9 +184,13 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::Rewound { room, message, removed, text } => {
             agents::room_rewound(room, message, removed, text)
         }
-        Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
-            return None;
-        }
+        Signal::RunEvent { .. }
+        | Signal::Activity { .. }
+        | Signal::Queue { .. }
+        | Signal::Reply { .. }
+        | Signal::AgentsDismissed { .. }
+        | Signal::Refresh
+        | Signal::Occupant { .. } => return None,
     };
     Some(encode(&frame))
 }

@@ -7,6 +7,7 @@ use super::frames::program::{
 use super::frames::{Plain, ProgramFrame, RequestType};
 use crate::frames::peek_type;
 use crate::json::{self, JsonLimits};
+use crate::words;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, ChangeAgent, ClearDeadLetters, CreateAgent, ReceiveMail, Relay,
     RemoveAgent, Route, Subscribe, Unsubscribe,
@@ -335,7 +336,7 @@ fn profile(
 fn routed(message: Routed<'_>, path: Path, source: &str) -> Result<Route, Box<str>> {
     let from = required("from", message.from)?.into();
     let command = message.command.map_or_else(|| "message".into(), Into::into);
-    let source = message.source.map_or_else(|| source.into(), Into::into);
+    let source = given_source(message.source.as_deref(), source)?;
     let external_id = message.external_id.map(Into::into);
     let payload = message.payload.map_or("{}", RawValue::get);
     if !payload.starts_with('{') {
@@ -360,9 +361,19 @@ fn relay(form: form::Relay<'_>) -> Result<Relay, Box<str>> {
         observers: form.observers.unwrap_or_default().into_iter().map(Into::into).collect(),
         text: (&*form.text).into(),
         continues: continues.map_err(|_| Box::<str>::from("continues must be the id of a message"))?,
-        source: form.source.map_or_else(|| "external".into(), Into::into),
+        source: given_source(form.source.as_deref(), "external")?,
         external_id: form.external_id.map(Into::into),
     })
+}
+
+/// Returns the source that a program names. A message of a channel is read back from its payload, so no program may
+/// name the source of channels.
+fn given_source(given: Option<&str>, default: &str) -> Result<Box<str>, Box<str>> {
+    match given {
+        Some(words::CHANNEL_SOURCE) => Err("source \"ably\" is reserved".into()),
+        Some(given) => Ok(given.into()),
+        None => Ok(default.into()),
+    }
 }
 
 fn room(room_id: &str) -> Result<RoomId, Box<str>> {
@@ -406,6 +417,16 @@ mod tests {
         assert_eq!(request.req_id.as_deref().map(RawValue::get), Some("\"r1\""));
         assert_eq!(&*request.asked.unwrap_err(), "path is required");
         assert!(read("{not json", LIMITS).is_err());
+    }
+
+    #[test]
+    fn the_source_of_channels_is_reserved() {
+        for text in [
+            r#"{"type":"msg.route","from":"a","path":"ably/a","source":"ably"}"#,
+            r#"{"type":"msg.relay","roomId":"r","author":"a","text":"t","source":"ably"}"#,
+        ] {
+            assert_eq!(&*request(text).asked.unwrap_err(), "source \"ably\" is reserved");
+        }
     }
 
     #[test]

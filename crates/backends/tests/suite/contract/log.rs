@@ -7,7 +7,8 @@ use parlor_engine::changes::{
     AccountChange, AnnotationChange, Change, MailChange, MessageChange, RoomChange,
 };
 use parlor_model::{
-    Event, EventAudience, KeyId, Member, MemberChange, Message, Revision, RoomRole, Seq, SignInId, Time, User,
+    Event, EventAudience, KeyId, Member, MemberChange, Message, Path, Revision, RoomRole, Seq, SignInId,
+    Time, User,
 };
 use std::sync::Arc;
 
@@ -284,5 +285,25 @@ fn the_tail_is_read_in_pages_from_any_position() {
         assert_eq!(lobby(0, 3), [1, 2, 4]);
         assert_eq!(lobby(4, 9), [5, 7, 8, 10]);
         assert_eq!(lobby(u64::MAX, 9), [0; 0]);
+    });
+}
+
+#[test]
+fn the_tail_of_a_path_has_its_messages_with_their_deliveries() {
+    each(|ports| {
+        store_users(ports);
+        for (seq, path) in [(1, "slack/x"), (2, "slack/y"), (3, "slack/x"), (4, "slack/x")] {
+            ports.post(Message { destination: on_path(path), ..message(&format!("m{seq}"), "", "ann", seq) });
+        }
+        let copy = delivery("m3", mailbox("coder", None));
+        let put = MailChange::PutDelivery { delivery: copy.clone(), seq: Seq(3) };
+        ports.change(vec![Change::Mail(put)]);
+        let tail = ports.read(|s| s.path_tail(&Path::stored("slack/x"), Seq(1), 9));
+        let found = tail.iter().map(|logged_event| match &logged_event.event {
+            Event::MessagePosted { message, deliveries } => (logged_event.seq, message.seq, deliveries.len()),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(found.collect::<Vec<_>>(), [(Seq(3), Seq(3), 1), (Seq(4), Seq(4), 0)]);
+        assert_eq!(ports.read(|s| s.path_tail(&Path::stored("slack/x"), Seq(0), 1)).len(), 1);
     });
 }

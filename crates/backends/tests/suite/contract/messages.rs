@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::changes::{Change, MessageChange, RoomChange};
-use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind};
+use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, MessageRange};
 use parlor_model::query::{Page, Recent};
 use parlor_model::{Destination, Member, Mention, Message, Revision, RoomPreferences, Sender, Seq, Time};
 use std::sync::Arc;
@@ -114,6 +114,47 @@ fn history_after_a_time_starts_after_the_last_message_of_that_time() {
         assert_eq!(after(4_000), [10, 13, 16].map(Seq));
         assert_eq!(after(31_000), []);
         assert_eq!(after(i64::MAX), []);
+    });
+}
+
+/// The sequence numbers of a range of messages, at most three.
+fn in_range(ports: &Ports, range: MessageRange<'_>) -> Vec<u64> {
+    ports.read(|s| s.messages_in_range(&range, 3)).iter().map(|message| message.seq.0).collect()
+}
+
+#[test]
+fn a_range_of_messages_is_bounded_by_position_and_time_in_both_directions() {
+    each(|ports| {
+        room_with_history(ports);
+        let lobby = Destination::Room(room_id("lobby"));
+        let newest = MessageRange::all_of(&lobby);
+        let oldest = MessageRange { forwards: true, ..newest };
+        assert_eq!(in_range(ports, newest), [31, 28, 25]);
+        assert_eq!(in_range(ports, oldest), [1, 4, 10]);
+        assert_eq!(in_range(ports, MessageRange { after: Seq(4), ..oldest }), [10, 13, 16]);
+        assert_eq!(in_range(ports, MessageRange { before: Some(Seq(28)), ..newest }), [25, 22, 19]);
+        assert_eq!(in_range(ports, MessageRange { before: Some(Seq(10)), ..oldest }), [1, 4]);
+        // A message has the time of its `Seq` in milliseconds.
+        let time = |millis: i64| Some(Time(millis * 1000));
+        assert_eq!(in_range(ports, MessageRange { start: time(4), ..oldest }), [4, 10, 13]);
+        assert_eq!(in_range(ports, MessageRange { start: time(5), ..oldest }), [10, 13, 16]);
+        assert_eq!(in_range(ports, MessageRange { start: time(28), ..newest }), [31, 28]);
+        assert_eq!(in_range(ports, MessageRange { end: time(22), ..newest }), [22, 19, 16]);
+        assert_eq!(in_range(ports, MessageRange { start: time(28), end: time(29), ..newest }), [28]);
+        assert_eq!(in_range(ports, MessageRange { start: Some(Time(i64::MIN)), ..oldest }), [1, 4, 10]);
+    });
+}
+
+#[test]
+fn a_range_of_a_path_has_the_messages_of_exactly_that_path() {
+    each(|ports| {
+        room_with_history(ports);
+        let seq = ports.next_seq();
+        ports.post(Message { destination: on_path("slack/x/y"), ..message("below", "", "ann", seq) });
+        let path = on_path("slack/x");
+        assert_eq!(in_range(ports, MessageRange::all_of(&path)), [36, 33, 30]);
+        assert_eq!(in_range(ports, MessageRange::all_of(&on_path("slack/x/y"))), [seq]);
+        assert_eq!(in_range(ports, MessageRange::all_of(&on_path("slack"))), [0; 0]);
     });
 }
 

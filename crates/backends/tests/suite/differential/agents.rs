@@ -5,8 +5,8 @@ use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, CreateAgent,
-    DisconnectGateway, HostAgent, ReceiveMail, RegisterAgent, RemoveAgent, RemoveGateway, Subscribe,
-    Unsubscribe,
+    DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
+    RemoveGateway, Subscribe, Unsubscribe,
 };
 use parlor_model::{
     AgentId, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
@@ -18,7 +18,7 @@ const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-brid
 pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
 const PATTERNS: [&str; 8] =
     ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
-const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
+pub const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
 /// Paths with wildcards. From an agent, the last two are rejected, because they are not below `agent/`.
 const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
 /// Lease durations: the first is rejected; the second has expired when the clock moves next.
@@ -175,6 +175,21 @@ pub fn relay(dice: &mut Dice, world: &mut World) -> Relay {
         source: dice.one_of(&SOURCES).into(),
         external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
     }
+}
+
+pub fn publish(dice: &mut Dice, world: &World) -> Publish {
+    let path = match dice.roll(8) {
+        0 => Path::of_room(&room(dice, world)),
+        _ => Path::parse(dice.one_of(&PATHS)).unwrap(),
+    };
+    let count = dice.roll(3) + usize::from(!dice.once_in(8));
+    let messages = (0..count).map(|_| PathMessage {
+        name: dice.one_of(&["", "tick"]).into(),
+        payload: Payload(dice.one_of(&["{}", "[1, 2]"]).into()),
+        external_id: dice.one_of(&EXTERNAL_IDS).into(),
+    });
+    let messages = messages.collect();
+    Publish { path, sender_name: dice.one_of(&NAMES).into(), source: dice.one_of(&SOURCES).into(), messages }
 }
 
 pub fn route(dice: &mut Dice, world: &mut World) -> Route {

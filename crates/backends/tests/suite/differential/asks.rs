@@ -154,6 +154,7 @@ const KINDS: &[(u32, Build)] = &[
     (16, |dice, _| upload(dice).into()),
     (4, |dice, _| TakeUnreferencedBlobs { limit: 1 + dice.roll(3) }.into()),
     (24, |dice, world| agents::route(dice, world).into()),
+    (16, |dice, world| agents::publish(dice, world).into()),
     (16, |dice, world| agents::relay(dice, world).into()),
     (24, |dice, world| agents::receive(dice, world).into()),
     (12, |dice, world| agents::acknowledge(dice, world).into()),

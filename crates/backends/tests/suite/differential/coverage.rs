@@ -3,7 +3,7 @@
 use super::run::AnyResult;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::commands::AnyReceipt;
-use parlor_model::command::{Posted, Prompted, Refreshed, RunStart, SignedIn};
+use parlor_model::command::{Posted, Prompted, Published, Refreshed, RunStart, SignedIn};
 use parlor_model::{Approval, Decision, Delivery, DeliveryState, EntityKind, FieldError, Message, Refusal};
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub const DEAD_MAIL: &str = "dead mail";
 /// Name of an outcome that must occur, and a predicate that recognises it.
 type Notable = (&'static str, fn(&AnyResult) -> bool);
 
-const NOTABLE: [Notable; 29] = [
+const NOTABLE: [Notable; 31] = [
     ("run started", |outcome| matches!(outcome, Ok(AnyReceipt::StartRun(RunStart::Started(_))))),
     ("run with a reply", |outcome| matches!(outcome, Ok(AnyReceipt::FinishRun(run)) if run.reply.is_some())),
     ("approval open", |outcome| approval(outcome, |approval| approval.decision.is_none())),
@@ -70,6 +70,8 @@ const NOTABLE: [Notable; 29] = [
     ("retry of a deleted message", |outcome| {
         posted(outcome, |posted| posted.repeated && posted.message.is_none())
     }),
+    ("publication", |outcome| published(outcome, |published| !published.repeated)),
+    ("retry of a publication", |outcome| published(outcome, |published| published.repeated)),
     ("conflict", |outcome| matches!(outcome, Err(Refusal::Conflict { .. }))),
     ("stolen token", |outcome| matches!(outcome, Ok(AnyReceipt::RefreshSignIn(Refreshed::FamilyRevoked)))),
     (
@@ -132,6 +134,10 @@ fn posted(outcome: &AnyResult, is: impl Fn(&Posted) -> bool) -> bool {
         Ok(AnyReceipt::DecidePlan(posted)) => posted.as_ref().is_some_and(is),
         _ => false,
     }
+}
+
+fn published(outcome: &AnyResult, is: impl Fn(&Published) -> bool) -> bool {
+    matches!(outcome, Ok(AnyReceipt::Publish(published)) if is(published))
 }
 
 fn posted_message(outcome: &AnyResult, is: impl Fn(&Message) -> bool) -> bool {

@@ -1,6 +1,6 @@
 //! Everything readable from a hub and its store, collected so that two stores can be compared.
 
-use super::agents::{GATEWAYS, SESSIONS, mailbox_of};
+use super::agents::{GATEWAYS, PATHS, SESSIONS, mailbox_of};
 use super::approvals::REQUESTS;
 use super::asks::{SOURCES, idempotency_keys};
 use super::people::BACKUP_CODES;
@@ -15,19 +15,19 @@ use parlor_model::query::{
     CountReplies, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom, GetRun,
     GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
     ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters,
-    ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers, ListMissions,
-    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent,
-    ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks,
-    ListUsers, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page,
-    Recent, SearchMessages, SearchUsers,
+    ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers,
+    ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue,
+    ListRecent, ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions,
+    ListTasks, ListUsers, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup,
+    Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
-    Delivery, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pin, RefreshToken, Refusal, Revision, Room, RoomId,
-    RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription, Task, Time,
-    Upload, User, UserId,
+    Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId,
+    Message, MessageId, Mission, MissionScope, Pairing, Path, Pin, RefreshToken, Refusal, Revision, Room,
+    RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription,
+    Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -523,6 +523,19 @@ fn message_queries(world: &World) -> Vec<AnyQuery> {
         for page in [Page::Before(None), Page::After(Seq(20))] {
             queries.push(ListHistory { room: room.clone(), page, limit: 2 }.into());
         }
+    }
+    let rooms = world.rooms.iter().cloned().map(Destination::Room);
+    let paths = PATHS.iter().map(|path| Destination::Path(Path::stored(*path)));
+    for destination in rooms.chain(paths) {
+        let hour_ago = Some(Time(world.now.0 - 60 * 60 * 1_000_000));
+        let range = |forwards, start, until| {
+            let destination = destination.clone();
+            let (end, cursor) = (Some(world.now), None);
+            ListDestinationHistory { destination, forwards, start, end, until, cursor, limit: 3 }
+        };
+        queries.push(range(true, hour_ago, None).into());
+        queries.push(range(false, None, Some(Seq(40))).into());
+        queries.push(ListDestinationHistory { cursor: Some(Seq(20)), ..range(true, None, None) }.into());
     }
     for message in world.messages.iter().take(5) {
         queries.extend([

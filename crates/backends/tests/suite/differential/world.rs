@@ -112,6 +112,14 @@ impl World {
                 | AnyReceipt::PromptIdle(posted)
                 | AnyReceipt::DecidePlan(Some(posted)),
             ) => self.learn_post(caller, command, posted),
+            (_, AnyReceipt::Publish(published)) => {
+                for (message, _) in &published.messages {
+                    learn(&mut self.messages, message);
+                }
+                if !published.repeated {
+                    self.posted.push((caller.clone(), command.clone()));
+                }
+            }
             (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
                 self.learn_sign_in(signed_in, new.refresh);
             }

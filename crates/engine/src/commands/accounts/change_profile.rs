@@ -101,7 +101,7 @@ mod tests {
     /// The avatars that are removed when Ann, whose profile shows `/uploads/b`, shows another one.
     fn removed(shown: Option<&str>, avatars: &[&str]) -> Result<Vec<String>, Refusal> {
         let ann = User { avatar_url: Some("/uploads/b".into()), ..user("ann") };
-        let caller = Arc::new(AuthContext { user: ann.into(), scopes: None });
+        let caller = Arc::new(AuthContext { user: ann.into(), scopes: None, grants: Vec::new() });
         let avatars = avatars.iter().map(|id| avatar(id)).collect();
         let avatar_url = shown.map_or(Edit::Clear, |url| Edit::Set(url.into()));
         let change = ChangeProfile { display_name: None, avatar_url };

@@ -71,7 +71,7 @@ pub(crate) fn put_key(
     effects: &mut EffectsBuilder<'_>,
 ) -> Arc<ApiKey> {
     let id = KeyId::stored(effects.new_id());
-    let key = Arc::new(ApiKey { id, owner, name, scopes, created_at: effects.now });
+    let key = Arc::new(ApiKey { id, owner, name, scopes, grant: None, created_at: effects.now });
     effects.change(CredentialChange::PutKey(key.clone(), secret));
     key
 }

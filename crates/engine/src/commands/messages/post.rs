@@ -6,6 +6,7 @@ use super::idempotency::IdempotencyCheck;
 use super::recipients::Recipients;
 use crate::Limits;
 use crate::commands::Command;
+use crate::commands::runs::StandingChain;
 use crate::commands::runs::chain::Chain;
 use crate::digest::digest_of_post;
 use crate::effects::EffectsBuilder;
@@ -14,8 +15,8 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, ConversationId, Destination, EntityKind, Field, Lineage, Message, Post, PostAuthor, Refusal,
-    RoomRole, Scope, Sender, Upload,
+    Agent, ConversationId, Destination, EntityKind, Field, Lineage, Message, Operation, Post, PostAuthor,
+    Refusal, Scope, Sender, Upload,
 };
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ impl Command for Post {
 
     /// Allowed for every member of the room. An agent of the room can be the sender if the caller owns it.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let sender = view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?;
+        let sender = view.at_room(caller, Operation::Publish, &self.room)?;
         let parent = match &self.reply_to {
             Some(id) => {
                 view.store.message(id)?.filter(|parent| parent.destination.room() == Some(&self.room))
@@ -113,6 +114,7 @@ impl Command for Post {
 struct Author {
     agent: Arc<Agent>,
     chain: Chain,
+    standing: StandingChain,
 }
 
 impl Author {
@@ -130,13 +132,24 @@ impl Author {
         if !view.agents_in(&sender.room)?.contains(&agent.id) {
             return Err(Refusal::NotAMember { room: sender.room.id.clone() }.into());
         }
-        let chain = Chain::load(None, &author.claimed_chain, &sender.room, view)?;
-        Ok(Self { agent, chain })
+        let standing = StandingChain::load(&agent.id, &sender.room.id, view)?;
+        let open = match &standing {
+            StandingChain::Open(lineage) => Some(lineage),
+            StandingChain::Refused | StandingChain::None => None,
+        };
+        let chain = Chain::load(open, &author.claimed_chain, &sender.room, view)?;
+        Ok(Self { agent, chain, standing })
     }
 
-    /// A message that an agent posts on its own starts a new lineage, unless its client claims a longer one.
+    /// A message that an agent posts during a run continues its lineage. Otherwise it starts a new one, unless its
+    /// client claims a longer one.
     fn lineage(&self, claims: Option<&PostAuthor>, effects: &EffectsBuilder<'_>) -> Lineage {
-        let start = Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
-        self.chain.with_claims(start, claims.map_or(0, |claims| claims.claimed_depth))
+        let start = || Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
+        let lineage = match &self.standing {
+            StandingChain::Open(lineage) => lineage.clone(),
+            StandingChain::Refused => start().at_least(effects.limits.chain_depth),
+            StandingChain::None => start(),
+        };
+        self.chain.with_claims(lineage, claims.map_or(0, |claims| claims.claimed_depth))
     }
 }

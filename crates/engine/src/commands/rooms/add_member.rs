@@ -11,7 +11,9 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::AddMember;
-use parlor_model::{EntityKind, Event, Field, Member, MemberChange, MemberId, Refusal, RoomRole, Scope, Seq};
+use parlor_model::{
+    EntityKind, Event, Field, Member, MemberChange, MemberId, Operation, Refusal, RoomRole, Scope, Seq,
+};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -38,10 +40,27 @@ impl Command for AddMember {
     }
 
     /// Allowed for admins of the room; only its owner may add admins. An agent may be added by its owner, and
-    /// by users the owner shares it with.
+    /// by users the owner shares it with. With `members_add_agents`, members of the room may add their own agents.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let admin = view.in_room(caller, &self.room, RoomRole::Admin, Scope::Write)?;
-        let is_below = self.role < admin.member.role || admin.member.role == RoomRole::Owner;
+        let own_agent = match &self.member {
+            MemberId::Agent(agent) => view.agent(agent)?,
+            MemberId::User(_) => None,
+        };
+        let own_agent = own_agent.filter(|agent| caller.caller.user() == Some(&agent.owner));
+        let admin = match &own_agent {
+            // Users with a grant may add only their own agents.
+            Some(_) if caller.is_limited() => {
+                caller.signed_in(Scope::Agents)?;
+                view.at_room(caller, Operation::Publish, &self.room)?
+            }
+            _ => view.in_room(caller, &self.room, RoomRole::Member, Scope::Write)?,
+        };
+        let may_as_member =
+            own_agent.is_some() && view.limits.members_add_agents && self.role == RoomRole::Member;
+        if admin.member.role < RoomRole::Admin && !may_as_member {
+            return Err(Refusal::Forbidden.into());
+        }
+        let is_below = may_as_member || self.role < admin.member.role || admin.member.role == RoomRole::Owner;
         if !is_below || self.role == RoomRole::Owner {
             return Err(Refusal::Forbidden.into());
         }
@@ -49,9 +68,10 @@ impl Command for AddMember {
             MemberId::User(user) => {
                 NameAndHandle::from(&*view.user(user)?.ok_or(Refusal::NotFound(EntityKind::User))?)
             }
-            MemberId::Agent(agent) => {
-                NameAndHandle::from(&*view.own_or_shared_agent(caller, agent, Scope::Write)?)
-            }
+            MemberId::Agent(agent) => match &own_agent {
+                Some(own) => NameAndHandle::from(&**own),
+                None => NameAndHandle::from(&*view.own_or_shared_agent(caller, agent, Scope::Write)?),
+            },
         };
         let is_member = view.store.member(&self.room, &self.member)?.is_some();
         let members = load_for_event(&self.room, view)?;

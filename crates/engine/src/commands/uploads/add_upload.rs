@@ -118,7 +118,7 @@ mod tests {
     fn an_avatar_is_an_image_and_the_current_one_stays_until_the_profile_changes() {
         let user = User { avatar_url: Some("/uploads/b".into()), ..user("ann") };
         let given = || Facts {
-            caller: Arc::new(AuthContext { user: user.clone().into(), scopes: None }),
+            caller: Arc::new(AuthContext { user: user.clone().into(), scopes: None, grants: Vec::new() }),
             existing: Existing::Avatars(["a", "b", "c"].map(avatar).into()),
         };
         assert!(add(MediaType::Pdf, given()).is_err());

@@ -1,6 +1,7 @@
+mod paths;
 pub mod replies;
 
-use super::subscribe::{Subscribed, Subscription};
+use super::subscribe::{Subscribed, Subscription, Topics};
 use super::*;
 use crate::Limits;
 use crate::ports::Clock;
@@ -48,11 +49,18 @@ fn posted(seq: u64, length: usize) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
-/// A message posted to a path, with a delivery to one mailbox.
-fn mailed(seq: u64) -> LoggedEvent {
+/// A message posted to a path, without mail.
+fn published(seq: u64, path: &str) -> LoggedEvent {
     let Event::MessagePosted { message, .. } = posted(seq, 1).event else { unreachable!() };
-    let destination = Destination::Path(Path::stored("slack/x"));
+    let destination = Destination::Path(Path::stored(path));
     let message = Arc::new(Message { destination, ..Message::clone(&message) });
+    let event = Event::MessagePosted { message, deliveries: Arc::new([]) };
+    LoggedEvent { seq: Seq(seq), at: Time(0), event }
+}
+
+/// A message to an agent, with a delivery to its mailbox.
+fn mailed(seq: u64) -> LoggedEvent {
+    let Event::MessagePosted { message, .. } = published(seq, "agent/coder").event else { unreachable!() };
     let copy = Delivery {
         message: message.id.clone(),
         mailbox: Mailbox::of(AgentId::stored("coder")),
@@ -112,8 +120,13 @@ fn join(
     frame: Option<&LiveFrame>,
 ) -> Subscribed {
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
-    let rooms = std::slice::from_ref(room);
-    fanout.subscribe(&reservation, &Subscription { id, rooms, following: None, since }, None, frame)
+    let topics = Topics::Rooms { rooms: std::slice::from_ref(room), following: None };
+    fanout.subscribe(&reservation, &Subscription { since, live: frame, ..subscription(id, topics) })
+}
+
+/// A subscription that begins now, without frames.
+fn subscription(id: SubscriberId, topics: Topics<'_>) -> Subscription<'_> {
+    Subscription { id, topics, kinds: Kinds::ALL, since: None, resync: None, opened: None, live: None }
 }
 
 fn live_frame() -> LiveFrame {
@@ -161,8 +174,9 @@ async fn take(outbox: &Outbox) -> Vec<String> {
         Item::Events(events) => Some("event".repeat(events.value.len())),
         Item::Mail(mail) => Some(mail.value.iter().map(|mail| mail.message.id.to_string()).collect()),
         Item::Signal(signal) => matches!(signal.value.0, Signal::Queue { .. }).then(|| "queue".into()),
+        Item::Opened { .. } => Some("opened".into()),
         Item::Live { .. } => Some("live".into()),
-        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) => None,
+        Item::ReplyText(_) | Item::OpenApproval { .. } | Item::RoomLost(_) | Item::Occupants(_) => None,
     };
     entries.iter().filter_map(word).collect()
 }
@@ -181,9 +195,9 @@ async fn an_event_published_before_a_connection_follows_rooms_is_delivered_once(
     fanout.publish(&[LoggedEvent { seq: Seq(1), at: Time(0), event }]);
     assert_eq!(take(&outbox).await, ["greeting"], "the event is not delivered before the replay");
     let reservation = fanout.reserve(&UserId::stored("ann"), None);
-    let following = Some(&RoomFilter::All);
-    let subscription = Subscription { id, rooms: &rooms, following, since: Some(Seq(0)) };
-    let joined = fanout.subscribe(&reservation, &subscription, None, Some(&live_frame()));
+    let topics = Topics::Rooms { rooms: &rooms, following: Some(&RoomFilter::All) };
+    let (since, live) = (Some(Seq(0)), Some(&live_frame()));
+    let joined = fanout.subscribe(&reservation, &Subscription { since, live, ..subscription(id, topics) });
     assert!(matches!(joined, Subscribed::Live));
     assert_eq!(take(&outbox).await, ["event", "live"]);
 }
@@ -198,9 +212,9 @@ fn a_replay_that_leaves_no_space_for_the_live_frame_is_read_from_the_store() {
     connect(&fanout, subscriber, "greeting");
     let room = RoomId::stored("lobby");
     assert!(matches!(join(&fanout, id, &room, Some(Seq(0)), Some(&live_frame())), Subscribed::NeedsReplay));
-    assert!(!outbox.is_closed() && !fanout.is_in(id, &room));
+    assert!(!outbox.is_closed() && !fanout.is_in(id, &Destination::Room(room.clone())));
     assert!(matches!(join(&fanout, id, &room, Some(Seq(1)), Some(&live_frame())), Subscribed::Live));
-    assert!(!outbox.is_closed() && fanout.is_in(id, &room));
+    assert!(!outbox.is_closed() && fanout.is_in(id, &Destination::Room(room.clone())));
 }
 
 #[tokio::test]
@@ -260,9 +274,8 @@ fn an_event_that_may_change_the_rights_of_a_subscriber_invalidates_its_reservati
         connect(&fanout, subscriber, "");
         let reservation = fanout.reserve(&ann, Some(&coder));
         fanout.publish(&[logged(1, event.clone())]);
-        let rooms = std::slice::from_ref(&lobby);
-        let subscription = Subscription { id, rooms, following: None, since: None };
-        let subscribed = fanout.subscribe(&reservation, &subscription, None, Some(&live_frame()));
+        let topics = Topics::Rooms { rooms: std::slice::from_ref(&lobby), following: None };
+        let subscribed = fanout.subscribe(&reservation, &subscription(id, topics));
         assert_eq!(matches!(subscribed, Subscribed::Invalid), invalidates, "{event:?}");
         assert_eq!(fanout.listen(&reservation, id, Mailbox::of(coder.clone())), !invalidates, "{event:?}");
     }

@@ -5,8 +5,8 @@ use super::super::*;
 use crate::Limits;
 use bytes::Bytes;
 use parlor_model::{
-    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Epoch, Event, Lineage, LoggedEvent, MessageId,
-    Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
+    AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Destination, Epoch, Event, Lineage, LoggedEvent,
+    MessageId, Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
 };
 use proptest::prelude::*;
 use std::task::{Context, Waker};
@@ -220,7 +220,7 @@ fn a_removed_subscriber_receives_no_later_chunks() {
     let ann = test.joined();
     test.set_run_state("1", RunState::Running);
     test.publish_text("before");
-    test.fanout.leave(ann.id, &room());
+    test.fanout.leave(ann.id, &Destination::Room(room()));
     test.publish_text(" after");
     assert_eq!(ann.read(), "!text:before;");
 }
@@ -235,7 +235,7 @@ fn a_repeated_join_continues_and_a_rejoin_restarts_the_reply() {
     test.publish_text(" two");
     assert_eq!(ann.read(), "!text:one two;");
     test.publish_text(" three");
-    test.fanout.leave(ann.id, &room());
+    test.fanout.leave(ann.id, &Destination::Room(room()));
     test.join(&ann);
     assert_eq!(ann.read(), "!text:one two three;");
 }
@@ -430,7 +430,7 @@ proptest! {
                     }
                 }
                 Step::Leave(reader) => {
-                    test.fanout.leave(readers[reader].id, &room());
+                    test.fanout.leave(readers[reader].id, &Destination::Room(room()));
                     subscribed[reader] = false;
                 }
                 Step::Take { reader, limit } => {

@@ -6,8 +6,8 @@ use crate::ports::Snapshot;
 use crate::queries::Query;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
+use parlor_model::Operation;
 use parlor_model::query::{ListHistory, MessagePage};
-use parlor_model::{RoomRole, Scope};
 
 impl Query for ListHistory {
     type Facts = InRoom;
@@ -15,7 +15,7 @@ impl Query for ListHistory {
 
     /// Allowed for every member of the room.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<InRoom, PermitError> {
-        view.in_room(caller, &self.room, RoomRole::Member, Scope::Read)
+        view.at_room(caller, Operation::History, &self.room)
     }
 
     fn answer(

@@ -2,6 +2,7 @@
 
 mod count_replies;
 mod get_message;
+mod list_destination_history;
 mod list_history;
 mod list_recent;
 mod list_replies;

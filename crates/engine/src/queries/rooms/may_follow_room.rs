@@ -5,8 +5,8 @@ use crate::ports::Snapshot;
 use crate::queries::Query;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
+use parlor_model::Operation;
 use parlor_model::query::MayFollowRoom;
-use parlor_model::{RoomRole, Scope};
 
 impl Query for MayFollowRoom {
     type Facts = ();
@@ -14,7 +14,7 @@ impl Query for MayFollowRoom {
 
     /// Allowed for every member of the room.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
-        view.in_room(caller, &self.room, RoomRole::Member, Scope::Read).map(drop)
+        view.at_room(caller, Operation::Subscribe, &self.room).map(drop)
     }
 
     fn answer(&self, _facts: (), _store: &mut dyn Snapshot, _limits: &Limits) -> Result<(), Fault> {

@@ -5,7 +5,11 @@ use super::super::host::{Host, HostCommand};
 use super::super::scheduler::{GatewayConnection, GatewayConnectionId};
 use super::Hosting;
 use super::injection::INJECT_CAPABILITY;
-use parlor_model::{Agent, AgentId, AgentStatus, GatewayId, MemberId, Refusal, Signal, UserId};
+use crate::HUB;
+use parlor_model::{
+    Agent, AgentId, AgentStatus, GatewayId, MemberId, Message, MessageId, Position, Refusal, RoomId, RunId,
+    Sender, Signal, UserId, mention,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,6 +33,41 @@ impl Hosting {
             return Err(Refusal::TooManyConnections);
         }
         Ok(scheduler.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), by_room, host }))
+    }
+
+    /// Returns an agent of the owner by its name, ignoring case, that the hub itself does not host.
+    pub async fn agent_named(&self, owner: &UserId, name: &str) -> Result<Option<Agent>, Refusal> {
+        let (owner, name) = (owner.clone(), Box::<str>::from(name));
+        let agents = self.hub.read_snapshot(move |_, store| store.agents_of(&owner)).await?;
+        let hosted_here = |agent: &Agent| agent.host.gateway.as_ref().is_some_and(|id| id.as_str() == HUB);
+        Ok(agents.into_iter().find(|agent| mention::same_name(&agent.name, &name) && !hosted_here(agent)))
+    }
+
+    /// Returns the message with the reply of a run; `None` if it has none.
+    pub async fn reply_of(&self, run: &RunId) -> Result<Option<Arc<Message>>, Refusal> {
+        let run = run.clone();
+        let found = self.hub.read_snapshot(move |_, store| {
+            let reply = store.run(&run)?.and_then(|run| run.reply);
+            reply.map(|reply| store.message(&reply)).transpose()
+        });
+        Ok(found.await?.flatten())
+    }
+
+    /// Position of a stored message.
+    pub fn position_of(&self, message: &Message) -> Position {
+        Position { epoch: self.hub.epoch(), seq: message.seq }
+    }
+
+    pub async fn is_member(&self, room: &RoomId, member: &MemberId) -> Result<bool, Refusal> {
+        let (room, member) = (room.clone(), member.clone());
+        self.hub.read_snapshot(move |_, store| Ok(store.member(&room, &member)?.is_some())).await
+    }
+
+    /// Returns the agent's message with this id, for a client that publishes it again.
+    pub async fn message_of(&self, agent: &AgentId, id: &MessageId) -> Result<Option<Arc<Message>>, Refusal> {
+        let id = id.clone();
+        let found = self.hub.read_snapshot(move |_, store| store.message(&id)).await?;
+        Ok(found.filter(|message| message.sender == Sender::Agent(agent.clone())))
     }
 
     /// Returns the agent if it exists and this gateway hosts it.

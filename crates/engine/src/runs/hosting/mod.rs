@@ -14,6 +14,7 @@ mod reports;
 mod resume;
 mod room_context;
 
+pub use super::scheduler::ReplySlot;
 pub use approvals::ApprovalRequest;
 pub use completions::RunCompletion;
 pub(super) use completions::drop_text_only_chunks;

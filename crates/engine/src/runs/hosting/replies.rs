@@ -1,8 +1,8 @@
 //! Streamed replies: binds the chunks of an agent to a run and publishes them.
 
-use super::super::scheduler::{GatewayConnectionId, ReplyBinding};
+use super::super::scheduler::{GatewayConnectionId, ReplyBinding, ReplySlot};
 use super::Hosting;
-use crate::feed::{ChunkRejected, ReplyLimits};
+use crate::feed::{Begun, ChunkRejected, ReplyLimits};
 use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RoomId, RunId};
 
 /// Identifies a reply: gateway connection, agent, room, and the reply id that the gateway chose.
@@ -17,9 +17,50 @@ pub struct ReplyRef<'a> {
 }
 
 impl Hosting {
+    /// Returns what the hub would do with the output of a reply, as of the newest committed event.
+    pub async fn reply_slot(&self, reply_ref: ReplyRef<'_>) -> Result<ReplySlot, Refusal> {
+        self.wait_until_caught_up().await?;
+        let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
+        let scheduler = self.hub.scheduler().lock();
+        scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        Ok(scheduler.reply_slot(agent, room, reply))
+    }
+
+    /// Binds a reply to the active run of the agent, and publishes that it has started. Starts an unprompted run if
+    /// the agent has none. `origin` is the connection of the agent, if it also subscribes to the room. Returns the
+    /// run; `None` if it has ended.
+    pub async fn begin_reply(
+        &self,
+        reply_ref: ReplyRef<'_>,
+        origin: Option<&str>,
+    ) -> Result<Option<RunId>, Refusal> {
+        let Some((run, name)) = self.bind_or_open_run(reply_ref, false).await? else { return Ok(None) };
+        self.announce(&run, reply_ref, name, origin);
+        Ok(Some(run))
+    }
+
+    fn announce(&self, run: &RunId, reply_ref: ReplyRef<'_>, agent_name: Box<str>, origin: Option<&str>) {
+        let owner = self.hub.scheduler().lock().owner_of(reply_ref.connection);
+        if let Some(owner) = owner {
+            let (message, connection) = (reply_ref.reply.clone(), origin.map(Into::into));
+            self.hub.fanout().begin_reply(run, Begun { message, agent_name, owner, connection });
+        }
+    }
+
+    /// Confirms that the agent has stopped in a room: later output belongs to a new reply.
+    pub fn confirm_stop(&self, connection: GatewayConnectionId, agent: &AgentId, room: &RoomId) {
+        let mut scheduler = self.hub.scheduler().lock();
+        if scheduler.agent_on_connection(agent, connection).is_some() {
+            scheduler.stopped(agent, Some(room));
+        }
+        drop(scheduler);
+        self.hub.scheduler().wake_driver.notify_one();
+    }
+
     /// Publishes a chunk of a reply to the subscribers of the room.
     pub async fn publish_chunk(&self, reply_ref: ReplyRef<'_>, chunk: &Chunk) -> Result<(), Refusal> {
         let Some((run, name)) = self.bind_or_open_run(reply_ref, false).await? else { return Ok(()) };
+        self.announce(&run, reply_ref, name.clone(), None);
         let hub_limits = self.hub.limits();
         let limits = ReplyLimits { chunks: hub_limits.reply_chunks, bytes: hub_limits.reply_bytes };
         match self.hub.fanout().publish_chunk(&run, reply_ref.reply, &name, chunk, limits) {

@@ -5,8 +5,8 @@ use super::Hosting;
 use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RunEvent, RunId, Signal, TaskId, TaskPriority,
-    TaskStatus, UsageReport, mention,
+    Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunEvent, RunId, Signal, TaskId,
+    TaskPriority, TaskStatus, UsageReport, mention,
 };
 
 impl Hosting {
@@ -133,5 +133,39 @@ impl Hosting {
                 Signal::Terminal { room: room.clone(), agent: agent.clone(), agent_name, data: data.into() };
             self.hub.fanout().signal_room(&room, &signal, None);
         }
+    }
+}
+
+impl Hosting {
+    /// Asks the agents of this name in a room, or all of its agents, to end. Allowed for admins of the room, and for
+    /// the owner of every agent with the name.
+    pub async fn dismiss_agents(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        agent_name: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let by = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let (user, of, name) = (by.clone(), room.clone(), agent_name.map(Box::<str>::from));
+        let found = self.hub.read_snapshot(move |_, store| {
+            let Some(member) = store.member(&of, &MemberId::User(user.clone()))? else { return Ok(None) };
+            let mut agents = Vec::new();
+            for id in store.agents_in(&of)? {
+                agents.extend(store.agent(&id)?);
+            }
+            let named =
+                |agent: &Agent| name.as_ref().is_some_and(|name| mention::same_name(&agent.name, name));
+            let mut named = agents.iter().filter(|agent| named(agent)).peekable();
+            let owns_all = named.peek().is_some() && named.all(|agent| agent.owner == user);
+            Ok(Some((member.role >= RoomRole::Admin || owns_all, member.name)))
+        });
+        let (allowed, username) = found.await?.ok_or(Refusal::NotAMember { room: room.clone() })?;
+        if !allowed {
+            return Err(Refusal::Forbidden);
+        }
+        let agent_name = agent_name.map(Into::into);
+        let signal = Signal::AgentsDismissed { room: room.clone(), by, username, agent_name };
+        self.hub.fanout().signal_room(room, &signal, None);
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The runs that the output of an agent belongs to.
 
-use super::{ActiveRun, Scheduler};
-use parlor_model::{AgentId, ConversationId, MessageId, RoomId, RunId};
+use super::{ActiveRun, GatewayConnectionId, Scheduler};
+use parlor_model::{AgentId, ConversationId, MessageId, RoomId, RunId, UserId};
 
 /// The run to which a chunk or a completed reply of an agent belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,46 @@ pub enum ReplyBinding {
     Unbound,
 }
 
+/// Use of the output of a reply, before the reply is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplySlot {
+    /// An active run streams this reply.
+    Bound,
+    /// An active run of the agent in the room has no reply yet.
+    Free,
+    /// A run of the agent in the room is queued or is being started.
+    Queued,
+    /// The reply, or the last run in the room, was stopped or is ending: the output is dropped.
+    Ended,
+    /// The agent has no run in the room.
+    Vacant,
+}
+
 impl Scheduler {
+    /// Returns the use of a reply's output without binding it.
+    pub fn reply_slot(&self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> ReplySlot {
+        let runs = self.runs_of.get(agent).into_iter().flatten();
+        let here = runs.filter_map(|run| self.running.get(run)).filter(|live| live.room == *room);
+        if let Some(live) = here.clone().find(|live| live.reply.as_ref() == Some(reply)) {
+            return if live.ending.is_none() { ReplySlot::Bound } else { ReplySlot::Ended };
+        }
+        if here.clone().any(|live| live.reply.is_none() && live.ending.is_none()) {
+            return ReplySlot::Free;
+        }
+        if self.queued.get(agent).is_some_and(|queue| queue.iter().any(|waiting| waiting.room == *room)) {
+            return ReplySlot::Queued;
+        }
+        match self.stopped.contains_key(&(agent.clone(), room.clone())) {
+            true => ReplySlot::Ended,
+            false => ReplySlot::Vacant,
+        }
+    }
+
+    /// Owner of a gateway connection.
+    pub fn owner_of(&self, connection: GatewayConnectionId) -> Option<UserId> {
+        self.links.get(&connection).map(|link| link.owner.clone())
+    }
+
     /// Finds the run that a chunk of a reply belongs to: the run that already streams this reply, or else the
     /// agent's active run in the room without a reply. The run is then bound to the reply id.
     pub fn bind(&mut self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> ReplyBinding {

@@ -70,7 +70,7 @@ const ANOTHERS_KEY: Stored = |_| vec![put_key(other_user())];
 fn put_key(owner: UserId) -> Change {
     let (name, scopes, created_at) = ("script".into(), vec![Scope::Read], Time(1));
     Change::Credential(CredentialChange::PutKey(
-        Arc::new(ApiKey { id: named_key(), owner, name, scopes, created_at }),
+        Arc::new(ApiKey { id: named_key(), owner, name, scopes, grant: None, created_at }),
         TOKEN,
     ))
 }

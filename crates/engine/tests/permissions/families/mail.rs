@@ -7,7 +7,8 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AcknowledgeMail, ClearDeadLetters, ReceiveMail, Relay, Route, Subscribe, Unsubscribe,
+    AcknowledgeMail, ClearDeadLetters, PathMessage, Publish, ReceiveMail, Relay, Route, Subscribe,
+    Unsubscribe,
 };
 use parlor_model::query::{ListDeadLetters, ListMail, ListSubscriptions, MailPage, MayListenToMailbox};
 use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, SessionId};
@@ -44,6 +45,12 @@ table! { commands: AnyCommand;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  yes   who  ", SOURCES, route("slack-bridge", "slack/team"), NO_ROOM;
         "who   who   ?bot  ?bot  ?bot  ?bot  out   ?bot  ?bot  ?bot  out   who  ", SOURCES, route("slack-bridge", "room/lobby"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  yes   ?bot  ?bot  ?bot  ?bot  who  ", SOURCES, route("slack-bridge", "slack/team"), MAIL_KEY_OF_FORMER_ADMIN;
+    }
+    AnyCommand::Publish(_) => {
+        "who   who   no    no    no    no    yes   no    no    no    yes   who  ", SOURCES, publish("slack/team"), NO_ROOM;
+        "who   who   no    no    no    no    pub   no    no    no    pub   who  ", SOURCES, publish("room/lobby"), READY;
+        "who   who   no    no    no    no    pub   no    no    no    pub   who  ", SOURCES, publish("agent/coder"), MAIL_AGENT;
+        "who   who   no    no    no    no    yes   no    no    no    no    who  ", SOURCES, publish("slack/team"), MAIL_KEY_OF_FORMER_ADMIN;
     }
     AnyCommand::Relay(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   relay(), READY;
@@ -116,6 +123,12 @@ fn route(from: &str, path: &str) -> Route {
         source: "test".into(),
         external_id: None,
     }
+}
+
+fn publish(path: &str) -> Publish {
+    let message = PathMessage { name: "tick".into(), payload: Payload("{}".into()), external_id: "1".into() };
+    let (sender_name, source) = ("ann".into(), "test".into());
+    Publish { path: Path::parse(path).unwrap(), sender_name, source, messages: vec![message] }
 }
 
 fn relay() -> Relay {

@@ -1,7 +1,7 @@
 //! Permissions of the family `messages`, with the verdicts described in `families`.
 
 use crate::callers::lobby;
-use crate::requests::{ALL_SCOPES, READ, WRITE, at_root, post};
+use crate::requests::{ALL_SCOPES, READ, SOURCES, WRITE, at_root, post};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::commands::AnyCommand;
@@ -11,10 +11,10 @@ use parlor_model::command::{
     PromptMode, RewindRoom,
 };
 use parlor_model::query::{
-    CountReplies, GetMessage, ListHistory, ListRecent, ListReplies, ListRevisions, MayPromptAgent, Page,
-    SearchCursor, SearchMessages,
+    CountReplies, GetMessage, ListDestinationHistory, ListHistory, ListRecent, ListReplies, ListRevisions,
+    MayPromptAgent, Page, SearchCursor, SearchMessages,
 };
-use parlor_model::{AgentId, MessageId, RoomId, RoomSelection, Seq};
+use parlor_model::{AgentId, Destination, MessageId, Path, RoomId, RoomSelection, Seq};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -95,6 +95,13 @@ table! { queries: AnyQuery;
     AnyQuery::ListHistory(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history(), NO_ROOM;
+    }
+    AnyQuery::ListDestinationHistory(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history_of(Destination::Room(lobby())), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    history_of(Destination::Room(lobby())), NO_ROOM;
+        "who   who   no    no    no    no    yes   no    no    no    yes   who  ", SOURCES, history_of(on_path("slack/team")), READY;
+        "who   who   no    no    no    no    pub   no    no    no    pub   who  ", SOURCES, history_of(on_path("room/lobby")), READY;
+        "who   who   no    no    no    no    pub   no    no    no    pub   who  ", SOURCES, history_of(on_path("agent/coder")), READY;
     }
     AnyQuery::ListRecent(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListRecent, READY;
@@ -181,6 +188,15 @@ fn prompt_by_name(rooms: RoomSelection) -> PromptAgent {
 
 fn may_prompt(rooms: RoomSelection) -> MayPromptAgent {
     MayPromptAgent { agent: AgentId::stored("coder"), rooms, text: "hello".into() }
+}
+
+fn on_path(path: &str) -> Destination {
+    Destination::Path(Path::parse(path).unwrap())
+}
+
+fn history_of(destination: Destination) -> ListDestinationHistory {
+    let (start, end, until, cursor) = (None, None, None, None);
+    ListDestinationHistory { destination, forwards: false, start, end, until, cursor, limit: 10 }
 }
 
 fn history() -> ListHistory {

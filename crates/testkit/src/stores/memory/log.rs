@@ -4,8 +4,8 @@ use super::TablesView;
 use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::log_row::LogRow;
-use parlor_engine::ports::{Head, Snapshot};
-use parlor_model::{LoggedEvent, RoomId, Seq};
+use parlor_engine::ports::{Head, ReadMail, Snapshot};
+use parlor_model::{Destination, Event, LoggedEvent, Message, Path, RoomId, Seq};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
@@ -25,6 +25,24 @@ impl Snapshot for TablesView {
         let rows = self.tables.rows_after(after).filter(|row| row.room.as_deref() == Some(room.as_str()));
         let rows: Vec<Row> = rows.take(limit).cloned().collect();
         rows.into_iter().map(|row| row.read(self)).collect()
+    }
+
+    fn path_tail(&mut self, path: &Path, after: Seq, limit: usize) -> Result<Vec<LoggedEvent>, Fault> {
+        let destination = Destination::Path(path.clone());
+        let messages: Vec<Arc<Message>> = self
+            .tables
+            .messages_at(&destination)
+            .filter(|message| message.seq > after)
+            .take(limit)
+            .cloned()
+            .collect();
+        let mut events = Vec::new();
+        for message in messages {
+            let deliveries = self.deliveries(&message.id)?.into();
+            let (seq, at) = (message.seq, message.at);
+            events.push(LoggedEvent { seq, at, event: Event::MessagePosted { message, deliveries } });
+        }
+        Ok(events)
     }
 }
 

@@ -4,7 +4,7 @@ use super::TablesView;
 use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::MessageChange;
-use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, ReadMessages};
+use parlor_engine::ports::{CandidateVisitor, FirstRequest, IdempotencyKey, MessageRange, ReadMessages};
 use parlor_engine::search::SearchScope;
 use parlor_model::query::{Page, Recent};
 use parlor_model::{Member, MemberId, Message, MessageId, Revision, RoomId, Sender, Seq, UploadPurpose};
@@ -45,6 +45,21 @@ impl ReadMessages for TablesView {
                 messages.filter(|m| Some(m.seq) > last).take(limit).collect()
             }
         })
+    }
+
+    fn messages_in_range(
+        &mut self,
+        range: &MessageRange<'_>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Message>>, Fault> {
+        let MessageRange { destination, after, before, start, end, forwards } = *range;
+        let earlier = |start| self.tables.messages_at(destination).rfind(|m| m.at < start).map(|m| m.seq);
+        let after = start.and_then(earlier).unwrap_or_default().max(after);
+        let messages = self.tables.messages_at(destination).filter(|m| {
+            m.seq > after && before.is_none_or(|before| m.seq < before) && end.is_none_or(|end| m.at <= end)
+        });
+        let messages = messages.cloned();
+        Ok(if forwards { messages.take(limit).collect() } else { messages.rev().take(limit).collect() })
     }
 
     fn recent(&mut self, room: &RoomId, member: &Member) -> Result<Option<Recent>, Fault> {

@@ -139,6 +139,11 @@ impl Tables {
         self.messages.rows().filter(move |message| message.destination.room() == Some(room))
     }
 
+    /// Messages of a room or path, oldest first.
+    pub fn messages_at(&self, destination: &Destination) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+        self.messages.rows().filter(move |message| message.destination == *destination)
+    }
+
     /// Replies to a message: its whole thread if it started one, otherwise the direct replies only.
     pub fn answers_to(&self, to: &Message) -> impl Iterator<Item = &Arc<Message>> {
         let (id, starts_thread) = (to.id.clone(), to.thread.is_none());

@@ -74,7 +74,11 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
         }
-        Signal::Answered(_) => return None,
+        // The single chunks of a reply have frames.
+        Signal::Answered(_)
+        | Signal::Occupant { .. }
+        | Signal::Reply { .. }
+        | Signal::AgentsDismissed { .. } => return None,
     })
 }
 

@@ -1,0 +1,164 @@
+//! Rooms and channels that a client may not see or use, and secrets that may not be in a log.
+
+use parlor_testkit::ably::{Ably, json as json_message, object_of, text_of};
+use parlor_wire::ably::frames::{Action, Format, Frame};
+use parlor_wire::ably::presence::PresenceAction;
+use serde_json::json;
+
+use super::{chat, connect, key, project, token, with_key};
+use crate::scene::{Scene, contents, following, heard};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_is_invisible_to_everyone_but_its_members() {
+    let scene = Scene::start().await;
+    let (ann, eve) = (scene.person("ann").await, scene.person("eve").await);
+    let room = ann.make_room("secret", &[]).await.unwrap();
+    let channel = project(&room);
+    let mut inside = connect(&ann, Format::Json).await;
+    inside.attach(&channel).await.unwrap();
+    let narrow = key(&scene.admin, json!({ "chat:*": ["*"] })).await;
+    for mut outside in
+        [connect(&eve, Format::Json).await, with_key(scene.url(), &narrow, Format::Msgpack).await]
+    {
+        for name in [&channel, "jaibber:project:unknown"] {
+            outside.send(&Frame::of_channel(Action::Attach, name)).await.unwrap();
+            let refused = outside.wait_on(Action::Error, name).await.unwrap().error.unwrap();
+            assert!([40160, 40400].contains(&refused.code), "{refused:?}");
+            let data = chat(&eve, "eve", &room, "from outside", "m1");
+            let serial = outside.publish(name, vec![json_message("message", &data)]).await.unwrap();
+            let refused = outside.refused(serial).await.unwrap();
+            assert!([40160, 40400].contains(&refused.code), "{refused:?}");
+            let client = Some(eve.user_id());
+            let serial =
+                outside.send_presence(name, PresenceAction::Enter, client, Some("{}")).await.unwrap();
+            outside.refused(serial).await.unwrap();
+        }
+    }
+    let data = chat(&ann, "ann", &room, "inside", "m2");
+    inside.say_json(&channel, "message", &data).await.unwrap();
+    assert_eq!(inside.messages(&channel, 1).await.unwrap().len(), 1);
+    assert_eq!(contents(&ann.history(&room).await.unwrap()), ["inside"]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_member_receives_nothing_more() {
+    let scene = Scene::start().await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let channel = project(&room);
+    let mut ably = connect(&bob, Format::Json).await;
+    ably.attach(&channel).await.unwrap();
+    ann.post_message(&room, "before").await.unwrap();
+    assert_eq!(object_of(&ably.messages(&channel, 1).await.unwrap()[0])["text"], "before");
+    let path = format!("/api/rooms/{room}/members/{}", bob.user_id());
+    ann.delete(&path).await.unwrap().data().unwrap();
+    let end = ably.wait_for(|frame| {
+        frame.channel.as_deref() == Some(&channel)
+            && [Action::Error, Action::Detached].contains(&frame.action)
+    });
+    assert_eq!(end.await.unwrap().error.unwrap().code, 40160);
+    ann.post_message(&room, "after").await.unwrap();
+    let frames = ably.so_far().await.unwrap();
+    assert!(frames.iter().all(|frame| frame.action != Action::Message), "{frames:?}");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_senders_are_refused_or_replaced() {
+    let scene = Scene::start().await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let channel = project(&room);
+    let mut ably = connect(&ann, Format::Json).await;
+    ably.attach(&channel).await.unwrap();
+    let mut page = following(&bob, &room).await;
+
+    let mut forged = vec![chat(&bob, "bob", &room, "as bob", "f1")];
+    let mut of_bobs_agent = chat(&ann, "ann", &room, "as an agent", "f2");
+    of_bobs_agent["agentName"] = json!("unknown agent");
+    of_bobs_agent["isAgentMessage"] = json!(true);
+    of_bobs_agent["type"] = json!("response");
+    forged.push(of_bobs_agent);
+    forged.push(chat(&ann, "ann", "another-room", "in another room", "f3"));
+    for data in forged {
+        let serial = ably.publish(&channel, vec![json_message("message", &data)]).await.unwrap();
+        ably.refused(serial).await.unwrap();
+    }
+    let mut other_client = json_message("message", &chat(&ann, "ann", &room, "as another client", "f4"));
+    other_client.client_id = Some(bob.user_id().to_owned().into());
+    let serial = ably.publish(&channel, vec![other_client]).await.unwrap();
+    assert_eq!(ably.refused(serial).await.unwrap().code, 40012);
+
+    // A claimed depth and chain of a person's message are not taken over.
+    let mut deep = chat(&ann, "bob", &room, "own", "f5");
+    deep["responseDepth"] = json!(2);
+    deep["respondingChain"] = json!(["somebody"]);
+    ably.say_json(&channel, "message", &deep).await.unwrap();
+    let shown = heard(&mut page).await;
+    assert_eq!((&shown["content"], &shown["senderName"]), (&json!("own"), &json!("ann")));
+    let data = object_of(&ably.messages(&channel, 1).await.unwrap()[0]);
+    assert_eq!((&data["from"], &data["fromUsername"]), (&json!(ann.user_id()), &json!("ann")));
+    assert!(data.get("isAgentMessage").is_none(), "{data}");
+    assert_eq!(contents(&ann.history(&room).await.unwrap()), ["own"]);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_ably_clients_are_in_no_log() {
+    let mut scene = Scene::with(&[("PARLOR_LOG_LEVEL", "trace")]).await;
+    let ann = scene.person("ann").await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let token = token(&ann).await;
+    let mut client = with_key(scene.url(), &key, Format::Json).await;
+    client.say("canary-channel", "n", "canary in a message").await.unwrap();
+    client.attach("canary-channel").await.unwrap();
+    client.authorize(&token).await.unwrap();
+    let secret = client.connection_key.clone();
+    client.kill().await.unwrap();
+    let resumed =
+        Ably::connect(scene.url(), Format::Json, &[("key", &key), ("resume", &secret)]).await.unwrap();
+    let newer = resumed.connection_key.clone();
+    let wrong = format!("{}wrong-canary", &key[..key.len() - 4]);
+    let mut refused = Ably::open(scene.url(), Format::Json, &[("key", &wrong)]).await.unwrap();
+    assert_eq!(refused.error().await.unwrap().code, 40101);
+    let mut person = connect(&ann, Format::Msgpack).await;
+    person.send_bytes(vec![0xc1]).await.unwrap();
+    drop((resumed, person));
+    scene.hub.stop(std::time::Duration::from_secs(10)).await.unwrap();
+    let log = scene.hub.log();
+    let secret_part = |text: &str| text.rsplit_once([':', '.', '!']).unwrap().1.to_owned();
+    for canary in [
+        secret_part(&key),
+        secret_part(&token),
+        secret_part(&secret),
+        secret_part(&newer),
+        "wrong-canary".into(),
+        "canary in a message".into(),
+    ] {
+        let line = log.lines().find(|line| line.contains(&canary));
+        assert_eq!(line, None, "{canary} is in the log");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn similar_channel_names_share_nothing() {
+    let scene = Scene::start().await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let mut client = with_key(scene.url(), &key, Format::Json).await;
+    let names =
+        ["a/b", "a%2Fb", "a%2fb", "a*", "a%2A", "a", "a\u{0}", "a%00", "room/x", "ably/a", "../a", "a/../a"];
+    for name in names {
+        client.attach(name).await.unwrap();
+    }
+    for name in names {
+        client.say(name, "n", name).await.unwrap();
+    }
+    for name in names {
+        let messages = client.messages(name, 1).await.unwrap();
+        assert_eq!(text_of(&messages[0]), name);
+    }
+    let rest = client.so_far().await.unwrap();
+    assert!(rest.iter().all(|frame| frame.action != Action::Message), "{rest:?}");
+    scene.ends_well().await;
+}

@@ -1,0 +1,49 @@
+//! Ably protocol: the realtime connections at `/`.
+//!
+//! Translates frames of channels to feeds, commands and presence sets of places. The hub speaks first: the URL of the
+//! handshake carries the credential.
+
+mod attach;
+mod connect;
+mod connections;
+pub mod credentials;
+mod encoder;
+mod handshake;
+pub mod http;
+mod jaibber;
+mod presence;
+mod publish;
+mod reauthorise;
+mod session;
+
+pub use connections::Connections;
+pub use encoder::AblyEncoder;
+pub use handshake::mount;
+
+use parlor_model::{Caller, EntityKind, Principal, Refusal, UserId};
+use parlor_wire::ably::codes::{self, ErrorInfo};
+use std::time::Duration;
+
+/// Time for which a lost connection may be resumed.
+const STATE_TTL: Duration = Duration::from_secs(120);
+/// Time without a frame of the hub after which a client counts the connection as lost, beside its own timeout.
+const MAX_IDLE: Duration = Duration::from_secs(15);
+/// Time without a frame of the client after which the hub sends a heartbeat: within `MAX_IDLE`.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Returns the error of a request about a channel. A room that does not exist and one of which the user is no member
+/// have the same error.
+fn channel_error(refusal: &Refusal) -> ErrorInfo {
+    match refusal {
+        Refusal::NotFound(EntityKind::Room) => codes::error(&Refusal::Forbidden),
+        other => codes::error(other),
+    }
+}
+
+/// Identifies the account or key that may resume a connection.
+fn principal(caller: &Caller) -> String {
+    match &caller.principal {
+        Principal::Program { key, .. } => format!("key {key}"),
+        _ => format!("user {}", caller.user().map(UserId::as_str).unwrap_or_default()),
+    }
+}

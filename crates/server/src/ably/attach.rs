@@ -1,0 +1,222 @@
+//! Channels of a connection: ATTACH and DETACH.
+
+use super::channel_error;
+use super::encoder::encode;
+use super::session::{Connected, encoding};
+use crate::connection::peer::Peer;
+use crate::connection::protocol::Reply;
+use parlor_engine::feed::{Codec, Encoding, Interest, Kinds, Open, Opened, OpenedFrame, Since};
+use parlor_model::{Destination, Path};
+use parlor_wire::ably::capability::{Capability, Operation};
+use parlor_wire::ably::channel::{Channel, QualifiedChannel, Rewind};
+use parlor_wire::ably::codes::{self, ErrorInfo};
+use parlor_wire::ably::frames::{Action, Format, Frame, flags};
+use parlor_wire::ably::serial::{channel_serial, parse_channel_serial};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Items of a project channel: messages, tasks, typing and the merged text of replies.
+const ROOM_KINDS: Kinds =
+    Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::MERGED_REPLIES);
+
+/// An attached channel.
+pub struct Attached {
+    pub channel: Channel,
+    /// Modes that the client has requested.
+    pub requested: u32,
+    /// Modes that its capability permits, of the requested ones.
+    pub modes: u32,
+}
+
+impl Attached {
+    pub fn place(&self) -> Path {
+        self.channel.destination().path()
+    }
+}
+
+/// Modes that a capability permits in a channel.
+pub fn permitted_modes(capability: &Capability, channel: &str) -> u32 {
+    let modes = [
+        (Operation::Presence, flags::PRESENCE),
+        (Operation::Publish, flags::PUBLISH),
+        (Operation::Subscribe, flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE),
+    ];
+    let permitted = modes.iter().filter(|(operation, _)| capability.permits(*operation, channel));
+    permitted.fold(0, |all, (_, modes)| all | modes)
+}
+
+impl Connected {
+    pub async fn attach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
+        let Some(name) = frame.channel.as_deref().map(Box::<str>::from) else {
+            let error = ErrorInfo::new(codes::INVALID_CHANNEL, "ATTACH needs a channel");
+            return Reply::Frames(encode(&Frame::error(None, error), self.format));
+        };
+        match self.try_attach(peer, &name, frame).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.close_channel(peer, &name);
+                Reply::Frames(encode(&Frame::error(Some(&name), error), self.format))
+            }
+        }
+    }
+
+    async fn try_attach(
+        &mut self,
+        peer: &Peer,
+        name: &str,
+        frame: Frame<'static>,
+    ) -> Result<Reply, ErrorInfo> {
+        let QualifiedChannel { channel, mut params } = QualifiedChannel::parse(name)?;
+        params.extend(frame.params.unwrap_or_default());
+        params.retain(|param, _| param == "rewind");
+        let rewind = params.get("rewind").map(|text| Rewind::parse(text)).transpose()?;
+        let requested = flags::requested_modes(frame.flags);
+        let modes = self.modes_in(&channel, requested)?;
+        // A repeated ATTACH changes the modes of a channel without a gap; replaying from the position that the client
+        // knows would repeat messages that are on their way.
+        let is_attached = self.channels.contains_key(name);
+        let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
+        let position = frame.channel_serial.as_deref().map(parse_channel_serial);
+        let (since, lost) = match (position, rewind) {
+            _ if is_attached => (Since::Now, None),
+            (Some(Ok(position)), _) => (Since::After(position), None),
+            (Some(Err(error)), _) => (Since::Now, Some(error)),
+            (None, Some(Rewind::Newest(count))) if !is_resumed && count > 0 => (Since::Newest(count), None),
+            (None, Some(Rewind::Since(time))) if !is_resumed => {
+                (Since::From(peer.app.hub.now().minus(time)), None)
+            }
+            (None, _) => (Since::Now, None),
+        };
+        let answer = Answer {
+            name: name.into(),
+            modes,
+            params,
+            resumes: is_attached || matches!(since, Since::After(_)),
+            lost,
+            format: self.format,
+        };
+        let opened: OpenedFrame = Arc::new(move |opened| answer.frame(opened));
+        let attached = Attached { channel, requested, modes };
+        self.open(peer, name, &attached, since, Some(opened)).await?;
+        self.channels.insert(name.into(), attached);
+        Ok(Reply::None)
+    }
+
+    /// Returns the requested modes that the capability permits.
+    pub fn modes_in(&self, channel: &Channel, requested: u32) -> Result<u32, ErrorInfo> {
+        match permitted_modes(&self.caller.capability, &channel.name()) & requested {
+            0 => Err(ErrorInfo::new(codes::NOT_PERMITTED, "The capability does not permit the channel")),
+            modes => Ok(modes),
+        }
+    }
+
+    /// Opens the feed of a channel, or changes the kinds of an open one.
+    pub async fn open(
+        &self,
+        peer: &Peer,
+        name: &str,
+        attached: &Attached,
+        since: Since,
+        opened: Option<OpenedFrame>,
+    ) -> Result<(), ErrorInfo> {
+        let encoding = self.encoding_of(name, attached);
+        if encoding.codec == Codec::PRIVATE {
+            self.own.add_name(&attached.channel.name(), name);
+        }
+        if attached.modes & (flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE) == 0 {
+            // A channel that the client only publishes to needs no feed.
+            self.close_feed(peer, name, attached);
+            if let Some(opened) = opened {
+                let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
+                peer.outbox.push(opened(&facts));
+            }
+            return Ok(());
+        }
+        let interest = match attached.channel.destination() {
+            Destination::Room(room) => Interest::Room(room),
+            Destination::Path(path) => Interest::Path(path),
+        };
+        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        let open = Open { interest, since, encoding, opened, live: None };
+        session.open(open).await.map_err(|refusal| channel_error(&refusal))
+    }
+
+    fn encoding_of(&self, name: &str, attached: &Attached) -> Encoding {
+        let mut kinds = Kinds::NONE;
+        if attached.modes & flags::SUBSCRIBE != 0 {
+            kinds = kinds.with(match attached.channel {
+                Channel::Project(_) => ROOM_KINDS,
+                Channel::GlobalPresence | Channel::Other(_) => Kinds::MESSAGES,
+            });
+        }
+        if attached.modes & flags::PRESENCE_SUBSCRIBE != 0 {
+            kinds = kinds.with(Kinds::PRESENCE);
+        }
+        let shared = Encoding { kinds, ..encoding(self.format) };
+        let is_qualified = name.starts_with('[');
+        if self.echo && !is_qualified { shared } else { Encoding { codec: Codec::PRIVATE, ..shared } }
+    }
+
+    pub fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
+        let Some(name) = frame.channel else { return Reply::None };
+        self.close_channel(peer, &name);
+        Reply::Frames(encode(&Frame::of_channel(Action::Detached, &name), self.format))
+    }
+
+    /// Ends a channel of the connection: its feed and its members.
+    pub fn close_channel(&mut self, peer: &Peer, name: &str) {
+        let Some(attached) = self.channels.remove(name) else { return };
+        self.own.remove_name(&attached.channel.name(), name);
+        let others = || self.channels.iter().filter(|(_, other)| other.channel == attached.channel);
+        let codec = self.encoding_of(name, &attached).codec;
+        if !others().any(|(name, other)| self.encoding_of(name, other).codec == codec) {
+            self.close_feed(peer, name, &attached);
+        }
+        if others().next().is_none() {
+            self.presence.leave_place(&attached.place());
+        }
+    }
+
+    fn close_feed(&self, peer: &Peer, name: &str, attached: &Attached) {
+        let Ok(identity) = peer.signed_in() else { return };
+        let codec = self.encoding_of(name, attached).codec;
+        identity.session.close_encoded(&attached.channel.destination(), codec);
+    }
+}
+
+/// Facts of an ATTACHED frame that are known before the feed is open.
+struct Answer {
+    name: Box<str>,
+    modes: u32,
+    params: BTreeMap<String, String>,
+    /// Whether the client misses no message if the feed begins where it was asked to.
+    resumes: bool,
+    /// Error of a position that is not one of this hub.
+    lost: Option<ErrorInfo>,
+    format: Format,
+}
+
+impl Answer {
+    fn frame(&self, opened: &Opened) -> bytes::Bytes {
+        let mut all = self.modes;
+        if self.modes & flags::PRESENCE_SUBSCRIBE != 0 {
+            // The members follow, also if there are none.
+            all |= flags::HAS_PRESENCE;
+        }
+        if self.resumes && opened.resync.is_none() {
+            all |= flags::RESUMED;
+        }
+        if opened.missed {
+            all |= flags::HAS_BACKLOG;
+        }
+        let expired = || ErrorInfo::new(codes::CONTINUITY_LOST, "The position is no longer available");
+        let frame = Frame {
+            channel_serial: Some(channel_serial(opened.from).into()),
+            flags: Some(all),
+            params: Some(self.params.clone()).filter(|params| !params.is_empty()),
+            error: self.lost.clone().or_else(|| opened.resync.map(|_| expired())),
+            ..Frame::of_channel(Action::Attached, &self.name)
+        };
+        encode(&frame, self.format)
+    }
+}

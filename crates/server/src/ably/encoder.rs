@@ -1,0 +1,219 @@
+//! Encoders of realtime connections: one per format for all connections, and one per connection for those that do not
+//! receive their own messages or name a channel with parameters.
+
+use super::jaibber;
+use crate::connection::frame;
+use crate::encoders::Encoder;
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use parlor_engine::feed::{DisconnectReason, Names, OccupantList};
+use parlor_model::{Destination, Epoch, Event, LoggedEvent, RoomId, Signal, SignalStamp};
+use parlor_wire::ably::channel::Channel;
+use parlor_wire::ably::codes::{self, ErrorInfo};
+use parlor_wire::ably::frames::{Action, Format, Frame};
+use parlor_wire::ably::presence::PresenceAction;
+use parlor_wire::ably::serial::{ConnectionId, sync_serial};
+use parlor_wire::ably::{egress, occupants};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+/// Encodes a frame as a WebSocket message.
+pub fn encode(frame: &Frame<'_>, format: Format) -> Bytes {
+    message(&format.encode(frame), format)
+}
+
+fn message(payload: &[u8], format: Format) -> Bytes {
+    match format {
+        Format::Json => frame::text_of_utf8(payload),
+        Format::Msgpack => frame::binary(payload),
+    }
+}
+
+/// Encoder of all connections with one format.
+pub struct AblyEncoder {
+    pub format: Format,
+    pub epoch: Epoch,
+    pub names: Arc<Names>,
+}
+
+impl AblyEncoder {
+    fn event_payload(&self, logged_event: &LoggedEvent) -> Option<Vec<u8>> {
+        if let Event::MessagePosted { message, .. } = &logged_event.event
+            && let Destination::Path(_) = &message.destination
+        {
+            let channel = Channel::name_of(&message.destination)?;
+            let restored = egress::restore(message);
+            return Some(self.format.encode(&egress::path_frame(&restored, message, self.epoch, &channel)));
+        }
+        jaibber::event(logged_event, self.epoch, &self.names, self.format)
+    }
+
+    fn signal_payload(&self, signal: &Signal, stamp: SignalStamp) -> Option<Vec<u8>> {
+        match signal {
+            Signal::Occupant { place, change, occupant } => {
+                occupants::change(place, *change, occupant, self.format)
+            }
+            other => jaibber::signal(other, stamp, self.format),
+        }
+    }
+
+    /// SYNC frame of a part of a presence set.
+    fn occupants_payload(&self, list: &OccupantList) -> Option<Vec<u8>> {
+        let channel = Channel::of_place(&list.place)?;
+        let name = channel.name();
+        let members = list.occupants.iter();
+        let members =
+            members.map(|occupant| occupants::message(occupant, PresenceAction::Present, &channel)).collect();
+        let cursor = (!list.last).then_some(list.part as u64 + 1);
+        let sync = list.stamp.ordinal.0.to_string();
+        let frame = Frame {
+            channel_serial: Some(sync_serial(&sync, cursor).into()),
+            presence: Some(members),
+            ..Frame::of_channel(Action::Sync, &name)
+        };
+        Some(self.format.encode(&frame))
+    }
+
+    fn lost_payload(&self, room: &RoomId) -> Option<Vec<u8>> {
+        let name = Channel::Project(room.clone()).name();
+        let error = ErrorInfo::new(codes::NOT_PERMITTED, "You are no longer a member of the project");
+        Some(self.format.encode(&Frame::error(Some(&name), error)))
+    }
+}
+
+impl Encoder for AblyEncoder {
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        self.event_payload(logged_event).map(|payload| message(&payload, self.format))
+    }
+
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        self.lost_payload(room).map(|payload| message(&payload, self.format))
+    }
+
+    fn signal(&self, signal: &Signal, stamp: SignalStamp, _: Option<&str>) -> Option<Bytes> {
+        self.signal_payload(signal, stamp).map(|payload| message(&payload, self.format))
+    }
+
+    fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
+        self.occupants_payload(list).map(|payload| message(&payload, self.format))
+    }
+
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
+        let (code, words, close) = match reason {
+            DisconnectReason::TooSlow => (codes::DISCONNECTED, "The client reads too slowly", 1013),
+            DisconnectReason::Revoked => (codes::TOKEN_REVOKED, "The credential was revoked", 1008),
+            DisconnectReason::ShuttingDown => (codes::DISCONNECTED, "The server is shutting down", 1001),
+            DisconnectReason::Unavailable => {
+                (codes::UNAVAILABLE, "The server cannot read missed messages now", 1013)
+            }
+        };
+        disconnected(ErrorInfo::new(code, words), close, self.format)
+    }
+}
+
+/// Last frames of a connection whose client connects again.
+pub fn disconnected(error: ErrorInfo, close: u16, format: Format) -> Bytes {
+    let reason = error.message.clone();
+    let last = Frame { error: Some(error), ..Frame::new(Action::Disconnected) };
+    frame::concat(&[encode(&last, format), frame::close(close, &reason)])
+}
+
+/// Encoder of a single connection.
+pub struct OwnEncoder {
+    shared: AblyEncoder,
+    /// Whether the connection receives its own messages.
+    echo: bool,
+    /// Set when the connection has authenticated, before its first item.
+    id: OnceLock<ConnectionId>,
+    /// Names under which the connection has attached each channel, if one of them has parameters. The connection's
+    /// loop writes it, and its writer reads it.
+    names: Mutex<HashMap<Box<str>, BTreeSet<Box<str>>>>,
+}
+
+impl OwnEncoder {
+    pub fn new(shared: AblyEncoder, echo: bool) -> Self {
+        Self { shared, echo, id: OnceLock::new(), names: Mutex::default() }
+    }
+
+    pub fn begin(&self, id: &ConnectionId) {
+        let _ = self.id.set(id.clone());
+    }
+
+    /// Sends the frames of a channel under a name with parameters, too.
+    pub fn add_name(&self, channel: &str, name: &str) {
+        self.names.lock().entry(channel.into()).or_default().insert(name.into());
+    }
+
+    pub fn remove_name(&self, channel: &str, name: &str) {
+        let mut names = self.names.lock();
+        if let Some(of_channel) = names.get_mut(channel) {
+            of_channel.remove(name);
+            if of_channel.is_empty() {
+                names.remove(channel);
+            }
+        }
+    }
+
+    fn is_own_signal(&self, signal: &Signal) -> bool {
+        let Signal::Reply { connection, .. } = signal else { return false };
+        self.id.get().is_some_and(|own| connection.as_deref() == Some(own.as_str()))
+    }
+
+    fn is_own(&self, logged_event: &LoggedEvent) -> bool {
+        let Event::MessagePosted { message, .. } = &logged_event.event else { return false };
+        let Some(own) = self.id.get() else { return false };
+        if let Some(origin) = &message.origin {
+            return *origin.connection == *own.as_str();
+        }
+        egress::restore(message).connection_id.as_deref() == Some(own.as_str())
+    }
+
+    /// Frames a payload once for each name of its channel.
+    fn named(&self, payload: &[u8]) -> Bytes {
+        let names = self.names.lock();
+        if names.is_empty() {
+            return message(payload, self.shared.format);
+        }
+        let Ok(decoded) = Frame::decode(payload, self.shared.format) else {
+            return message(payload, self.shared.format);
+        };
+        let Some(of_channel) = decoded.channel.as_deref().and_then(|channel| names.get(channel)) else {
+            return message(payload, self.shared.format);
+        };
+        let mut frames = BytesMut::new();
+        for name in of_channel {
+            let renamed = Frame { channel: Some(Cow::Borrowed(name)), ..decoded.clone() };
+            frames.extend_from_slice(&encode(&renamed, self.shared.format));
+        }
+        frames.freeze()
+    }
+}
+
+impl Encoder for OwnEncoder {
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        if !self.echo && self.is_own(logged_event) {
+            return None;
+        }
+        self.shared.event_payload(logged_event).map(|payload| self.named(&payload))
+    }
+
+    fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        self.shared.lost_payload(room).map(|payload| self.named(&payload))
+    }
+
+    fn signal(&self, signal: &Signal, stamp: SignalStamp, _: Option<&str>) -> Option<Bytes> {
+        if !self.echo && self.is_own_signal(signal) {
+            return None;
+        }
+        self.shared.signal_payload(signal, stamp).map(|payload| self.named(&payload))
+    }
+
+    fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
+        self.shared.occupants_payload(list).map(|payload| self.named(&payload))
+    }
+
+    fn disconnect(&self, reason: DisconnectReason) -> Bytes {
+        self.shared.disconnect(reason)
+    }
+}

@@ -1,0 +1,296 @@
+//! Project channels: publications of Jaibber clients as posts, signals and runs, and the agents of a connection.
+//!
+//! Owns: the check that a publication names its own user, agent and project. What it may do is decided in the engine.
+
+mod agents;
+mod conversation;
+mod encode;
+mod replies;
+
+pub use encode::{event, signal};
+
+use super::channel_error;
+use crate::App;
+use crate::connection::peer::Peer;
+use agents::{AgentFrame, Agents};
+use futures_util::future::BoxFuture;
+use parlor_engine::PendingReceipt;
+use parlor_model::command::Posted;
+use parlor_model::{
+    AgentId, Caller, MessageId, Origin, Payload, Position, Post, PostAuthor, Refusal, RoomId, UserId, mention,
+};
+use parlor_wire::ably::codes::{self, ErrorInfo};
+use parlor_wire::ably::data::Data;
+use parlor_wire::ably::frames::{Message, PresenceMessage};
+use parlor_wire::ably::jaibber::{ChatMessage, MESSAGE, MessageType, ProjectMember};
+use parlor_wire::ably::presence::PresenceAction;
+use std::sync::Arc;
+
+/// Facts of a connection that a publication must not contradict.
+pub struct ConnectionFacts<'a> {
+    pub id: &'a str,
+    pub caller: &'a Caller,
+    pub user: &'a UserId,
+    pub username: &'a str,
+}
+
+/// What remains of a publication after it was checked.
+pub enum Outcome {
+    /// A signal, which is not stored.
+    Done,
+    Posted(PendingReceipt<Posted>),
+    /// Output of an agent, which ends with the position of its stored message.
+    Output(BoxFuture<'static, Result<Option<Position>, Refusal>>),
+}
+
+impl Outcome {
+    /// Waits until the message is stored, and returns its position.
+    pub async fn position(self) -> Result<Option<Position>, Refusal> {
+        match self {
+            Self::Done => Ok(None),
+            Self::Posted(receipt) => receipt.await.map(|posted| Some(posted.position)),
+            Self::Output(result) => result.await,
+        }
+    }
+}
+
+/// Project channels of one connection.
+#[derive(Default)]
+pub struct ProjectChannels {
+    /// `None` until the connection has entered a channel with an agent.
+    agents: Option<Agents>,
+}
+
+impl ProjectChannels {
+    /// Handles a publication on a project channel. `message` has the id and the client id that the connection gave it.
+    pub async fn publish(
+        &mut self,
+        peer: &Peer,
+        facts: &ConnectionFacts<'_>,
+        room: &RoomId,
+        message: &Message<'_>,
+    ) -> Result<Outcome, ErrorInfo> {
+        let chat = self.checked(peer, facts, room, message).await?;
+        let origin = origin(facts, message, &chat);
+        match chat.kind {
+            MessageType::Message => self.post(peer, facts, room, chat, origin).await,
+            MessageType::Deregister => {
+                let dismissed = peer.app.hub.hosting();
+                let dismissed = dismissed.dismiss_agents(facts.caller, room, chat.agent_name.as_deref());
+                dismissed.await.map_err(|refusal| channel_error(&refusal))?;
+                Ok(Outcome::Done)
+            }
+            MessageType::Typing if self.hosted(&chat).is_none() => {
+                if chat.agent_name.is_some() {
+                    return Err(not_hosted());
+                }
+                let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+                session.typing(room, facts.username);
+                Ok(Outcome::Done)
+            }
+            MessageType::Typing
+            | MessageType::Chunk
+            | MessageType::Response
+            | MessageType::Done
+            | MessageType::Error => self.output(room, chat, origin),
+        }
+    }
+
+    /// Parses a publication and checks whom and which project it names.
+    async fn checked(
+        &self,
+        peer: &Peer,
+        facts: &ConnectionFacts<'_>,
+        room: &RoomId,
+        message: &Message<'_>,
+    ) -> Result<ChatMessage<'static>, ErrorInfo> {
+        let invalid = |words: &'static str| ErrorInfo::new(codes::INVALID_DATA, words);
+        if message.name.as_deref() != Some(MESSAGE) {
+            return Err(invalid("Clients publish only messages with the name message in a project channel"));
+        }
+        let Some(Data::Text(text)) = &message.data else { return Err(invalid("data must be a JSON object")) };
+        let chat = ChatMessage::parse(text)?;
+        if *chat.from != *facts.user.as_str() {
+            let words = "from must be the user of the connection";
+            return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
+        }
+        if *chat.project_id != *room.as_str() {
+            return Err(invalid("projectId must be the project of the channel"));
+        }
+        for name in [Some(&chat.from_username), chat.agent_name.as_ref()].into_iter().flatten() {
+            let deregisters = chat.kind == MessageType::Deregister && chat.agent_name.as_ref() == Some(name);
+            if !deregisters && !self.is_own_name(&peer.app, facts, name).await? {
+                let words = "fromUsername and agentName must name the user or one of the user's agents";
+                return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
+            }
+        }
+        Ok(chat)
+    }
+
+    async fn is_own_name(
+        &self,
+        app: &App,
+        facts: &ConnectionFacts<'_>,
+        name: &str,
+    ) -> Result<bool, ErrorInfo> {
+        if name.is_empty() || mention::same_name(name, facts.username) || self.find(name).is_some() {
+            return Ok(true);
+        }
+        let found = app.hub.hosting().agent_named(facts.user, name).await;
+        Ok(found.map_err(|refusal| channel_error(&refusal))?.is_some())
+    }
+
+    fn find(&self, name: &str) -> Option<AgentId> {
+        self.agents.as_ref()?.find(name)
+    }
+
+    /// The agent of the connection that publishes the message.
+    fn hosted(&self, chat: &ChatMessage<'_>) -> Option<AgentId> {
+        self.find(chat.agent_name.as_deref().unwrap_or(&chat.from_username))
+    }
+
+    async fn post(
+        &self,
+        peer: &Peer,
+        facts: &ConnectionFacts<'_>,
+        room: &RoomId,
+        chat: ChatMessage<'static>,
+        origin: Box<Origin>,
+    ) -> Result<Outcome, ErrorInfo> {
+        let author = match chat.is_agent_message || chat.agent_name.is_some() {
+            true => Some(self.author(peer, facts, &chat).await?),
+            false => None,
+        };
+        let reply_to = chat.parent_message_id.as_deref().map(message_id).transpose()?;
+        let post = Post {
+            id: Some(message_id(&chat.message_id)?),
+            room: room.clone(),
+            text: Arc::from(&*chat.text),
+            mentions: chat.mentions.iter().map(|name| (&**name).into()).collect(),
+            reply_to,
+            attachments: chat.attachments.iter().map(|file| file.id.as_str().into()).collect(),
+            client_message_id: None,
+            origin: Some(origin),
+            author,
+        };
+        Ok(Outcome::Posted(peer.app.hub.submit(facts.caller, post).await))
+    }
+
+    /// The agent in whose name a message is posted, with the claims about its chain.
+    async fn author(
+        &self,
+        peer: &Peer,
+        facts: &ConnectionFacts<'_>,
+        chat: &ChatMessage<'_>,
+    ) -> Result<Box<PostAuthor>, ErrorInfo> {
+        let agent = match self.hosted(chat) {
+            Some(agent) => agent,
+            None => {
+                let name = chat.agent_name.as_deref().unwrap_or(&chat.from_username);
+                let found = peer.app.hub.hosting().agent_named(facts.user, name).await;
+                found.map_err(|refusal| channel_error(&refusal))?.ok_or_else(not_hosted)?.id
+            }
+        };
+        let (claimed_depth, claimed_chain) = claims(chat);
+        Ok(Box::new(PostAuthor { agent, claimed_depth, claimed_chain }))
+    }
+
+    fn output(
+        &self,
+        room: &RoomId,
+        chat: ChatMessage<'static>,
+        origin: Box<Origin>,
+    ) -> Result<Outcome, ErrorInfo> {
+        let agent = self.hosted(&chat).ok_or_else(not_hosted)?;
+        let agents = self.agents.as_ref().ok_or_else(not_hosted)?;
+        let reply = match chat.kind {
+            // A chunk and a response have the id of the reply as their own.
+            MessageType::Typing => chat.response_id.as_deref().unwrap_or(&chat.message_id),
+            _ => &chat.message_id,
+        };
+        let reply = message_id(reply)?;
+        let (claimed_depth, claimed_chain) = claims(&chat);
+        let text: Arc<str> = Arc::from(&*chat.text);
+        let frame = match chat.kind {
+            MessageType::Typing => AgentFrame::Typing,
+            MessageType::Chunk => AgentFrame::Chunk(text),
+            MessageType::Error => AgentFrame::Failed { reason: text, origin },
+            _ => AgentFrame::Complete { text, claimed_depth, claimed_chain, origin },
+        };
+        Ok(Outcome::Output(agents.output(room.clone(), agent, reply, frame)))
+    }
+
+    /// Handles a change of a member of the connection. A member with agents hosts them: they are created if they do
+    /// not exist, and added to the room. Returns the agents of the member.
+    pub async fn presence(
+        &mut self,
+        peer: &Peer,
+        facts: &ConnectionFacts<'_>,
+        room: &RoomId,
+        member: &PresenceMessage<'_>,
+    ) -> Result<Vec<AgentId>, ErrorInfo> {
+        if matches!(member.action, PresenceAction::Leave | PresenceAction::Absent) {
+            if let Some(agents) = &self.agents {
+                agents.leave(room.clone()).await;
+            }
+            return Ok(Vec::new());
+        }
+        let Some(Data::Text(text)) = &member.data else { return Ok(Vec::new()) };
+        let Some(project_member) = ProjectMember::parse(text) else { return Ok(Vec::new()) };
+        if project_member.user_id != facts.user.as_str() {
+            let words = "userId must be the user of the connection";
+            return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
+        }
+        let entries = project_member.all_agents();
+        if entries.is_empty() {
+            if let Some(agents) = &self.agents {
+                agents.leave(room.clone()).await;
+            }
+            return Ok(Vec::new());
+        }
+        let agents = self.agents.get_or_insert_with(|| Agents::begin(peer, facts));
+        let machine = project_member.machine_name.unwrap_or_default();
+        let entered = agents.enter(facts.caller.clone(), room.clone(), entries, machine).await;
+        entered.map_err(|refusal| channel_error(&refusal))
+    }
+
+    /// Takes the agents of the connection offline.
+    pub async fn end(self) {
+        if let Some(agents) = self.agents {
+            agents.end().await;
+        }
+    }
+}
+
+fn not_hosted() -> ErrorInfo {
+    let words = "The connection hosts no agent of this name in a project channel";
+    ErrorInfo::new(codes::NOT_PERMITTED, words)
+}
+
+fn message_id(text: &str) -> Result<MessageId, ErrorInfo> {
+    let words = "ids of messages have 1 to 64 letters, digits, - and _";
+    MessageId::parse(text).map_err(|_| ErrorInfo::new(codes::INVALID_DATA, words))
+}
+
+/// Depth and chain that a client claims. Its depth counts the answers, ours the agents before the answer.
+fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
+    let depth = chat.response_depth.unwrap_or_default().saturating_sub(1);
+    let chain = chat.responding_chain.iter().take(50).map(|name| name.as_str().into()).collect();
+    (depth, chain)
+}
+
+fn origin(facts: &ConnectionFacts<'_>, message: &Message<'_>, chat: &ChatMessage<'_>) -> Box<Origin> {
+    let mut fields = chat.other.clone();
+    if chat.is_task_notification {
+        fields.put("isTaskNotification", true);
+    }
+    if let (Some(parent), false) = (&chat.parent_message_id, chat.kind == MessageType::Message) {
+        fields.put("parentMessageId", &**parent);
+    }
+    Box::new(Origin {
+        connection: facts.id.into(),
+        client: message.client_id.as_deref().map(Into::into),
+        id: message.id.as_deref().unwrap_or(&chat.message_id).into(),
+        fields: (!fields.is_empty()).then(|| Payload(fields.text().into())),
+    })
+}

@@ -1,0 +1,176 @@
+//! Publications: MESSAGE frames of a client, and their ACK or NACK.
+
+use super::channel_error;
+use super::encoder::encode;
+use super::jaibber::ConnectionFacts;
+use super::session::Connected;
+use crate::connection::peer::Peer;
+use crate::connection::protocol::{DecidedReply, Reply};
+use futures_util::FutureExt;
+use parlor_engine::PendingReceipt;
+use parlor_model::command::{PathMessage, Publish, Published};
+use parlor_model::{Path, Refusal, RoomId};
+use parlor_wire::ably::capability::Operation;
+use parlor_wire::ably::channel::{Channel, QualifiedChannel};
+use parlor_wire::ably::codes::{self, ErrorInfo};
+use parlor_wire::ably::egress;
+use parlor_wire::ably::frames::{Format, Frame, Message, PublishResult, flags};
+use parlor_wire::ably::serial::MessageSerial;
+
+impl Connected {
+    pub async fn publish(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
+        let Some(serial) = frame.msg_serial else {
+            let error = ErrorInfo::new(codes::BAD_REQUEST, "MESSAGE needs a msgSerial");
+            return Reply::Frames(encode(&Frame::error(frame.channel.as_deref(), error), self.format));
+        };
+        match self.try_publish(peer, frame, serial).await {
+            Ok(reply) => reply,
+            Err(error) => Reply::Frames(encode(&Frame::nack(serial, error), self.format)),
+        }
+    }
+
+    async fn try_publish(
+        &mut self,
+        peer: &Peer,
+        frame: Frame<'static>,
+        serial: u64,
+    ) -> Result<Reply, ErrorInfo> {
+        let name = frame.channel.unwrap_or_default();
+        let channel = QualifiedChannel::parse(&name)?.channel;
+        let attached = self.channels.get(&*name);
+        let permitted = attached.map_or_else(
+            || self.caller.capability.permits(Operation::Publish, &channel.name()),
+            |attached| attached.modes & flags::PUBLISH != 0,
+        );
+        if !permitted {
+            return Err(ErrorInfo::new(codes::NOT_PERMITTED, "Publishing is not permitted in this channel"));
+        }
+        let messages = frame.messages.unwrap_or_default();
+        if messages.is_empty() {
+            return Err(ErrorInfo::new(codes::BAD_REQUEST, "MESSAGE needs at least one message"));
+        }
+        let size: usize = messages.iter().map(Message::size).sum();
+        let limit = peer.app.config.ably.message_bytes;
+        if size > limit {
+            let message = format!("Message of {size} bytes exceeds the maximum size of {limit}");
+            return Err(ErrorInfo::new(codes::TOO_LARGE, message));
+        }
+        let messages: Result<Vec<_>, _> = messages
+            .into_iter()
+            .enumerate()
+            .map(|(index, message)| self.stamped(message, serial, index))
+            .collect();
+        let messages = messages?;
+        match &channel {
+            Channel::Project(room) => self.publish_in_project(peer, room, &messages, serial).await,
+            Channel::GlobalPresence | Channel::Other(_) => {
+                let path = channel.destination().path();
+                let receipt = self.submit(peer, path, &channel.name(), &messages).await?;
+                Ok(acknowledged(receipt, serial, peer, self.format))
+            }
+        }
+    }
+
+    /// Publishes messages in a project channel. The first one that is refused ends the publication.
+    async fn publish_in_project(
+        &mut self,
+        peer: &Peer,
+        room: &RoomId,
+        messages: &[(Message<'static>, bool)],
+        serial: u64,
+    ) -> Result<Reply, ErrorInfo> {
+        let user = self.caller.caller.user().cloned();
+        let user = user.ok_or_else(|| codes::error(&Refusal::NotSignedIn))?;
+        let caller = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.caller();
+        let facts =
+            ConnectionFacts { id: self.id.as_str(), caller: &caller, user: &user, username: &self.username };
+        let mut outcomes = Vec::new();
+        for (message, _) in messages {
+            outcomes.push(self.projects.publish(peer, &facts, room, message).await?);
+        }
+        let (epoch, format) = (peer.app.hub.epoch(), self.format);
+        let reply = async move {
+            let mut positions = Vec::new();
+            for outcome in outcomes {
+                match outcome.position().await {
+                    Ok(position) => positions.extend(position),
+                    Err(refusal) => {
+                        return encode(&Frame::nack(serial, channel_error(&refusal)), format).into();
+                    }
+                }
+            }
+            let serials =
+                positions.iter().map(|at| MessageSerial::new(epoch, at.seq, 0).to_string()).collect();
+            let frames = Some(encode(&Frame::ack(serial, vec![PublishResult { serials }]), format));
+            DecidedReply { frames, after: positions.last().map(|at| at.seq) }
+        };
+        Ok(Reply::Pending(reply.boxed()))
+    }
+
+    /// Completes a message with the fields that the connection determines.
+    fn stamped(
+        &self,
+        message: Message<'static>,
+        serial: u64,
+        index: usize,
+    ) -> Result<(Message<'static>, bool), ErrorInfo> {
+        if message.action.is_some_and(|action| action != 0) {
+            return Err(ErrorInfo::new(codes::BAD_REQUEST, "Messages cannot be changed or deleted"));
+        }
+        let client = self.caller.identity.of_message(message.client_id.as_deref())?.map(str::to_owned);
+        let is_chosen = message.id.is_some();
+        let id = message.id.unwrap_or_else(|| self.id.message_id(serial, index).into());
+        let stamped = Message {
+            id: Some(id),
+            client_id: client.map(Into::into),
+            connection_id: Some(self.id.as_str().to_owned().into()),
+            ..message
+        };
+        Ok((stamped, is_chosen))
+    }
+
+    async fn submit(
+        &self,
+        peer: &Peer,
+        path: Path,
+        channel: &str,
+        messages: &[(Message<'static>, bool)],
+    ) -> Result<PendingReceipt<Published>, ErrorInfo> {
+        let own = |(message, is_chosen): &(Message<'static>, bool)| {
+            let id = message.id.as_deref().unwrap_or_default();
+            let external_id = if *is_chosen { egress::idempotency_key(id, channel) } else { id.to_owned() };
+            PathMessage {
+                name: message.name.as_deref().unwrap_or_default().into(),
+                payload: egress::stored(message),
+                external_id: external_id.into(),
+            }
+        };
+        let client = messages.first().and_then(|(message, _)| message.client_id.as_deref());
+        let publish = Publish {
+            path,
+            sender_name: client.map_or_else(|| self.username.clone(), Into::into),
+            source: egress::SOURCE.into(),
+            messages: messages.iter().map(own).collect(),
+        };
+        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        Ok(peer.app.hub.submit(&session.caller(), publish).await)
+    }
+}
+
+/// ACK or NACK of a publication, after its commit.
+fn acknowledged(receipt: PendingReceipt<Published>, serial: u64, peer: &Peer, format: Format) -> Reply {
+    let epoch = peer.app.hub.epoch();
+    let reply = async move {
+        match receipt.await {
+            Ok(published) => {
+                let serials = published.messages.iter();
+                let serials = serials.map(|(_, at)| MessageSerial::new(epoch, at.seq, 0).to_string());
+                let results = vec![PublishResult { serials: serials.collect() }];
+                let frames = Some(encode(&Frame::ack(serial, results), format));
+                DecidedReply { frames, after: published.messages.last().map(|(_, at)| at.seq) }
+            }
+            Err(refusal) => encode(&Frame::nack(serial, channel_error(&refusal)), format).into(),
+        }
+    };
+    Reply::Pending(reply.boxed())
+}
