@@ -49,7 +49,7 @@ export function options({ format = 'json', url, ...given }: Options = {}): Ably.
     disconnectedRetryTimeout: 20,
     logLevel: 1,
     logHandler: (message) => {
-      if (/exception|TypeError|unexpected/i.test(message)) caught.push(message);
+      if (/exception|TypeError/i.test(message)) caught.push(message);
     },
     ...key,
     ...given,
