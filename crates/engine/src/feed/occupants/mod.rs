@@ -16,6 +16,8 @@ mod history;
 mod list;
 mod load;
 mod sets;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use load::run_loop;
 
