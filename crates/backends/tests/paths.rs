@@ -126,8 +126,13 @@ struct Subscriber {
 impl Subscriber {
     async fn connect(hub: &Hub, caller: &Caller) -> Self {
         let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }));
-        let new =
-            NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting: Bytes::new() };
+        let new = NewSession {
+            outbox: outbox.clone(),
+            encoding: ENCODING,
+            present: false,
+            enters_places: false,
+            greeting: Bytes::new(),
+        };
         let (session, ..) = hub.session(caller, new, |_| Ok(())).await.unwrap();
         Self { session, outbox }
     }

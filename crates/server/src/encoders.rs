@@ -160,7 +160,7 @@ impl ConnectionEncoder {
 }
 
 /// Joins the frames of a group into one buffer.
-fn concat(mut frames: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+pub fn concat(mut frames: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let first = frames.next()?;
     let Some(second) = frames.next() else { return Some(first) };
     let mut joined = BytesMut::from(&first[..]);

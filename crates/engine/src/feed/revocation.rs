@@ -38,6 +38,7 @@ impl Fanout {
     fn principals(&self) -> HashSet<Principal> {
         let state = self.state.lock();
         let principals = state.subscribers.values().map(|subscriber| &subscriber.principal);
+        let principals = principals.chain(state.occupants.principals());
         let can_expire = |principal: &&Principal| {
             matches!(principal, Principal::Person { .. } | Principal::Program { .. })
         };
@@ -52,6 +53,7 @@ impl Fanout {
                 state.end(user, |own| own == principal);
             }
         }
+        self.publish_ended_occupants(&mut state);
     }
 
     /// Closes every connection with a shutdown frame.
@@ -98,6 +100,9 @@ impl FanoutState {
         if subscriber.present && !self.is_present(&subscriber.user) {
             self.departures.add(subscriber.user.clone());
         }
+        if subscriber.derives_members() && !self.derives_members(&subscriber.user) {
+            self.occupants.departed(&subscriber.user);
+        }
         Some(subscriber)
     }
 
@@ -113,8 +118,10 @@ impl FanoutState {
         }
     }
 
-    /// Closes the connections of a user whose principal `matches`; they receive no later events.
+    /// Closes the connections of a user whose principal `matches`; they receive no later events. Their members leave
+    /// all presence sets when the fan-out publishes that.
     pub(super) fn end(&mut self, user: &UserId, matches: impl Fn(&Principal) -> bool) {
+        self.occupants.end(user, &matches);
         let matches: Vec<Subscriber> = self
             .all_subscribers_of(user)
             .filter(|subscriber| matches(&subscriber.principal))

@@ -14,6 +14,7 @@ mod keys;
 mod mail;
 mod messages;
 mod missions;
+mod occupants;
 mod plans;
 mod rooms;
 mod routers;
@@ -193,12 +194,15 @@ queries! {
     ListTasks,
     ListUsers,
     MayCreateRouter,
+    MayEnterPlace,
     MayFollowRoom,
     MayInquire,
+    MayListOccupants,
     MayListenToMailbox,
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,
     MaySeeLimits,

@@ -176,6 +176,8 @@ pub(super) fn details<'a>(app: &App, caller: &'a AblyCaller, key: String) -> Con
 impl Protocol for AblyConnection {
     type Request = ConnectionRequest;
     type ParseError = Box<Unreadable>;
+    const COUNTS_AS_PRESENCE: bool = true;
+    const ENTERS_PLACES: bool = true;
 
     fn encoding(&self) -> Encoding {
         let shared = encoding(self.format);

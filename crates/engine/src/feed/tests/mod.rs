@@ -100,6 +100,7 @@ fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
         kinds: Kinds::ALL,
         order: Order::PerRoom,
         present: false,
+        enters_places: false,
         only_follows: false,
     }
 }
