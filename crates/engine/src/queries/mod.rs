@@ -140,7 +140,11 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
+<<<<<<< HEAD
     FindSigningKey,
+=======
+    FindUser,
+>>>>>>> ably-jrest
     GetAgent,
     GetAgentCard,
     GetAuthContext,
@@ -154,6 +158,7 @@ queries! {
     GetSecondFactor,
     GetService,
     GetSettings,
+    GetTask,
     GetUpload,
     GetWorkspaceRoot,
     ListAgentCards,
