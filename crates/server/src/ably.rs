@@ -14,11 +14,13 @@ mod jaibber;
 mod presence;
 mod publish;
 mod reauthorise;
+mod rest;
 mod session;
 
 pub use connections::Connections;
 pub use encoder::AblyEncoder;
 pub use handshake::mount;
+pub use rest::router;
 
 use parlor_model::{Caller, EntityKind, Principal, Refusal, UserId};
 use parlor_wire::ably::codes::{self, ErrorInfo};

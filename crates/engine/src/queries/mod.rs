@@ -202,6 +202,7 @@ queries! {
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupancy,
     MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,

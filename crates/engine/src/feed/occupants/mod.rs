@@ -15,12 +15,14 @@ mod guard;
 mod history;
 mod list;
 mod load;
+mod occupancy;
 mod sets;
 
 pub(crate) use load::run_loop;
 
 pub use guard::PresenceGuard;
 pub use history::{OccupantHistory, OccupantRecord};
+pub use occupancy::Occupancy;
 pub use sets::Access;
 
 use super::fanout::{Fanout, FanoutState};
