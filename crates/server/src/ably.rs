@@ -11,16 +11,21 @@ mod encoder;
 mod handshake;
 pub mod http;
 mod jaibber;
+mod nonces;
 mod presence;
 mod publish;
 mod reauthorise;
 mod rest;
 mod session;
+mod signing_keys;
+mod token_requests;
+mod tokens;
 
 pub use connections::Connections;
 pub use encoder::AblyEncoder;
 pub use handshake::mount;
 pub use rest::router;
+pub use signing_keys::{NewSigningKey, SigningKeys};
 
 use parlor_model::{Caller, EntityKind, Principal, Refusal, UserId};
 use parlor_wire::ably::codes::{self, ErrorInfo};

@@ -10,6 +10,7 @@ mod status;
 
 use super::credentials::AblyCaller;
 use super::http::{AblyRequest, allow_any_origin};
+use super::token_requests;
 use crate::App;
 use crate::auth::rate_limiter::network;
 use crate::http::rate_limits::RateLimitKey;
@@ -38,6 +39,7 @@ pub fn router() -> Router<Arc<App>> {
         .route("/{channel}/presence/history", get(presence::history));
     Router::new()
         .nest("/channels", closed(channels))
+        .nest("/keys", closed(token_requests::routes()))
         .nest("/time", closed(at_root(get(time))))
         .nest("/stats", closed(at_root(get(stats))))
         .nest("/messages", closed(at_root(post(publish::batch))))
