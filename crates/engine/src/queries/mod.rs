@@ -207,6 +207,7 @@ queries! {
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupancy,
     MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,
