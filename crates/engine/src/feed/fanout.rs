@@ -376,7 +376,7 @@ impl Fanout {
                 state.activities.close_where(|_, of| of == agent);
                 self.publish_to_audience(state, audience, logged_event);
             }
-            Event::KeyRevoked { user, key } => {
+            Event::KeyRevoked { user, key } | Event::TokensRevoked { user, key } => {
                 state.end(
                     user,
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 const CHECKED_PER_READ: usize = 256;
 
 impl Hub {
-    /// Closes the connections whose sign-in has expired. The presence loop calls it once a minute. A revoked
-    /// credential needs no check: its event closes the connections at once.
+    /// Closes the connections whose sign-in has expired, and those with a key whose owner must be a site admin and no
+    /// longer is. The presence loop calls it once a minute. A revoked credential needs no check: its event closes the
+    /// connections at once.
     pub async fn end_expired_sessions(&self) -> Result<(), Refusal> {
         let principals: Vec<Principal> = self.fanout().principals().into_iter().collect();
         for some in principals.chunks(CHECKED_PER_READ) {
@@ -38,14 +39,17 @@ impl Fanout {
         let state = self.state.lock();
         let principals = state.subscribers.values().map(|subscriber| &subscriber.principal);
         let principals = principals.chain(state.occupants.principals());
-        principals.filter(|principal| matches!(principal, Principal::Person { .. })).cloned().collect()
+        let can_expire = |principal: &&Principal| {
+            matches!(principal, Principal::Person { .. } | Principal::Program { .. })
+        };
+        principals.filter(can_expire).cloned().collect()
     }
 
     /// Closes the connections with these credentials.
     pub(super) fn end(&self, expired: &[Principal]) {
         let mut state = self.state.lock();
         for principal in expired {
-            if let Principal::Person { user, .. } = principal {
+            if let Principal::Person { user, .. } | Principal::Program { user, .. } = principal {
                 state.end(user, |own| own == principal);
             }
         }

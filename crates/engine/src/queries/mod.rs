@@ -140,6 +140,7 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
+    FindSigningKey,
     GetAgent,
     GetAgentCard,
     GetAuthContext,

@@ -15,7 +15,7 @@ use parlor_wire::ably::serial::{channel_serial, parse_channel_serial};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Items of a project channel: messages, tasks, typing and the text of replies.
+/// Items of a project channel: messages, tasks, typing and the merged text of replies.
 const ROOM_KINDS: Kinds =
     Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::MERGED_REPLIES);
 

@@ -167,6 +167,11 @@ impl OwnEncoder {
         }
     }
 
+    fn is_own_signal(&self, signal: &Signal) -> bool {
+        let Signal::Reply { connection, .. } = signal else { return false };
+        self.id.get().is_some_and(|own| connection.as_deref() == Some(own.as_str()))
+    }
+
     fn is_own(&self, logged_event: &LoggedEvent) -> bool {
         let Event::MessagePosted { message, .. } = &logged_event.event else { return false };
         let Some(own) = self.id.get() else { return false };
@@ -210,6 +215,9 @@ impl Encoder for OwnEncoder {
     }
 
     fn signal(&self, signal: &Signal, stamp: SignalStamp, _: Option<&str>) -> Option<Bytes> {
+        if !self.echo && self.is_own_signal(signal) {
+            return None;
+        }
         self.shared.signal_payload(signal, stamp).map(|payload| self.named(&payload))
     }
 

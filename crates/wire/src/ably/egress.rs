@@ -6,7 +6,7 @@
 use super::data::Data;
 use super::frames::{Action, Frame, Message, Version};
 use super::serial::{MessageSerial, channel_serial};
-use parlor_model::{Epoch, Payload};
+use parlor_model::{Epoch, Payload, Seq, Time};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -70,7 +70,8 @@ pub fn path_frame<'a>(
         ..Message::default()
     };
     let id = restored.id.as_deref().unwrap_or(message.id.as_str());
-    delivered(inner, message, epoch, channel, id, restored.connection_id.as_deref())
+    let connection = restored.connection_id.as_deref();
+    delivered(inner, Publication { id, connection, seq: message.seq, at: message.at, epoch }, channel)
 }
 
 /// Message of the history of a channel: the message of its frame with the fields of the frame.
@@ -80,23 +81,27 @@ pub fn in_history(frame: Frame<'_>) -> Vec<Message<'_>> {
     messages.map(|message| Message { connection_id: connection_id.clone(), timestamp, ..message }).collect()
 }
 
+/// Id, connection and position of a published message.
+#[derive(Debug, Clone, Copy)]
+pub struct Publication<'a> {
+    pub id: &'a str,
+    pub connection: Option<&'a str>,
+    pub seq: Seq,
+    pub at: Time,
+    pub epoch: Epoch,
+}
+
 /// Completes a message with the fields that the hub assigns.
-pub(super) fn delivered<'a>(
-    inner: Message<'a>,
-    message: &parlor_model::Message,
-    epoch: Epoch,
-    channel: &'a str,
-    id: &'a str,
-    connection_id: Option<&'a str>,
-) -> Frame<'a> {
-    let serial = MessageSerial::new(epoch, message.seq, 0);
-    let timestamp = message.at.millis();
+pub(super) fn delivered<'a>(inner: Message<'a>, publication: Publication<'a>, channel: &'a str) -> Frame<'a> {
+    let Publication { id, connection, seq, at, epoch } = publication;
+    let serial = MessageSerial::new(epoch, seq, 0);
+    let timestamp = at.millis();
     let version = Version { serial: serial.to_string(), timestamp };
     // The id of the frame is that of its first message without the index.
     let frame_id = id.strip_suffix(":0").unwrap_or(id);
     Frame {
         id: Some(frame_id.into()),
-        connection_id: connection_id.map(Cow::Borrowed),
+        connection_id: connection.map(Cow::Borrowed),
         channel: Some(channel.into()),
         channel_serial: Some(channel_serial(serial.position).into()),
         timestamp: Some(timestamp),

@@ -3,15 +3,16 @@
 //! Clients add fields of their own, and other clients must receive them unchanged. [`Object`] therefore keeps every
 //! field as JSON text in its order, and the types here read and write the fields that the hub knows.
 
+mod frames;
 pub mod rest;
 
+pub use frames::{TaskChange, refresh_frame, room_frame, signal_frame, task_frame};
+
 use super::codes::{self, ErrorInfo};
-use super::data::{Data, MAX_DEPTH};
-use super::egress::delivered;
-use super::frames::{Frame, Message};
+use super::data::MAX_DEPTH;
 use crate::files;
 use crate::json::{self, JsonLimits};
-use parlor_model::{Attachment, Destination, Epoch, MemberId, MessageKind, Sender};
+use parlor_model::{Attachment, Destination, MemberId, MessageKind, Sender};
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -41,6 +42,12 @@ impl Object {
         let index = self.0.iter().position(|(field, _)| **field == *name)?;
         let (_, value) = self.0.remove(index);
         serde_json::from_str(value.get()).ok()
+    }
+
+    /// Adds a field with this JSON value.
+    pub fn put(&mut self, name: &str, value: impl Serialize) {
+        let value = serde_json::value::to_raw_value(&value).expect("fields consist of strings and booleans");
+        self.0.push((name.into(), value));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -204,13 +211,15 @@ impl ChatMessage<'static> {
 
 impl<'a> ChatMessage<'a> {
     /// Message of a room in the form of a project channel. `None` if the message belongs to no room.
-    pub fn of(message: &'a parlor_model::Message, context: &'a MessageContext<'a>) -> Option<Self> {
+    pub fn of(message: &'a parlor_model::Message) -> Option<Self> {
         let Destination::Room(room) = &message.destination else { return None };
+        let answer = message.answer.as_deref();
+        let fields = message.origin.as_ref().and_then(|origin| origin.fields.as_ref());
         let agent = matches!(message.sender, Sender::Agent(_));
         let reply = message.kind == MessageKind::AgentResponse;
         let mentioned = |mention: &'a parlor_model::Mention| Cow::Borrowed(&*mention.name);
         Some(Self {
-            from: context.owner.unwrap_or(message.sender.id()).into(),
+            from: answer.map_or(message.sender.id(), |answer| answer.owner.as_str()).into(),
             from_username: (&*message.sender_name).into(),
             project_id: room.as_str().into(),
             text: (&*message.text).into(),
@@ -220,34 +229,20 @@ impl<'a> ChatMessage<'a> {
             agent_name: agent.then(|| (&*message.sender_name).into()),
             mentions: message.mentions.iter().map(mentioned).collect(),
             is_agent_message: agent,
-            response_depth: context.depth,
-            responding_chain: context.chain.iter().map(|name| name.to_lowercase()).collect(),
+            response_depth: answer.map(|answer| answer.depth).filter(|depth| *depth > 0),
+            responding_chain: answer
+                .map(|answer| answer.chain.iter().map(|name| name.to_lowercase()).collect())
+                .unwrap_or_default(),
             is_task_notification: false,
             attachments: message.attachments.iter().map(FileEntry::from).collect(),
             parent_message_id: message.reply_to.as_ref().map(|id| id.as_str().into()),
-            other: context.other.cloned().unwrap_or_default(),
+            other: fields.and_then(|fields| Object::parse(&fields.0)).unwrap_or_default(),
         })
     }
 
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("a message consists of strings, numbers and lists")
     }
-}
-
-/// Facts about a message that `model::Message` does not contain.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MessageContext<'a> {
-    /// User id of the owner, if an agent sent the message.
-    pub owner: Option<&'a str>,
-    /// Number of answers up to this one, and the names of the agents that gave them.
-    pub depth: Option<u32>,
-    pub chain: &'a [Box<str>],
-    /// Fields that the publisher added.
-    pub other: Option<&'a Object>,
-    /// Connection, client id and message id of the publisher, if it was an Ably client.
-    pub connection_id: Option<&'a str>,
-    pub client_id: Option<&'a str>,
-    pub id: Option<&'a str>,
 }
 
 impl Serialize for ChatMessage<'_> {
@@ -291,41 +286,6 @@ impl Serialize for ChatMessage<'_> {
         }
         map.end()
     }
-}
-
-/// Encodes a chat message as a message of its channel.
-fn named<'a>(name: &'a str, data: String) -> Message<'a> {
-    Message {
-        name: Some(name.into()),
-        data: Some(Data::Text(data.into())),
-        encoding: Some("json".into()),
-        action: Some(0),
-        ..Message::default()
-    }
-}
-
-/// MESSAGE frame of a message of a room. `channel` is the name of the project channel.
-pub fn frame<'a>(
-    message: &'a parlor_model::Message,
-    epoch: Epoch,
-    channel: &'a str,
-    context: &'a MessageContext<'a>,
-) -> Option<Frame<'a>> {
-    let data = ChatMessage::of(message, context)?.text();
-    let id = context.id.unwrap_or(message.id.as_str());
-    Some(delivered(
-        Message { client_id: client_id(message, context), ..named(MESSAGE, data) },
-        message,
-        epoch,
-        channel,
-        id,
-        context.connection_id,
-    ))
-}
-
-fn client_id<'a>(message: &'a parlor_model::Message, context: &MessageContext<'a>) -> Option<Cow<'a, str>> {
-    let user = message.sender.user().map(|user| user.as_str());
-    context.client_id.or(context.owner).or(user).map(Cow::Borrowed)
 }
 
 /// Typing signal of an agent, and a chunk of its reply. Both have the id of the reply.
@@ -448,38 +408,6 @@ pub struct GlobalMember {
     pub username: String,
     #[serde(default)]
     pub project_ids: Vec<String>,
-}
-
-/// Change of a task, published under the event name `task`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskChange {
-    Created,
-    Updated,
-    Deleted,
-}
-
-/// Message of a task event.
-pub fn task_event(change: TaskChange, task: &rest::Task<'_>) -> Message<'static> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Event<'a> {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        project_id: &'a str,
-        task: &'a rest::Task<'a>,
-    }
-    let kind = match change {
-        TaskChange::Created => "task-created",
-        TaskChange::Updated => "task-updated",
-        TaskChange::Deleted => "task-deleted",
-    };
-    let event = Event { kind, project_id: &task.project_id, task };
-    named(TASK, serde_json::to_string(&event).expect("a task consists of strings"))
-}
-
-/// Message on `jaibber:presence` that makes clients load their projects again.
-pub fn refresh_projects() -> Message<'static> {
-    named(REFRESH_PROJECTS, "{}".into())
 }
 
 /// Name of the type of a member in REST bodies.

@@ -6,8 +6,8 @@ use super::idempotency::IdempotencyCheck;
 use super::recipients::Recipients;
 use crate::Limits;
 use crate::commands::Command;
+use crate::commands::runs::StandingChain;
 use crate::commands::runs::chain::Chain;
-use crate::commands::runs::is_refused_to_agent;
 use crate::digest::digest_of_post;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, InRoom, PermitError};
@@ -114,8 +114,7 @@ impl Command for Post {
 struct Author {
     agent: Arc<Agent>,
     chain: Chain,
-    /// Whether the agent would continue a chain that the hub has ended.
-    is_chain_ended: bool,
+    standing: StandingChain,
 }
 
 impl Author {
@@ -133,18 +132,24 @@ impl Author {
         if !view.agents_in(&sender.room)?.contains(&agent.id) {
             return Err(Refusal::NotAMember { room: sender.room.id.clone() }.into());
         }
-        let chain = Chain::load(None, &author.claimed_chain, &sender.room, view)?;
-        let is_chain_ended = is_refused_to_agent(&agent.id, &sender.room.id, view)?;
-        Ok(Self { agent, chain, is_chain_ended })
+        let standing = StandingChain::load(&agent.id, &sender.room.id, view)?;
+        let open = match &standing {
+            StandingChain::Open(lineage) => Some(lineage),
+            StandingChain::Refused | StandingChain::None => None,
+        };
+        let chain = Chain::load(open, &author.claimed_chain, &sender.room, view)?;
+        Ok(Self { agent, chain, standing })
     }
 
-    /// A message that an agent posts on its own starts a new lineage, unless its client claims a longer one.
+    /// A message that an agent posts during a run continues its lineage. Otherwise it starts a new one, unless its
+    /// client claims a longer one.
     fn lineage(&self, claims: Option<&PostAuthor>, effects: &EffectsBuilder<'_>) -> Lineage {
-        let start = Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
-        let lineage = self.chain.with_claims(start, claims.map_or(0, |claims| claims.claimed_depth));
-        match self.is_chain_ended {
-            true => lineage.at_least(effects.limits.chain_depth),
-            false => lineage,
-        }
+        let start = || Lineage::start(ConversationId::stored(effects.new_id()), self.agent.id.clone());
+        let lineage = match &self.standing {
+            StandingChain::Open(lineage) => lineage.clone(),
+            StandingChain::Refused => start().at_least(effects.limits.chain_depth),
+            StandingChain::None => start(),
+        };
+        self.chain.with_claims(lineage, claims.map_or(0, |claims| claims.claimed_depth))
     }
 }

@@ -1,7 +1,7 @@
 //! Ends a queued or active run, and posts its reply.
 
 use super::posting_agent::PostingAgent;
-use super::reply::{self, ReplyFacts, end_run};
+use super::reply::{self, ReplyFacts, end_run, end_run_with};
 use crate::Limits;
 use crate::commands::Command;
 use crate::commands::approvals::withdrawal::{audit_withdrawn, withdraw};
@@ -10,7 +10,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::ports::OpenApprovalsOf;
 use crate::read_view::WriterView;
 use parlor_model::command::FinishRun;
-use parlor_model::{AgentReply, Approval, EntityKind, Refusal, Run, RunOutcome, RunState};
+use parlor_model::{AgentReply, Approval, EntityKind, MessageId, Refusal, Run, RunOutcome, RunState, Sender};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -21,6 +21,8 @@ pub struct Facts {
     frozen: bool,
     /// `None` if there is no reply or the agent has left the room.
     reply: Option<ReplyFacts>,
+    /// Id of a message of the agent that has the id and the text of the reply: the gateway has posted it already.
+    posted: Option<MessageId>,
     /// Whether a message has the id that the gateway chose for the reply, or had it before it was deleted.
     id_taken: bool,
 }
@@ -51,16 +53,27 @@ impl Command for FinishRun {
             Some(id) => view.store.message(id)?.is_some() || view.store.was_said(id)?,
             None => false,
         };
-        Ok(Facts { run, approvals, frozen, reply, id_taken })
+        let posted = match self.said.as_ref().and_then(|said| said.message.as_ref()) {
+            Some(id) => view.store.message(id)?.filter(|message| {
+                message.sender == Sender::Agent(run.agent.clone())
+                    && message.destination.room() == Some(&run.room)
+                    && message.run_output.is_none()
+                    && self.said.as_ref().is_some_and(|said| said.text == message.text)
+            }),
+            None => None,
+        };
+        let posted = posted.map(|message| message.id.clone());
+        Ok(Facts { run, approvals, frozen, reply, posted, id_taken })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Run>, Refusal> {
-        let Facts { run, approvals, frozen, reply, id_taken } = facts;
+        let Facts { run, approvals, frozen, reply, posted, id_taken } = facts;
         // A reply of an agent that has left the room is dropped; the run ends all the same.
         let said = self.said.filter(|said| run.state == RunState::Running && !said.is_empty());
         let reply = said.zip(reply.as_ref()).map(|(said, facts)| (said, facts, None));
         if let Some((AgentReply { message: Some(id), .. }, ..)) = &reply
             && id_taken
+            && posted.is_none()
         {
             return Err(Refusal::Conflict { first: id.clone() });
         }
@@ -73,7 +86,10 @@ impl Command for FinishRun {
         // Must come first: each published event takes the next `Seq`, and the message is created with the one
         // after these.
         let withdrawn = withdraw(&approvals, effects);
-        let ended = end_run(&run, outcome, reply, effects)?;
+        let ended = match posted.filter(|_| reply.is_some()) {
+            Some(posted) => end_run_with(&run, outcome, posted, effects)?,
+            None => end_run(&run, outcome, reply, effects)?,
+        };
         audit_withdrawn(&withdrawn, effects);
         Ok(ended)
     }
@@ -87,13 +103,13 @@ mod tests {
     use crate::commands::test_fixtures::decide;
     use parlor_model::audit::Action;
     use parlor_model::{
-        AgentId, ApprovalId, ApprovalSubject, Decision, Event, GatewayId, InputDigest, MessageId, Payload,
-        RoomId, RunId, Time,
+        AgentId, ApprovalId, ApprovalSubject, Decision, Event, GatewayId, InputDigest, Payload, RoomId,
+        RunId, Time,
     };
 
     fn facts() -> Facts {
         let (run, reply) = (run(RunState::Running), Some(reply_in(room())));
-        Facts { run, approvals: Vec::new(), frozen: false, reply, id_taken: false }
+        Facts { run, approvals: Vec::new(), frozen: false, reply, posted: None, id_taken: false }
     }
 
     fn finish(said: AgentReply) -> FinishRun {
@@ -155,6 +171,15 @@ mod tests {
         let (ended, effects) = decide(finish(said("done")), Facts { frozen: true, ..facts() }).unwrap();
         assert_eq!(ended.state, RunState::Ended(RunOutcome::Cancelled));
         assert!(ended.reply.is_some() && effects.events.len() == 2);
+    }
+
+    #[test]
+    fn a_reply_that_the_agent_has_posted_is_not_posted_again() {
+        let id = MessageId::stored("mine");
+        let facts = Facts { posted: Some(id.clone()), id_taken: true, ..facts() };
+        let (ended, effects) =
+            decide(finish(AgentReply { message: Some(id.clone()), ..said("done") }), facts).unwrap();
+        assert_eq!((ended.reply.as_ref(), effects.events.len()), (Some(&id), 1));
     }
 
     #[test]

@@ -176,16 +176,31 @@ impl Candidate {
 /// Number of an agent's latest runs that are searched for the last one in a room.
 const LATEST_RUNS_SEARCHED: usize = 50;
 
-/// Whether the newest run of the agent in the room was refused within `pair_window` although another agent asked
-/// for it, for example because the chain of agents is too long.
-pub fn is_refused_to_agent(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<bool, Fault> {
-    let since = view.now.minus(view.limits.pair_window);
-    let runs = view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?;
-    let newest = runs.into_iter().filter(|run| run.room == *room).max_by_key(|run| run.queued_at);
-    Ok(newest.is_some_and(|run| {
-        let refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
-        refused && run.asked_by.is_some() && run.queued_at >= since
-    }))
+/// Chain of agents that a message of an agent continues although it names no run.
+pub enum StandingChain {
+    /// The agent has an open run in the room.
+    Open(Lineage),
+    /// The newest run of the agent in the room was refused within `pair_window` although another agent asked for it,
+    /// for example because the chain is too long. Its client would answer without the run.
+    Refused,
+    None,
+}
+
+impl StandingChain {
+    pub fn load(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+        let since = view.now.minus(view.limits.pair_window);
+        let runs = view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?;
+        let newest = runs.into_iter().filter(|run| run.room == *room).max_by_key(|run| run.queued_at);
+        Ok(match newest {
+            Some(run) if !run.has_ended() => Self::Open(run.lineage),
+            Some(run) => {
+                let is_refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
+                let to_agent = run.asked_by.is_some() && run.queued_at >= since;
+                if is_refused && to_agent { Self::Refused } else { Self::None }
+            }
+            None => Self::None,
+        })
+    }
 }
 
 /// A run without a trigger, which is running from the start.

@@ -10,8 +10,8 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::{
-    AgentReply, Chunk, Destination, EntityKind, Field, Lineage, Message, MessageKind, Refusal, Run,
-    RunOutcome, RunOutput, Sender,
+    AgentReply, Chunk, Destination, EntityKind, Field, Lineage, Message, MessageId, MessageKind, Refusal,
+    Run, RunOutcome, RunOutput, Sender,
 };
 use std::sync::Arc;
 
@@ -77,6 +77,17 @@ pub fn end_run(
     let addressed = facts.recipients.addressed(&facts.sender.room, None);
     create_runs(&message, Some(&lineage), Some(&ended.id), addressed, effects);
     Ok(ended)
+}
+
+/// Ends the run with a message that is already posted.
+pub fn end_run_with(
+    run: &Run,
+    outcome: RunOutcome,
+    reply: MessageId,
+    effects: &mut EffectsBuilder<'_>,
+) -> Result<Arc<Run>, Refusal> {
+    let illegal = |_| Refusal::AlreadyExists(EntityKind::Run);
+    Ok(put(run.ended(outcome, Some(reply), effects.now).map_err(illegal)?, effects))
 }
 
 fn message(

@@ -1,7 +1,7 @@
 //! Starts a run for an agent that sends a reply without a trigger.
 
 use super::posting_agent::PostingAgent;
-use super::{is_refused_to_agent, put, unprompted_run};
+use super::{StandingChain, put, unprompted_run};
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -18,7 +18,7 @@ impl Command for StartUnpromptedRun {
     /// the agent there was refused to another agent: its client would answer without the run.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<PostingAgent, PermitError> {
         let sender = PostingAgent::require(caller, &self.agent, &self.room, view)?;
-        if is_refused_to_agent(&self.agent, &self.room, view)? {
+        if let StandingChain::Refused = StandingChain::load(&self.agent, &self.room, view)? {
             return Err(Refusal::Forbidden.into());
         }
         Ok(sender)

@@ -1,5 +1,6 @@
+pub mod merged;
 mod paths;
-pub mod replies;
+mod replies;
 
 use super::subscribe::{Subscribed, Subscription, Topics};
 use super::*;

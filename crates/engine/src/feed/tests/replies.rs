@@ -124,7 +124,7 @@ impl Reader {
     }
 }
 
-fn room() -> RoomId {
+pub(super) fn room() -> RoomId {
     RoomId::stored("lobby")
 }
 

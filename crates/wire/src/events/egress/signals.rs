@@ -74,6 +74,7 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
         }
+        // The single chunks of a reply have frames.
         Signal::Answered(_)
         | Signal::Occupant { .. }
         | Signal::Reply { .. }
