@@ -4,6 +4,7 @@
 mod hostile;
 mod one_room;
 mod replay;
+mod rest;
 mod resumes;
 mod strangers;
 
