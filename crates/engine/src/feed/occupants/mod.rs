@@ -17,6 +17,8 @@ mod list;
 mod load;
 mod occupancy;
 mod sets;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use load::run_loop;
 
