@@ -39,7 +39,16 @@ const COMMANDS_OF_USERS: &[&str] = &[
     "Subscribe",
     "Unsubscribe",
 ];
-const QUERIES_OF_USERS: &[&str] = &["GetAuthContext", "ListHistory", "MayFollowRoom"];
+const QUERIES_OF_USERS: &[&str] = &[
+    "GetAgent",
+    "GetAuthContext",
+    "ListHistory",
+    "ListMail",
+    "ListSubscriptions",
+    "MayFollowRoom",
+    "MayListenToMailbox",
+    "MaySpawnAgents",
+];
 
 /// Names of the requests that are permitted to a caller with this grant, and not to anonymous callers, in at least one
 /// situation.

@@ -62,7 +62,6 @@ impl AblyConnection {
             presence,
             projects: ProjectChannels::default(),
             channels: HashMap::new(),
-            projects: ProjectChannels::default(),
             expiry: Expiry::of(&caller, &app),
             caller,
             is_closed: false,

@@ -76,7 +76,6 @@ fn without_later_changes_the_log_returns_the_published_events() {
             Event::SignInsEnded(user_id("ann")),
             Event::SignInEnded { user: user_id("ann"), sign_in: SignInId::stored("phone") },
             Event::KeyRevoked { user: user_id("ann"), key: KeyId::stored("key") },
-            Event::TokensRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             agent_changed(&[]),
             Event::AgentRemoved {
                 agent: agent_id("gone/away"),
@@ -95,6 +94,7 @@ fn without_later_changes_the_log_returns_the_published_events() {
             bookmark_changed("ann", true),
             bookmark_changed("bob", false),
             Event::SettingsChanged,
+            Event::TokensRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             Event::Tombstone,
         ];
         let hello_reactions = hello.reactions.clone().into();

@@ -10,21 +10,23 @@ use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
     CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
-    CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
-    EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
-    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage, PlanDecision,
-    PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup, RecordFailedSignIn,
-    RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember,
-    RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage,
-    RevokeApprovalRule, RevokeInvitation, RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
-    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs,
-    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe, WithdrawRuns,
+    CreateSignIn, CreateSigningKey, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
+    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
+    ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage,
+    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
+    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
+    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
+    ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom,
+    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
+    StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage,
+    Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection, Route, RunId,
-    RunOutcome, RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Grant, IdlePrompt, InputDigest, KeyGrant, KeyId, Mailbox, MediaType, MemberId, MessageId, Path, Pattern,
+    Payload, Post, PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection,
+    Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SettingChanges, SiteRole,
+    TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -355,6 +357,23 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     run.must(bob.clone(), EndMission { rooms: second.into() }).await
 }
 
+/// Creates and revokes keys that sign tokens, with revocations of their tokens.
+async fn signing_keys(run: &mut Run, root: &Caller) -> ScriptResult {
+    for name in ["first", "second"] {
+        let id = KeyId::stored(name);
+        let grant = KeyGrant { places: Grant::everything().into(), notation: "{}".into() };
+        let (secret, sealed) = (run.world.new_secret(), SealedKey([1].into()));
+        let new = CreateSigningKey { id: id.clone(), owner: None, name: name.into(), grant, secret, sealed };
+        run.must(root.clone(), new).await?;
+        for targets in [["client:a", "client:b"], ["client:b", "place:c"]] {
+            let targets = targets.map(Box::from).to_vec();
+            let revoked = RevokeTokens { key: id.clone(), targets, issued_before: run.world.now };
+            run.must(root.clone(), revoked).await?;
+        }
+    }
+    run.must(root.clone(), RevokeKey { key: KeyId::stored("first") }).await
+}
+
 async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (root, ann) = (&users.root, &users.ann);
     run.must(root.clone(), CreateRouter { name: "Large".into(), shared: true, model: model() }).await?;
@@ -389,6 +408,7 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("a key was just created").clone();
     run.must(dora.clone(), RevokeKey { key }).await?;
+    signing_keys(run, root).await?;
 
     let change = ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
     run.must(dora.clone(), change).await?;
