@@ -33,6 +33,7 @@ pub const UNAVAILABLE: u32 = 50003;
 pub const DISCONNECTED: u32 = 80003;
 pub const CONNECTION_EXPIRED: u32 = 80008;
 pub const UNKNOWN_CONNECTION_KEY: u32 = 80018;
+pub const TOO_MANY_CHANNELS: u32 = 90021;
 /// The messages after the requested position are no longer available.
 pub const CONTINUITY_LOST: u32 = 80016;
 

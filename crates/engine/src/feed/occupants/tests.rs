@@ -201,13 +201,18 @@ impl Test {
         self.publish(Event::MembersChanged { room, change, members: Arc::new([]) });
     }
 
-    /// The set as a query returns it.
+    /// The set as a query returns it for a place without subscribers: its derived members are computed anew.
     fn query(&self, viewer: &Viewer) -> BTreeMap<(Box<str>, Box<str>), OccupantSource> {
-        let rooms = {
-            let state = self.fanout.state.lock();
-            state.occupants.directory.user(&viewer.user).map(|facts| facts.rooms.clone()).unwrap_or_default()
+        let (rooms, kept) = {
+            let state = &mut *self.fanout.state.lock();
+            let facts = state.occupants.directory.user(&viewer.user);
+            let rooms = facts.map(|facts| facts.rooms.clone()).unwrap_or_default();
+            (rooms, state.occupants.derived.remove(&viewer.place))
         };
         let occupants = self.fanout.occupants_for(&viewer.place, &viewer.user, &rooms);
+        if let Some(kept) = kept {
+            self.fanout.state.lock().occupants.derived.insert(viewer.place.clone(), kept);
+        }
         occupants.iter().map(|occupant| (key(occupant), occupant.source.clone())).collect()
     }
 
