@@ -140,11 +140,8 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
-<<<<<<< HEAD
     FindSigningKey,
-=======
     FindUser,
->>>>>>> ably-jrest
     GetAgent,
     GetAgentCard,
     GetAuthContext,
