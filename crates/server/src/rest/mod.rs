@@ -60,6 +60,7 @@ pub fn router() -> Router<Arc<App>> {
         .post("/auth/register", "Register with an invitation, or without one", &[NOT_FOUND, CONFLICT, UNAVAILABLE], invitations::register)
         .post("/auth/token", "Sign in for seven days (Jaibber)", &[UNAUTHORIZED, FORBIDDEN, UNAVAILABLE], jaibber::accounts::token)
         .get("/auth/me", "Get the caller's id and username (Jaibber)", &[], jaibber::accounts::me)
+        .post("/ably/token", "Create a token for an Ably connection of the caller (Jaibber)", &[], jaibber::tokens::create)
         .post("/auth/change-password", "Change the caller's password (Jaibber)", &[], users::change_password)
         .post("/auth/verify-totp", "Complete a sign-in with a second factor", &[UNAUTHORIZED, UNAVAILABLE], second_factor::verify)
         .post("/auth/setup-totp", "Start the setup of a second factor", &[CONFLICT], second_factor::set_up)

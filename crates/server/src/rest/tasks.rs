@@ -92,13 +92,10 @@ pub async fn change_task(
         TaskPriority::parse(word).ok_or(Problem::invalid("priority", "must be low, medium, high or urgent"))
     };
     let assignee = match (body.assignee_id, body.assigned_agent_name) {
-        (Some(id), None) => Some(id.map(|id| parse_assignee(&id, kind)).transpose()?),
+        (Some(id), _) => Some(id.map(|id| parse_assignee(&id, kind)).transpose()?),
         (None, Some(None)) => Some(None),
         (None, Some(Some(name))) => Some(Some(agent_of_room(app, caller, &task, &name).await?)),
         (None, None) => None,
-        (Some(_), Some(_)) => {
-            return Err(Problem::invalid("assigneeId", "must not be given with assignedAgentName"));
-        }
     };
     let changes = TaskChanges {
         title: body.title,

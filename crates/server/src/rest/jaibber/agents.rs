@@ -42,6 +42,7 @@ pub async fn put(
     let names = Names::of(&app, &caller, &room).await?;
     let profile = AgentProfile {
         name: Some(body.agent_name.clone()),
+        description: body.description(),
         settings: body.settings(),
         ..AgentProfile::default()
     };

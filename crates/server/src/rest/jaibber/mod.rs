@@ -7,6 +7,7 @@ pub mod messages;
 pub mod names;
 pub mod projects;
 pub mod tasks;
+pub mod tokens;
 
 use crate::http::problem::{JaibberProblem, Problem};
 use parlor_model::RoomId;

@@ -5,6 +5,7 @@ use parlor_model::query::{ListAgents, ListMembers, MemberPage};
 use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Refusal, RoomId, Task};
 use parlor_wire::ably::jaibber::rest;
 
+#[derive(Default)]
 pub struct Names(Vec<Member>);
 
 impl Names {

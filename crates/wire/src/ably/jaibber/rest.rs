@@ -36,6 +36,14 @@ pub struct SignedIn<'a> {
     pub username: &'a str,
 }
 
+/// Body of `POST /api/ably/token`: the parameters that the `ably` client sends. The hub ignores them.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = AblyTokenParameters)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenParameters {
+    pub client_id: Option<Box<str>>,
+}
+
 /// Answer to `GET /api/auth/me`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = JaibberAccount)]
@@ -133,6 +141,8 @@ pub struct ProjectList<'a> {
 #[schema(as = NewJaibberMember)]
 pub struct NewMember {
     pub username: Box<str>,
+    /// `admin` or `member`. Default: `member`.
+    #[schema(example = "member")]
     pub role: Option<Box<str>>,
 }
 
@@ -180,7 +190,10 @@ pub struct MemberList<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct NewMessage {
     pub id: Option<Box<str>>,
+    /// `user`, `agent` or `api`. Default: `user`.
+    #[schema(example = "user")]
     pub sender_type: Option<Box<str>>,
+    /// Name of the caller's agent that sends the message, with the type `agent`.
     pub sender_name: Option<Box<str>>,
     #[serde(rename = "type")]
     pub kind: Option<Box<str>>,

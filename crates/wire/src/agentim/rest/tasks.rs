@@ -55,7 +55,7 @@ pub struct TaskChanges {
     #[schema(value_type = Option<MemberType>)]
     #[cfg_attr(test, ts(as = "Option<MemberType>"))]
     pub assignee_type: Option<Box<str>>,
-    /// Name of an agent in the task's room, instead of `assigneeId`.
+    /// Name of an agent in the task's room. Applies if `assigneeId` is absent.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]

@@ -10,6 +10,9 @@ const PROVIDER: &str = "agentProvider";
 const COMMAND: &str = "customCommand";
 const MACHINE: &str = "machineName";
 
+/// Maximum length of the description of an agent.
+const MAX_DESCRIPTION_CHARS: usize = 2000;
+
 /// Body of `PUT /api/agent-registrations`, and an entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JaibberAgentRegistration)]
@@ -34,6 +37,13 @@ impl AgentRegistration {
             custom_command: setting(COMMAND),
             machine_name: setting(MACHINE),
         }
+    }
+
+    /// The instructions as far as the description of an agent can hold them: the users of a room see them there,
+    /// as for an agent that its own connection registers.
+    pub fn description(&self) -> Option<Box<str>> {
+        let instructions = self.agent_instructions.as_deref()?;
+        Some(instructions.chars().take(MAX_DESCRIPTION_CHARS).collect::<String>().into())
     }
 
     /// The given fields as settings of the agent.
