@@ -21,10 +21,10 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test               Install missing packages, check format, lints and layering, then run all tests.
-  test --quick       Run the same without installing packages, process tests and flows; use before each commit.
+  test --quick       Run the same without installing packages, process tests, Ably tests and flows; use before each commit.
   test [--repeat N] [--load] [STEP or NAME]...
                      Run only tests: N times, and with load on every core. A STEP is one of unit, in-process,
-                     web, process, flows; a NAME is a part of a test's name. Default: all tests.
+                     web, process, ably, flows; a NAME is a part of a test's name. Default: all tests.
   test real-agents   Download third-party agents and run the tests with them.
   test cuts          Disconnect many chat event streams at random, at full size, in a release build.
   test soak          Run unit and in-process tests with 20 times as many cases in each random test.

@@ -1,5 +1,5 @@
-//! Runs the npm scripts of the web page: lints, unit tests, flows in a real browser with a real hub, and
-//! benchmarks.
+//! Runs the npm scripts of the web page: lints, unit tests, tests of the Ably protocol with its client library,
+//! flows in a real browser with a real hub, and benchmarks.
 
 use crate::root;
 use crate::test::outcome::Ran;
@@ -25,6 +25,12 @@ pub fn unit_tests(names: &[String]) -> Result<Ran> {
 pub fn flows(names: &[String]) -> Result<Ran> {
     fetch()?;
     tests(npm(&["run", "--silent", "flows", "--"]), names)
+}
+
+/// Runs the unmodified client library of the Ably protocol against a real hub.
+pub fn ably(names: &[String]) -> Result<Ran> {
+    fetch()?;
+    tests(npm(&["run", "--silent", "ably", "--"]), names)
 }
 
 /// Measures the performance of the page with this hub binary.

@@ -235,7 +235,13 @@ const ENCODING: Encoding =
 async fn session(hub: &Hub, caller: &Caller) -> Result<(Session, Arc<Outbox>), Refusal> {
     let outbox = Arc::new(Outbox::new(OutboxLimits { bytes: 1 << 20, buffers: 4096 }));
     let greeting = Bytes::new();
-    let new = NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting };
+    let new = NewSession {
+        outbox: outbox.clone(),
+        encoding: ENCODING,
+        present: false,
+        enters_places: false,
+        greeting,
+    };
     let (session, ..) = hub.session(caller, new, |_| Ok(())).await?;
     Ok((session, outbox))
 }

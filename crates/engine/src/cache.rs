@@ -113,9 +113,12 @@ impl Cache {
             CredentialChange::PutSignIn(sign_in, _) => self.sign_ins.remove(&sign_in.id),
             CredentialChange::EndSignIn(sign_in) => self.sign_ins.remove(sign_in),
             CredentialChange::EndSignInsOf(user) => self.sign_ins.retain(|sign_in| sign_in.user != *user),
-            CredentialChange::PutKey(key, _) => self.keys.remove(&key.id),
+            CredentialChange::PutKey(key, _) | CredentialChange::PutSigningKey(key, ..) => {
+                self.keys.remove(&key.id);
+            }
             CredentialChange::RemoveKey(key) => self.keys.remove(key),
-            CredentialChange::PutSecondFactor(_)
+            CredentialChange::RevokeTokens { .. }
+            | CredentialChange::PutSecondFactor(_)
             | CredentialChange::PutBackupCodes(..)
             | CredentialChange::SpendBackupCode(..)
             | CredentialChange::RemoveSecondFactor(_) => {}

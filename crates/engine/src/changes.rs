@@ -6,9 +6,9 @@ use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, Delivery, Gateway,
     GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision, Room, RoomId, Router,
-    RouterId, Run, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task,
-    TaskId, Time, Upload, UploadId, User, UserId,
+    MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision, Revocation, Room, RoomId,
+    Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
+    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -97,7 +97,17 @@ pub enum CredentialChange {
     EndSignIn(SignInId),
     EndSignInsOf(UserId),
     PutKey(Arc<ApiKey>, SecretHash),
+    /// Stores a key whose secret signs tokens, with the encrypted secret.
+    PutSigningKey(Arc<ApiKey>, SecretHash, SealedKey),
+    /// Also removes the revocations of its tokens.
     RemoveKey(KeyId),
+    /// Stores revocations of tokens of a key and removes its older ones. Of two revocations with one target the later
+    /// one stays.
+    RevokeTokens {
+        key: KeyId,
+        revocations: Vec<Revocation>,
+        expired_before: Time,
+    },
     PutSecondFactor(Arc<SecondFactor>),
     /// Replaces all remaining backup codes of the user.
     PutBackupCodes(UserId, Vec<SecretHash>),

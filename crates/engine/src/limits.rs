@@ -66,6 +66,18 @@ pub struct Limits {
     pub run_approvals: usize,
     /// Maximum bytes of all open approvals of one room: all of them are sent to each subscriber that joins.
     pub approval_bytes: usize,
+    /// Maximum number of members of presence sets: in total, of one place and of one connection. Derived members do not
+    /// count.
+    pub occupants: usize,
+    pub place_occupants: usize,
+    pub connection_occupants: usize,
+    /// Maximum bytes of one member's names and data, and of all members.
+    pub occupant_bytes: usize,
+    pub all_occupant_bytes: usize,
+    /// Grace period after which the members of a lost connection leave.
+    pub occupant_grace: Duration,
+    /// Maximum bytes of the history of all presence sets; the oldest records are dropped first.
+    pub occupant_history_bytes: usize,
     /// Grace period that a run survives the loss of its gateway.
     pub gateway_grace: Duration,
     /// Folders on the hub's machine that may be project roots, including their subfolders. Paths are
@@ -123,6 +135,13 @@ impl Default for Limits {
             approvals: 1000,
             run_approvals: 20,
             approval_bytes: 512 * 1024,
+            occupants: 50_000,
+            place_occupants: 5000,
+            connection_occupants: 500,
+            occupant_bytes: 64 * 1024,
+            all_occupant_bytes: 64 * 1024 * 1024,
+            occupant_grace: Duration::from_secs(15),
+            occupant_history_bytes: 16 * 1024 * 1024,
             gateway_grace: Duration::from_secs(60),
             project_roots: Vec::new(),
             max_queued_batches: 64,

@@ -58,6 +58,7 @@ mod kind {
     pub const APPROVAL_DECIDED: i64 = 41;
     pub const PLAN_CHANGED: i64 = 42;
     pub const SETTINGS_CHANGED: i64 = 43;
+    pub const TOKENS_REVOKED: i64 = 44;
 }
 
 impl<'a> LogRow<&'a str> {
@@ -98,6 +99,9 @@ impl<'a> LogRow<&'a str> {
                 (kind::SIGN_IN_ENDED, Some(user.as_str()), Some(sign_in.as_str()))
             }
             Event::KeyRevoked { user, key } => (kind::KEY_REVOKED, Some(user.as_str()), Some(key.as_str())),
+            Event::TokensRevoked { user, key } => {
+                (kind::TOKENS_REVOKED, Some(user.as_str()), Some(key.as_str()))
+            }
             Event::AgentChanged { agent, .. } => (kind::AGENT_CHANGED, Some(agent.id.as_str()), None),
             Event::AgentRemoved { agent, .. } => (kind::AGENT_REMOVED, Some(agent.as_str()), None),
             Event::SettingsChanged => (kind::SETTINGS_CHANGED, None, None),
@@ -220,6 +224,10 @@ impl LogRow<Arc<str>> {
                 sign_in: SignInId::stored(detail),
             }),
             (kind::KEY_REVOKED, _) => detail.map(|detail| Event::KeyRevoked {
+                user: UserId::stored(subject),
+                key: KeyId::stored(detail),
+            }),
+            (kind::TOKENS_REVOKED, _) => detail.map(|detail| Event::TokensRevoked {
                 user: UserId::stored(subject),
                 key: KeyId::stored(detail),
             }),

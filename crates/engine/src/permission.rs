@@ -58,14 +58,17 @@ pub struct AuthContext {
 }
 
 impl AuthContext {
-    /// Whether the caller has a scope. An API key never exceeds the current role of its owner. A caller with a grant
-    /// has no scope, except that users may host their agents.
+    /// Whether the caller has a scope. An API key never exceeds the current role of its owner. A grant excludes every
+    /// scope except those for hosting agents.
     pub fn has(&self, scope: Scope) -> bool {
-        if self.is_limited() {
-            return self.scopes.is_none() && matches!(scope, Scope::Agents | Scope::Hosting);
-        }
-        let given = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)));
-        given && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
+        let excluded = self.is_limited() && !matches!(scope, Scope::Agents | Scope::Hosting);
+        !excluded
+            && self.is_within_scopes(scope)
+            && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
+    }
+
+    fn is_within_scopes(&self, scope: Scope) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|given| given.covers(scope)))
     }
 
     /// Whether a grant limits the caller to operations on places.
@@ -126,14 +129,12 @@ impl CallerContext {
         if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Requires the right to an operation in rooms: a grant that permits it there or, without a grant, the scope
-    /// for reading or writing.
+    /// Requires the right to an operation in a room: the scope for reading or writing, and the operation in every
+    /// grant.
     fn granted_in_room(&self, operation: Operation, room: &RoomId) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
-        if !auth.is_limited() {
-            return self.signed_in(scope_for(operation));
-        }
-        let allowed = auth.is_granted(operation, &Path::of_room(room));
+        let scope = scope_for(operation);
+        let allowed = auth.is_within_scopes(scope) && auth.is_granted(operation, &Path::of_room(room));
         if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
@@ -187,7 +188,7 @@ impl CallerContext {
     }
 }
 
-/// Scope that a caller without a grant needs for an operation in a room.
+/// Scope that an API key needs for an operation in a room.
 fn scope_for(operation: Operation) -> Scope {
     match operation {
         Operation::Publish | Operation::Presence => Scope::Write,

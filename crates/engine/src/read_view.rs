@@ -12,7 +12,7 @@ use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::mention::Mentionable;
 use parlor_model::{
-    Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Scope, Time, User, UserId,
+    Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Scope, SiteRole, Time, User, UserId,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -82,7 +82,10 @@ impl<'a> ReadView<'a> {
                         let scopes = Some(key.scopes.clone());
                         let mut grants: Vec<_> = narrowed();
                         grants.extend(key.grant.as_ref().map(|grant| grant.places.clone()));
-                        self.user(user)?.map(|user| AuthContext { user, scopes, grants })
+                        // Places outside of rooms are for site admins, and so are keys with a grant.
+                        let is_valid = |user: &Arc<User>| key.grant.is_none() || user.role == SiteRole::Admin;
+                        let owner = self.user(user)?.filter(is_valid);
+                        owner.map(|user| AuthContext { user, scopes, grants })
                     }
                     None => None,
                 }

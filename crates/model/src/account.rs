@@ -1,8 +1,9 @@
 //! User accounts, their sign-ins, refresh tokens, API keys and pairing codes.
 
-use crate::{KeyGrant, KeyId, Pattern, SignInId, Time, UserId};
+use crate::{KeyGrant, KeyId, Pattern, SealedKey, SignInId, Time, UserId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SiteRole {
@@ -180,7 +181,29 @@ pub struct ApiKey {
     pub owner: UserId,
     pub name: Box<str>,
     pub scopes: Vec<Scope>,
-    /// Places and operations to which the key is limited. Such a key has no scopes, and its secret signs tokens.
+    /// Places and operations to which the key is limited, within its scopes. The secret of such a key signs tokens.
     pub grant: Option<Arc<KeyGrant>>,
     pub created_at: Time,
+}
+
+/// An API key whose secret signs tokens, with what verifying a token needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SigningKey {
+    pub key: ApiKey,
+    pub secret: SealedKey,
+    /// By target.
+    pub revocations: Vec<Revocation>,
+}
+
+/// Revocation of the tokens of a key that were issued before a time and that a target describes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Revocation {
+    /// Property of the revoked tokens, in the notation of the protocol that issues them. Opaque to the engine.
+    pub target: Box<str>,
+    pub issued_before: Time,
+}
+
+impl Revocation {
+    /// Maximum life of a token: an older revocation concerns only tokens that have expired.
+    pub const KEPT: Duration = Duration::from_secs(24 * 3600);
 }

@@ -42,6 +42,7 @@ string_enum!(Action {
     RoleChanged = "role_changed",
     KeyCreated = "key_created",
     KeyRevoked = "key_revoked",
+    TokensRevoked = "tokens_revoked",
     InvitationCreated = "invitation_created",
     InvitationRevoked = "invitation_revoked",
     RouterCreated = "router_created",

@@ -94,6 +94,11 @@ pub enum Event {
         user: UserId,
         key: KeyId,
     },
+    /// Tokens of a key were revoked. Its connections are closed; those with another token authenticate again.
+    TokensRevoked {
+        user: UserId,
+        key: KeyId,
+    },
     /// An agent changed. The audience includes users that could see it before the change.
     AgentChanged {
         agent: Arc<Agent>,
@@ -166,6 +171,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::AgentChanged { .. }
             | Self::AgentRemoved { .. }
             | Self::SettingsChanged
@@ -204,6 +210,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::Tombstone => EventScope::None,
         }
     }
@@ -239,7 +246,8 @@ impl Event {
             Self::UserRemoved(user)
             | Self::SignInsEnded(user)
             | Self::SignInEnded { user, .. }
-            | Self::KeyRevoked { user, .. } => Some(RightsHolder::User(user)),
+            | Self::KeyRevoked { user, .. }
+            | Self::TokensRevoked { user, .. } => Some(RightsHolder::User(user)),
             Self::AgentChanged { agent, .. } => Some(RightsHolder::OwnerOf(&agent.id)),
             Self::AgentRemoved { agent, .. } => Some(RightsHolder::OwnerOf(agent)),
             Self::MessagePosted { .. }
@@ -289,6 +297,7 @@ impl Event {
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
+            | Self::TokensRevoked { .. }
             | Self::SettingsChanged
             | Self::RunChanged(_)
             | Self::Tombstone => 0,

@@ -121,6 +121,7 @@ fields! {
     SystemPrompt = "system_prompt",
     /// Text of a message.
     Text = "text",
+    Targets = "targets",
     Title = "title",
     Tool = "tool",
     Username = "username",

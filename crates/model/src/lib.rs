@@ -46,7 +46,9 @@ pub mod task;
 pub mod time;
 pub mod upload;
 
-pub use account::{ApiKey, Pairing, RefreshToken, Scope, SecretHash, SignIn, SiteRole, User};
+pub use account::{
+    ApiKey, Pairing, RefreshToken, Revocation, Scope, SecretHash, SignIn, SigningKey, SiteRole, User,
+};
 pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibility};
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;

@@ -62,6 +62,11 @@ impl Path {
         Self(format!("room/{room}").into())
     }
 
+    /// Returns the room whose path this is.
+    pub fn room(&self) -> Option<crate::RoomId> {
+        self.strip_domain("room").and_then(|room| crate::RoomId::parse(room).ok())
+    }
+
     pub fn of_agent(agent: &crate::AgentId) -> Self {
         Self(format!("agent/{agent}").into())
     }

@@ -41,7 +41,7 @@ impl ModelAccess {
     }
 }
 
-/// Encrypted API key of a model provider. `Debug` does not print its content.
+/// Encrypted API key of a model provider, or encrypted secret of a key that signs tokens. `Debug` does not print its content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedKey(pub Box<[u8]>);
 

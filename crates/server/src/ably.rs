@@ -11,14 +11,20 @@ mod encoder;
 mod handshake;
 pub mod http;
 mod jaibber;
+mod nonces;
 mod presence;
 mod publish;
 mod reauthorise;
 mod session;
+mod signing_keys;
+mod token_requests;
+mod tokens;
 
 pub use connections::Connections;
 pub use encoder::AblyEncoder;
 pub use handshake::mount;
+pub use signing_keys::{NewSigningKey, SigningKeys};
+pub use token_requests::routes as key_routes;
 
 use parlor_model::{Caller, EntityKind, Principal, Refusal, UserId};
 use parlor_wire::ably::codes::{self, ErrorInfo};

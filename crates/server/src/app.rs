@@ -76,7 +76,7 @@ impl App {
             connection_limiter: ConcurrencyLimiter::new(&config),
             blobs,
             upload_limiter: ConcurrencyLimiter::of(MAX_CONCURRENT_UPLOADS_PER_USER, MAX_TOTAL_UPLOADS),
-            encoders: Arc::new(Encoders::new(hub.epoch(), hub.names())),
+            encoders: Arc::new(Encoders::new(hub.epoch(), &hub.names())),
             tickets: Tickets::default(),
             workspace_scans: Arc::new(Semaphore::new(MAX_WORKSPACE_SCANS)),
             open_sockets: OpenSockets::default(),

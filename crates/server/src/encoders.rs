@@ -72,7 +72,8 @@ pub trait Encoder: Send + Sync {
 pub struct Encoders([Arc<dyn Encoder>; 9]);
 
 impl Encoders {
-    pub fn new(epoch: Epoch, names: Arc<Names>) -> Self {
+    pub fn new(epoch: Epoch, names: &Arc<Names>) -> Self {
+        let ably = |format| Arc::new(AblyEncoder { format, epoch, names: names.clone() });
         Self([
             Arc::new(ClientEncoder { epoch }),
             Arc::new(EventsEncoder::new(StreamFormat::Frame, epoch)),
@@ -81,8 +82,8 @@ impl Encoders {
             Arc::new(RoomEncoder { epoch }),
             Arc::new(GatewayEncoder),
             Arc::new(PageEncoder { epoch }),
-            Arc::new(AblyEncoder { format: Format::Json, epoch, names: names.clone() }),
-            Arc::new(AblyEncoder { format: Format::Msgpack, epoch, names }),
+            ably(Format::Json),
+            ably(Format::Msgpack),
         ])
     }
 }
@@ -159,7 +160,7 @@ impl ConnectionEncoder {
 }
 
 /// Joins the frames of a group into one buffer.
-fn concat(mut frames: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+pub fn concat(mut frames: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let first = frames.next()?;
     let Some(second) = frames.next() else { return Some(first) };
     let mut joined = BytesMut::from(&first[..]);

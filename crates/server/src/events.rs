@@ -148,7 +148,13 @@ pub async fn stream(
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox));
     // A stream is often read by a program, so it does not make its user present.
-    let new = NewSession { outbox: outbox.clone(), encoding, present: false, greeting: GREETING.into() };
+    let new = NewSession {
+        outbox: outbox.clone(),
+        encoding,
+        present: false,
+        enters_places: false,
+        greeting: GREETING.into(),
+    };
     let (session, _, permit) = admit(&app, &mut None, &caller, new).await?;
     let session = Arc::new(session);
     let position = |at| egress::position(at, StreamFormat::Block);

@@ -24,6 +24,7 @@ mod web_app;
 mod workspace;
 mod write_timeout;
 
+pub use ably::{NewSigningKey, SigningKeys};
 pub use app::App;
 pub use auth::passwords::{PasswordCost, Passwords};
 pub use auth::seal::Seal;

@@ -1,11 +1,14 @@
 //! Frames of the Ably protocol: recorded ones in both directions, and properties of random and damaged ones.
 
-use parlor_model::{AgentId, MessageId, Payload, Sender, UploadId, UserId};
+use parlor_model::{
+    AgentId, Answer, MessageId, Ordinal, Origin, Payload, ReplyPart, Sender, Signal, SignalStamp,
+};
 use parlor_model::{Attachment, Destination, Epoch, File, MediaType, MessageKind, Path, RoomId, Seq, Time};
+use parlor_model::{UploadId, UserId};
 use parlor_wire::ably::data::{Data, Json};
 use parlor_wire::ably::egress;
 use parlor_wire::ably::frames::{Action, Format, Frame, Message, PresenceMessage};
-use parlor_wire::ably::jaibber::{ChatMessage, MessageType, Object, ProjectMember, room_frame};
+use parlor_wire::ably::jaibber::{ChatMessage, MessageType, Object, ProjectMember, room_frame, signal_frame};
 use parlor_wire::ably::presence::PresenceAction;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -141,6 +144,54 @@ fn a_message_of_a_room_has_all_fields_of_a_chat_message() {
         )
     );
     assert_eq!(ChatMessage::parse(data).unwrap().kind, MessageType::Response);
+}
+
+/// MESSAGE frame of a part of a reply.
+fn part(part: ReplyPart) -> Frame<'static> {
+    let signal = Signal::Reply {
+        room: RoomId::stored("p"),
+        agent: AgentId::stored("coder"),
+        agent_name: "Coder".into(),
+        owner: UserId::stored("u"),
+        connection: Some("c1".into()),
+        message: MessageId::stored("reply"),
+        part,
+    };
+    let stamp = SignalStamp { ordinal: Ordinal(7), at: Time(1_600_000_000_000_000) };
+    signal_frame(&signal, stamp).unwrap()
+}
+
+fn data_of(frame: &Frame<'_>) -> String {
+    let messages = frame.messages.as_ref().unwrap();
+    let Some(Data::Text(text)) = &messages[0].data else { panic!("no text in {frame:?}") };
+    text.to_string()
+}
+
+/// The payloads that the SDK published, with shorter ids.
+#[test]
+fn parts_of_a_reply_have_the_recorded_payloads() {
+    let head = r#""from":"u","fromUsername":"Coder","projectId":"p""#;
+    let typing = part(ReplyPart::Started);
+    assert_eq!(
+        data_of(&typing),
+        format!(
+            r#"{{{head},"text":"","messageId":"hub:7","responseId":"reply","type":"typing","agentName":"Coder"}}"#
+        )
+    );
+    assert_eq!(
+        (typing.connection_id.as_deref(), typing.channel.as_deref()),
+        (Some("c1"), Some("jaibber:project:p"))
+    );
+    assert_eq!(
+        data_of(&part(ReplyPart::Text("Hello ".into()))),
+        format!(r#"{{{head},"text":"Hello ","messageId":"reply","type":"chunk","agentName":"Coder"}}"#)
+    );
+    assert_eq!(
+        data_of(&part(ReplyPart::Failed("Agent error: x".into()))),
+        format!(
+            r#"{{{head},"text":"Agent error: x","messageId":"reply","type":"error","agentName":"Coder"}}"#
+        )
+    );
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Measures deliveries per second from a few publishers to many subscribers of one room, over WebSockets or
-//! as server-sent events.
+//! as server-sent events, or of one channel over Ably connections.
 //!
 //! Publishers keep a window of messages in flight, so this measures throughput, not latency. Every message
 //! must reach every subscriber, otherwise the measurement fails.
 
 use super::Sample;
-use super::frames::{self, FrameCounter};
+use super::ably::Format;
+use super::frames::FrameCounter;
 use super::lines::LineCounter;
-use super::server::{DELIVERY, Server};
+use super::server::{DELIVERY, Publications, Server};
 use super::socket::RESPONSE_TIMEOUT;
 use super::timed;
 use anyhow::{Context, Result, bail};
@@ -31,6 +32,7 @@ const BATCH: u64 = 16;
 pub enum Transport {
     Sockets,
     Events,
+    Ably(Format),
 }
 
 /// Delivery counter for a transport.
@@ -77,6 +79,7 @@ pub async fn measure(
         match transport {
             Transport::Sockets => server.subscriber(number).await,
             Transport::Events => server.event_reader(number).await,
+            Transport::Ably(format) => server.ably_subscriber(number, format).await,
         }
     });
     for (number, socket) in sockets.await.context("connecting subscribers")?.into_iter().enumerate() {
@@ -84,6 +87,7 @@ pub async fn measure(
         let counter = match transport {
             Transport::Sockets => Counter::Frames(FrameCounter::new(DELIVERY)),
             Transport::Events => Counter::Lines(LineCounter::new(server.event_marker())),
+            Transport::Ably(format) => Counter::Frames(FrameCounter::new(server.ably_marker(format))),
         };
         connections.spawn(listen(
             stream,
@@ -95,14 +99,21 @@ pub async fn measure(
     }
     let mut publishers = Vec::new();
     for number in 0..PUBLISHERS {
-        let socket = server.publisher(number).await.context("connecting a publisher")?;
+        let socket = match transport {
+            Transport::Ably(format) => server.ably_publisher(number, format).await,
+            Transport::Sockets | Transport::Events => server.publisher(number).await,
+        };
+        let socket = socket.context("connecting a publisher")?;
         let stream = Arc::new(socket.stream);
         publishers.push(stream.clone());
         let counter = Counter::Frames(FrameCounter::new(DELIVERY));
         connections.spawn(listen(stream, socket.unread, counter, delivery_counters.clone(), Role::Publisher));
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let messages = encoded(&server.publications());
+    let messages = match transport {
+        Transport::Ably(format) => server.ably_publications(format),
+        Transport::Sockets | Transport::Events => Publications::encoded(&server.publications()),
+    };
     let publishing = tokio::spawn(publish(publishers, messages, delivery_counters.clone(), stop.clone()));
 
     let sample = timed::rate(&server.process, length, || delivery_counters.deliveries()).await?;
@@ -120,19 +131,10 @@ pub async fn measure(
     Ok((sample, frame_bytes as usize))
 }
 
-fn encoded(publications: &[String]) -> Vec<Vec<u8>> {
-    let encode = |text: &String| {
-        let mut frame = Vec::new();
-        frames::push_text(&mut frame, text.as_bytes());
-        frame
-    };
-    publications.iter().map(encode).collect()
-}
-
 /// Sends in batches, rotating the publishers, until `stop` is set. Returns the number of sent messages.
 async fn publish(
     publishers: Vec<Arc<TcpStream>>,
-    messages: Vec<Vec<u8>>,
+    messages: Publications,
     delivery_counters: Arc<DeliveryCounters>,
     stop: Arc<AtomicBool>,
 ) -> Result<u64> {
@@ -142,7 +144,7 @@ async fn publish(
     while !stop.load(Ordering::Relaxed) {
         out.clear();
         for _ in 0..BATCH {
-            out.extend_from_slice(&messages[(sent % messages.len() as u64) as usize]);
+            messages.push(&mut out, sent);
             sent += 1;
         }
         write_all(rotation.next().expect("there is at least one publisher"), &out).await?;

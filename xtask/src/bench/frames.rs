@@ -8,6 +8,11 @@ pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     push(out, 0x81, text);
 }
 
+/// Appends one masked binary frame.
+pub fn push_binary(out: &mut Vec<u8>, bytes: &[u8]) {
+    push(out, 0x82, bytes);
+}
+
 /// Appends a close frame with code 1000.
 pub fn push_close(out: &mut Vec<u8>) {
     push(out, 0x88, &1000_u16.to_be_bytes());

@@ -3,6 +3,7 @@
 //! Owns: the scenarios, their number and order of rounds, and the thresholds. The result is the ratio between
 //! hub and reference in the same run, because machines differ in speed and load.
 
+mod ably;
 mod chatmd;
 mod chunks;
 mod connect;
@@ -56,6 +57,11 @@ enum Scenario {
     /// Fan-out as server-sent events.
     Events {
         readers: usize,
+    },
+    /// Fan-out to connections of the Ably protocol.
+    Ably {
+        subscribers: usize,
+        format: ably::Format,
     },
     Publish {
         publishers: usize,
@@ -194,6 +200,8 @@ fn scenarios(small: bool) -> Vec<Scenario> {
         Scenario::FanOut { subscribers: size(100, 4), bar: 0.5 },
         Scenario::FanOut { subscribers: size(1_000, 10), bar: 0.7 },
         Scenario::Events { readers: size(1_000, 10) },
+        Scenario::Ably { subscribers: size(1_000, 10), format: ably::Format::Json },
+        Scenario::Ably { subscribers: size(1_000, 10), format: ably::Format::Msgpack },
         Scenario::Publish { publishers: size(64, 3) },
         Scenario::Idle { connections: size(5_000, 20) },
         Scenario::Connect,
@@ -284,9 +292,12 @@ async fn measure(scenario: &Scenario, side: Side, pair: &Pair, options: &Options
     let server = if side == Side::Hub { &pair.0 } else { &pair.1 };
     let length = Duration::from_secs_f64(options.seconds);
     match scenario {
-        Scenario::FanOut { subscribers, .. } | Scenario::Events { readers: subscribers } => {
+        Scenario::FanOut { subscribers, .. }
+        | Scenario::Events { readers: subscribers }
+        | Scenario::Ably { subscribers, .. } => {
             let transport = match scenario {
                 Scenario::Events { .. } => fan_out::Transport::Events,
+                Scenario::Ably { format, .. } => fan_out::Transport::Ably(*format),
                 _ => fan_out::Transport::Sockets,
             };
             let (sample, frame_bytes) = fan_out::measure(server, transport, *subscribers, length).await?;
@@ -333,6 +344,7 @@ impl Scenario {
         match self {
             Self::FanOut { subscribers, .. } => format!("fan-out-{subscribers}"),
             Self::Events { .. } => "sse".into(),
+            Self::Ably { format, .. } => format!("ably-{}", format.name()),
             Self::Publish { .. } => "publish".into(),
             Self::Idle { .. } => "idle".into(),
             Self::Connect => "connect".into(),
@@ -353,6 +365,7 @@ impl Scenario {
         matches!(
             self,
             Events { .. }
+                | Ably { .. }
                 | Route { .. }
                 | RouteLoss { .. }
                 | Receive { .. }
@@ -386,6 +399,15 @@ impl Scenario {
                 value(
                     &format!("events/s to {readers} readers (reference: bare axum SSE)"),
                     Threshold::RatioAtLeast { must: 0.7, going_to: Some(1.0) },
+                ),
+                cpu("server CPU µs each", Threshold::None),
+            ],
+            Self::Ably { subscribers, .. } => vec![
+                value(
+                    &format!(
+                        "deliveries/s to {subscribers} attached connections (reference: bare broadcast)"
+                    ),
+                    Threshold::RatioAtLeast { must: 0.6, going_to: Some(1.0) },
                 ),
                 cpu("server CPU µs each", Threshold::None),
             ],
@@ -488,6 +510,8 @@ mod tests {
         check(Some("route-100"), &["route-100"]);
         let others = [
             "sse",
+            "ably-json",
+            "ably-msgpack",
             "publish",
             "idle",
             "connect",

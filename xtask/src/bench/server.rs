@@ -1,7 +1,8 @@
 //! The two servers of a measurement, and the client operations for each: the hub through `/ws/client` or
 //! `/ws/broker`, the reference with a minimal equivalent.
 
-use super::frames::FrameCounter;
+use super::ably::{self, Format};
+use super::frames::{self, FrameCounter};
 use super::nats;
 use super::options::{Hub, Options};
 use super::process::Process;
@@ -17,6 +18,7 @@ use std::fs::{self, File};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::OnceCell;
 
 /// Length of a published text: a long sentence, like typical messages.
 pub const TEXT_BYTES: usize = 140;
@@ -36,6 +38,8 @@ enum Kind {
     Hub {
         people: Vec<Person>,
         room: String,
+        /// Key for Ably clients, created with the first of them.
+        ably_key: OnceCell<String>,
     },
     Reference {
         /// Payload length of a delivery, as last measured at the hub.
@@ -151,6 +155,50 @@ impl Server {
                 socket.expect(&["joined"]).await?;
                 Ok(socket)
             }
+        }
+    }
+
+    /// Opens an Ably connection; at the reference, one that may publish.
+    pub async fn ably_publisher(&self, number: usize, format: Format) -> Result<Socket> {
+        let Kind::Hub { people, ably_key, .. } = &self.kind else { return self.publisher(number).await };
+        let create = async || {
+            let body = json!({"name": "bench", "capability": {"*": ["*"]}});
+            let token = Some(&*people[0].token);
+            let answer = rest::post(self.process.address, "/api/ably/keys", token, &body).await?;
+            Ok::<_, anyhow::Error>(answer["key"].as_str().context("no `key` in the answer")?.to_owned())
+        };
+        let key = ably_key.get_or_try_init(create).await?;
+        let key = key.replace(':', "%3A");
+        let path = format!("/?key={key}&format={}&v=6&heartbeats=false", format.name());
+        let mut socket = Socket::open(self.process.address, &path).await?;
+        socket.expect_bytes(format.connected()).await?;
+        Ok(socket)
+    }
+
+    /// Opens an Ably connection that receives all messages of the measured channel.
+    pub async fn ably_subscriber(&self, number: usize, format: Format) -> Result<Socket> {
+        let Kind::Hub { .. } = &self.kind else { return self.subscriber(number).await };
+        let mut socket = self.ably_publisher(number, format).await?;
+        let mut attach = Vec::new();
+        format.push_attach(&mut attach);
+        socket.send_frames(&attach).await?;
+        socket.expect_bytes(format.attached()).await?;
+        Ok(socket)
+    }
+
+    /// Returns the marker of a delivery to an Ably connection.
+    pub fn ably_marker(&self, format: Format) -> &'static str {
+        match &self.kind {
+            Kind::Hub { .. } => format.message(),
+            Kind::Reference { .. } | Kind::Nats { .. } => DELIVERY,
+        }
+    }
+
+    /// Returns the messages of publishers over Ably.
+    pub fn ably_publications(&self, format: Format) -> Publications {
+        match &self.kind {
+            Kind::Hub { .. } => Publications::Ably { format, texts: words::texts(TEXTS, TEXT_BYTES) },
+            Kind::Reference { .. } | Kind::Nats { .. } => Publications::encoded(&self.publications()),
         }
     }
 
@@ -298,7 +346,7 @@ impl Server {
     /// Returns the common room and the token of its owner. Only the hub has rooms.
     pub fn common_room(&self) -> Result<(&str, &str)> {
         match &self.kind {
-            Kind::Hub { people, room } => Ok((room, &people[0].token)),
+            Kind::Hub { people, room, .. } => Ok((room, &people[0].token)),
             Kind::Reference { .. } | Kind::Nats { .. } => bail!("the reference has no rooms"),
         }
     }
@@ -308,6 +356,35 @@ impl Server {
         match &self.kind {
             Kind::Hub { people, .. } => Ok(&people[number % people.len()].own_room),
             Kind::Reference { .. } | Kind::Nats { .. } => bail!("the reference has no rooms"),
+        }
+    }
+}
+
+/// Frames of the publishers.
+pub enum Publications {
+    /// Encoded frames, sent in rotation.
+    Frames(Vec<Vec<u8>>),
+    /// Texts, sent in rotation, each in a frame with its own serial.
+    Ably { format: ably::Format, texts: Vec<String> },
+}
+
+impl Publications {
+    pub fn encoded(texts: &[String]) -> Self {
+        let encode = |text: &String| {
+            let mut frame = Vec::new();
+            frames::push_text(&mut frame, text.as_bytes());
+            frame
+        };
+        Self::Frames(texts.iter().map(encode).collect())
+    }
+
+    /// Appends the frame of the message with this number.
+    pub fn push(&self, out: &mut Vec<u8>, number: u64) {
+        match self {
+            Self::Frames(frames) => out.extend_from_slice(&frames[(number % frames.len() as u64) as usize]),
+            Self::Ably { format, texts } => {
+                format.push_message(out, number, &texts[(number % texts.len() as u64) as usize]);
+            }
         }
     }
 }
@@ -355,5 +432,5 @@ async fn create_users_and_rooms(process: &Process, count: usize) -> Result<Kind>
         }
     }
     let room = make_room("bench", &admin, &others).await?;
-    Ok(Kind::Hub { people, room })
+    Ok(Kind::Hub { people, room, ably_key: OnceCell::new() })
 }

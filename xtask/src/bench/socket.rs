@@ -76,6 +76,28 @@ impl Socket {
         Ok(self.stream.write_all(&out).await?)
     }
 
+    /// Sends frames that are already encoded.
+    pub async fn send_frames(&mut self, frames: &[u8]) -> Result<()> {
+        Ok(self.stream.write_all(frames).await?)
+    }
+
+    /// Reads until a frame, text or binary, contains `part`. Other frames before it are skipped.
+    pub async fn expect_bytes(&mut self, part: &str) -> Result<Vec<u8>> {
+        let mut last = Vec::new();
+        loop {
+            let awaited =
+                || format!("a frame with {part:?}; the last one was {:?}", String::from_utf8_lossy(&last));
+            let (opcode, payload) = self.receive().await.with_context(awaited)?;
+            if payload.windows(part.len()).any(|window| window == part.as_bytes()) {
+                return Ok(payload);
+            }
+            if opcode == frames::CLOSE {
+                bail!("closed instead of {part:?}; the last frame was {:?}", String::from_utf8_lossy(&last));
+            }
+            last = payload;
+        }
+    }
+
     /// Reads until a frame contains all of `parts`. Other frames before it are skipped.
     pub async fn expect(&mut self, parts: &[&str]) -> Result<String> {
         let mut last = None;

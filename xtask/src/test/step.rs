@@ -18,12 +18,13 @@ pub enum Step {
     InProcess,
     Web,
     Process,
+    Ably,
     Flows,
 }
 
 impl Step {
     /// All steps in the order of a full run. Cheap steps come first, to find mistakes early.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Packages,
         Self::Layering,
         Self::Format,
@@ -33,6 +34,7 @@ impl Step {
         Self::InProcess,
         Self::Web,
         Self::Process,
+        Self::Ably,
         Self::Flows,
     ];
 
@@ -41,7 +43,8 @@ impl Step {
         [Self::Layering, Self::Format, Self::WebLints, Self::Build, Self::Unit, Self::InProcess, Self::Web];
 
     /// Steps that run tests. The run continues if one of them fails, and ends if any other step fails.
-    pub const TESTS: [Self; 5] = [Self::Unit, Self::InProcess, Self::Web, Self::Process, Self::Flows];
+    pub const TESTS: [Self; 6] =
+        [Self::Unit, Self::InProcess, Self::Web, Self::Process, Self::Ably, Self::Flows];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -54,6 +57,7 @@ impl Step {
             Self::InProcess => "in-process",
             Self::Web => "web",
             Self::Process => "process",
+            Self::Ably => "ably",
             Self::Flows => "flows",
         }
     }
@@ -62,11 +66,13 @@ impl Step {
         Self::TESTS.contains(&self)
     }
 
-    /// Returns whether this step can have tests with these names. Names of web tests and flows are sentences,
-    /// so names with `_` or `::` are Rust tests, for which no browser is started.
+    /// Returns whether this step can have tests with these names. Names of web tests, Ably tests and flows are
+    /// sentences, so names with `_` or `::` are Rust tests, for which no browser is started.
     pub fn may_have(self, names: &[String]) -> bool {
         let is_rust = |name: &String| name.contains('_') || name.contains("::");
-        !matches!(self, Self::Web | Self::Flows) || names.is_empty() || !names.iter().all(is_rust)
+        !matches!(self, Self::Web | Self::Ably | Self::Flows)
+            || names.is_empty()
+            || !names.iter().all(is_rust)
     }
 
     /// Runs this step. A test step runs the tests whose name contains one of `names`, or all if `names` is
@@ -82,6 +88,7 @@ impl Step {
             Self::WebLints => web::lints()?,
             Self::Build => nextest::build()?,
             Self::Web => return web::unit_tests(names),
+            Self::Ably => return web::ably(names),
             Self::Flows => return web::flows(names),
             Self::Unit => return nextest::run(UNIT, names),
             Self::InProcess => {
@@ -136,7 +143,7 @@ mod tests {
     fn the_quick_run_is_a_subset_of_the_full_run_in_the_same_order() {
         let positions: Vec<usize> = Step::QUICK.into_iter().map(position).collect();
         assert!(positions.is_sorted(), "{positions:?}");
-        for slow in [Step::Packages, Step::Process, Step::Flows] {
+        for slow in [Step::Packages, Step::Process, Step::Ably, Step::Flows] {
             assert!(!Step::QUICK.contains(&slow), "{slow:?}");
         }
     }

@@ -145,6 +145,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     credentials::end_sign_ins_of(sql, user)?;
     credentials::remove_second_factor(sql, user)?;
     let steps = [
+        "DELETE FROM token_revocations WHERE key IN (SELECT id FROM api_keys WHERE owner = ?1)",
         "DELETE FROM api_keys WHERE owner = ?1",
         "UPDATE rooms SET router = NULL WHERE router IN (SELECT id FROM routers WHERE created_by = ?1)",
         "DELETE FROM routers WHERE created_by = ?1",

@@ -1,14 +1,17 @@
 //! Credentials: sign-ins, API keys and second factors: reads, changes, and conversion between rows and model types.
 
-use super::rows::{all, one, run, shared, text, time};
+use super::rows::{all, from_json, json, one, run, shared, text, time};
 use super::{Sql, SqlTables};
 use parlor_engine::Fault;
 use parlor_engine::changes::CredentialChange;
 use parlor_engine::ports::ReadCredentials;
 use parlor_model::{
-    ApiKey, KeyId, RefreshToken, Scope, SecondFactor, SecretHash, SignIn, SignInId, Time, UserId,
+    ApiKey, KeyGrant, KeyId, RefreshToken, Revocation, Scope, SealedKey, SecondFactor, SecretHash, SignIn,
+    SignInId, SigningKey, Time, UserId,
 };
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
+use std::sync::Arc;
 
 impl<C: Sql> ReadCredentials for SqlTables<C> {
     fn sign_in(&mut self, id: &SignInId) -> Result<Option<SignIn>, Fault> {
@@ -43,6 +46,25 @@ impl<C: Sql> ReadCredentials for SqlTables<C> {
         let query =
             format!("SELECT {} FROM api_keys WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id", KEY);
         all(self.sql()?, &query, &[&owner.map(UserId::as_str)], key)
+    }
+
+    fn signing_key(&mut self, id: &KeyId) -> Result<Option<SigningKey>, Fault> {
+        let query = format!("SELECT {KEY}, sealed FROM api_keys WHERE id = ?1 AND sealed IS NOT NULL");
+        let found = one(self.sql()?, &query, &[&id.as_str()], |row| {
+            Ok((key(row)?, SealedKey(row.get::<_, Vec<u8>>(7)?.into())))
+        })?;
+        let Some((key, secret)) = found else { return Ok(None) };
+        let query = "SELECT target, issued_before FROM token_revocations WHERE key = ?1 ORDER BY target";
+        let revocations = all(self.sql()?, query, &[&id.as_str()], |row| {
+            Ok(Revocation { target: text(row, 0)?, issued_before: time(row, 1)? })
+        })?;
+        Ok(Some(SigningKey { key, secret, revocations }))
+    }
+
+    fn signing_key_count(&mut self, owner: &UserId) -> Result<usize, Fault> {
+        let query = "SELECT count(*) FROM api_keys WHERE owner = ?1 AND sealed IS NOT NULL";
+        let count = one(self.sql()?, query, &[&owner.as_str()], |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as usize)
     }
 
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {
@@ -87,22 +109,20 @@ pub fn apply(sql: &Connection, change: &CredentialChange) -> Result<(), Fault> {
         }
         CredentialChange::EndSignIn(sign_in) => end_sign_in(sql, sign_in)?,
         CredentialChange::EndSignInsOf(user) => end_sign_ins_of(sql, user)?,
-        CredentialChange::PutKey(key, secret) => {
-            run(
-                sql,
-                "INSERT INTO api_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                &[
-                    &key.id.as_str(),
-                    &key.owner.as_str(),
-                    &&*key.name,
-                    &scopes(&key.scopes),
-                    &secret.0,
-                    &key.created_at.0,
-                ],
-            )?;
-        }
+        CredentialChange::PutKey(key, secret) => put_key(sql, key, secret, None)?,
+        CredentialChange::PutSigningKey(key, secret, sealed) => put_key(sql, key, secret, Some(sealed))?,
         CredentialChange::RemoveKey(key) => {
             run(sql, "DELETE FROM api_keys WHERE id = ?1", &[&key.as_str()])?;
+            run(sql, "DELETE FROM token_revocations WHERE key = ?1", &[&key.as_str()])?;
+        }
+        CredentialChange::RevokeTokens { key, revocations, expired_before } => {
+            let query = "DELETE FROM token_revocations WHERE key = ?1 AND issued_before < ?2";
+            run(sql, query, &[&key.as_str(), &expired_before.0])?;
+            for revocation in revocations {
+                let query = "INSERT INTO token_revocations VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
+                             SET issued_before = max(issued_before, excluded.issued_before)";
+                run(sql, query, &[&key.as_str(), &&*revocation.target, &revocation.issued_before.0])?;
+            }
         }
         CredentialChange::PutSecondFactor(factor) => {
             run(
@@ -124,6 +144,33 @@ pub fn apply(sql: &Connection, change: &CredentialChange) -> Result<(), Fault> {
         }
         CredentialChange::RemoveSecondFactor(user) => remove_second_factor(sql, user)?,
     }
+    Ok(())
+}
+
+fn put_key(
+    sql: &Connection,
+    key: &ApiKey,
+    secret: &SecretHash,
+    sealed: Option<&SealedKey>,
+) -> Result<(), Fault> {
+    let grant = key.grant.as_deref();
+    let places = grant.map(|grant| json(&*grant.places));
+    run(
+        sql,
+        "INSERT INTO api_keys (id, owner, name, scopes, secret, created_at, places, notation, sealed) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        &[
+            &key.id.as_str(),
+            &key.owner.as_str(),
+            &&*key.name,
+            &scopes(&key.scopes),
+            &secret.0,
+            &key.created_at.0,
+            &places,
+            &grant.map(|grant| &*grant.notation),
+            &sealed.map(|sealed| &*sealed.0),
+        ],
+    )?;
     Ok(())
 }
 
@@ -162,7 +209,7 @@ pub fn sign_in(row: &Row<'_>) -> rusqlite::Result<SignIn> {
     })
 }
 
-pub const KEY: &str = "id, owner, name, scopes, created_at";
+pub const KEY: &str = "id, owner, name, scopes, created_at, places, notation";
 
 pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
     Ok(ApiKey {
@@ -170,9 +217,16 @@ pub fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         owner: UserId::stored(shared(row, 1)?),
         name: text(row, 2)?,
         scopes: row.get_ref(3)?.as_str()?.split(' ').filter_map(Scope::parse).collect(),
-        grant: None,
+        grant: grant(row)?,
         created_at: time(row, 4)?,
     })
+}
+
+fn grant(row: &Row<'_>) -> rusqlite::Result<Option<Arc<KeyGrant>>> {
+    if row.get_ref(5)? == ValueRef::Null {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(KeyGrant { places: Arc::new(from_json(row, 5)?), notation: text(row, 6)? })))
 }
 
 pub fn scopes(scopes: &[Scope]) -> String {

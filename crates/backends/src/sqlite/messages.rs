@@ -78,11 +78,7 @@ impl<C: Sql> ReadMessages for SqlTables<C> {
             after = after.max(self.last_until(column, value, Time(start.0.saturating_sub(1)))?);
         }
         let (before, end) = (before.map_or(i64::MAX, seq_value), end.map_or(i64::MAX, |end| end.0));
-        let order = if forwards { "ASC" } else { "DESC" };
-        let query = format!(
-            "SELECT {MESSAGE} FROM messages WHERE {column} = ?1 AND seq > ?2 AND seq < ?3 AND at <= ?4 \
-             AND erased = 0 ORDER BY seq {order} LIMIT ?5"
-        );
+        let query = range_query(column, forwards);
         all(self.sql()?, &query, &[&value, &after, &before, &end, &number(limit)], message)
     }
 
@@ -218,6 +214,15 @@ impl<C: Sql> SqlTables<C> {
         );
         Ok(one(self.sql()?, &query, &[&destination, &time.0], |row| row.get(0))?.unwrap_or_default())
     }
+}
+
+/// The messages of a room or path (`column`) between two positions and until a time.
+fn range_query(column: &str, forwards: bool) -> String {
+    let order = if forwards { "ASC" } else { "DESC" };
+    format!(
+        "SELECT {MESSAGE} FROM messages WHERE {column} = ?1 AND seq > ?2 AND seq < ?3 AND at <= ?4 \
+         AND erased = 0 ORDER BY seq {order} LIMIT ?5"
+    )
 }
 
 fn answers_query(to: &Message) -> String {
@@ -513,6 +518,21 @@ mod tests {
             let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
             assert!(steps[0].starts_with(&format!("SEARCH messages USING INDEX {index}")), "{steps:?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_through_the_index_of_their_room_or_path() {
+        let mut sql = crate::sqlite::connection::open_in_memory();
+        crate::sqlite::migrations::migrate(&mut sql).unwrap();
+        for (column, index) in [("room", "messages_in_room (room=?"), ("path", "messages_on_path (path=?")] {
+            for forwards in [true, false] {
+                let query = format!("EXPLAIN QUERY PLAN {}", range_query(column, forwards));
+                let values: [&dyn ToSql; 5] = [&"x", &0, &9, &9, &1];
+                let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
+                assert!(steps[0].starts_with(&format!("SEARCH messages USING INDEX {index}")), "{steps:?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+            }
         }
     }
 }

@@ -5,11 +5,12 @@ use parlor_model::query::{MailPage, SearchCursor, SearchMessages};
 use parlor_model::run_event::{Choice, Plan, PlanState, PlanStep, Question, QuestionAnswer, StepState};
 use parlor_model::{
     Agent, AgentHost, AgentId, Answer, AnswerPolicy, ApiKey, Attachment, BlobDigest, Bookmark, Delivery,
-    DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Invitation,
-    InvitationId, KeyId, Mailbox, MediaType, Member, MemberId, Mention, Message, MessageId, MessageKind,
-    Notifications, Origin, Path, Pattern, Payload, Pin, Reaction, Reactor, Room, RoomId, RoomKind,
-    RoomPreferences, RoomRole, RouterId, Scope, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole,
-    Subscription, Time, Upload, UploadId, UploadPurpose, User, UserId, Visibility,
+    DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Grant, GrantEntry,
+    Invitation, InvitationId, KeyGrant, KeyId, Mailbox, MediaType, Member, MemberId, Mention, Message,
+    MessageId, MessageKind, Notifications, Operation, Operations, Origin, Path, Pattern, Payload, Pin,
+    Reaction, Reactor, Resource, Room, RoomId, RoomKind, RoomPreferences, RoomRole, RouterId, Scope, Sender,
+    Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, UploadPurpose,
+    User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -81,6 +82,15 @@ pub fn key(id: &str, owner: &str, created: i64) -> ApiKey {
         grant: None,
         created_at: Time(created),
     }
+}
+
+/// A key whose secret signs tokens.
+pub fn signing_key(id: &str, owner: &str, created: i64) -> ApiKey {
+    let resource = Resource::Below("room/".into());
+    let operations = Operations::NONE.with(Operation::Publish).with(Operation::History);
+    let places = Arc::new(Grant::new([GrantEntry { resource, operations }]));
+    let grant = KeyGrant { places, notation: "{\"jobs\":[\"publish\"]}".into() };
+    ApiKey { grant: Some(Arc::new(grant)), ..key(id, owner, created) }
 }
 
 pub fn invitation(id: &str, created: i64, expires: i64) -> Invitation {

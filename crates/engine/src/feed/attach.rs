@@ -84,6 +84,7 @@ impl Hub {
             match self.fanout().subscribe(&reservation, &subscription) {
                 Subscribed::Live => return Ok(()),
                 Subscribed::Invalid => {}
+                Subscribed::NeedsFacts => self.load_present_users().await?,
                 Subscribed::Disconnected => {
                     return Err(match topic {
                         Destination::Room(room) => Refusal::NotAMember { room: room.clone() },

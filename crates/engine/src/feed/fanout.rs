@@ -5,6 +5,7 @@ use super::batching::{MailBatch, MessageBatches};
 use super::interest::Kinds;
 use super::item::{Events, Item, LostRoom, Shared};
 use super::merged_replies::Merging;
+use super::occupants::Occupants;
 use super::presence::Departures;
 use super::replay_buffer::ReplayBuffer;
 use super::reply_text::Replies;
@@ -23,7 +24,7 @@ use parlor_model::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 pub struct Fanout {
     next_subscriber: AtomicU64,
@@ -37,6 +38,10 @@ pub struct Fanout {
     pub(super) published: watch::Sender<Seq>,
     /// Wakes the presence loop when a user has gone offline or the hub closes.
     pub(super) departed: Notify,
+    /// Wakes the loop of presence sets when facts are needed, a grace period has begun or the hub closes.
+    pub(super) occupants_changed: Notify,
+    /// Lets one task at a time read the facts that members of presence sets are derived from.
+    pub(super) loading: Semaphore,
     /// Wakes the loop that publishes merged replies.
     pub(super) merges: Notify,
     /// Locked by the log tailer while it publishes a batch, and by connections that subscribe or disconnect.
@@ -70,6 +75,7 @@ pub(super) struct FanoutState {
     pub(super) roots: Arc<RoomRoots>,
     pub(super) room_state: RoomState,
     pub(super) departures: Departures,
+    pub(super) occupants: Occupants,
 }
 
 impl Fanout {
@@ -94,6 +100,7 @@ impl Fanout {
             roots: roots.clone(),
             room_state: RoomState::default(),
             departures: Departures::default(),
+            occupants: Occupants::new(limits, clock.clone()),
         };
         Self {
             next_subscriber: AtomicU64::new(1),
@@ -102,6 +109,8 @@ impl Fanout {
             roots,
             ordinals_low: Notify::new(),
             departed: Notify::new(),
+            occupants_changed: Notify::new(),
+            loading: Semaphore::new(1),
             merges: Notify::new(),
             published: watch::Sender::new(published_through),
             state: Mutex::new(state),
@@ -151,7 +160,8 @@ impl Fanout {
             subscriber.outbox.push(greeting);
         }
         state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
-        state.subscribers.insert(subscriber.id, subscriber);
+        state.subscribers.insert(subscriber.id, subscriber.clone());
+        self.occupants_connected(&mut state, &subscriber);
         Some(first)
     }
 
@@ -182,6 +192,7 @@ impl Fanout {
     pub fn disconnect(&self, id: SubscriberId) {
         let mut state = self.state.lock();
         state.remove(id);
+        self.wake_occupants(&mut state);
         let has_departed = !state.departures.is_empty();
         drop(state);
         if has_departed {
@@ -258,6 +269,7 @@ impl Fanout {
             state.reservations.apply_event(&logged_event.event);
             state.room_state.apply_event(logged_event);
             self.publish_event(&mut state, logged_event, &mut batches, &mut mail);
+            self.apply_to_occupants(&mut state, &logged_event.event);
             self.roots.apply_after_publish(&logged_event.event);
             if let Some(room) = left {
                 self.publish_signal(&mut state, &room, &Signal::Refresh, None);
@@ -268,6 +280,7 @@ impl Fanout {
         self.publish_failures(&mut state);
         mail.flush(&state);
         state.replay_buffer.truncate();
+        self.wake_occupants(&mut state);
         let has_departed = !state.departures.is_empty();
         self.published.send_replace(state.published_through);
         drop(state);
@@ -363,7 +376,7 @@ impl Fanout {
                 state.activities.close_where(|_, of| of == agent);
                 self.publish_to_audience(state, audience, logged_event);
             }
-            Event::KeyRevoked { user, key } => {
+            Event::KeyRevoked { user, key } | Event::TokensRevoked { user, key } => {
                 state.end(
                     user,
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),

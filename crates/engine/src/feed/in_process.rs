@@ -48,8 +48,13 @@ impl Hub {
             other => other,
         };
         let outbox = Arc::new(Outbox::new(LIMITS));
-        let new =
-            NewSession { outbox: outbox.clone(), encoding: ENCODING, present: false, greeting: Bytes::new() };
+        let new = NewSession {
+            outbox: outbox.clone(),
+            encoding: ENCODING,
+            present: false,
+            enters_places: false,
+            greeting: Bytes::new(),
+        };
         let (session, ..) = self.session(caller, new, |_| Ok(())).await?;
         let session = Arc::new(session);
         let (opened, live) = (session.clone(), Arc::new(|_: &_| Bytes::new()) as _);

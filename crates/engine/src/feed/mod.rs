@@ -17,7 +17,7 @@ mod item;
 mod log_tailer;
 pub(crate) mod merged_replies;
 mod names;
-mod occupants;
+pub(crate) mod occupants;
 mod open;
 mod ordinals;
 pub(crate) mod presence;
@@ -44,7 +44,7 @@ pub use log_tailer::{LogTailer, Projection};
 pub use merged_replies::Begun;
 pub use names::Names;
 pub use occupants::{
-    OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+    Access, OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
 };
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};
@@ -80,12 +80,19 @@ pub struct Subscriber {
     pub order: Order,
     /// Whether this connection makes its user count as online.
     pub present: bool,
+    /// Whether this connection enters presence sets itself: it makes its user no derived member.
+    pub enters_places: bool,
     /// Whether this connection receives events only while it follows rooms ([`Interest::MyRooms`]). An event
     /// that is published before that is part of the replay; delivering it at once would repeat it.
     pub only_follows: bool,
 }
 
 impl Subscriber {
+    /// Whether the hub derives members of presence sets from this connection.
+    fn derives_members(&self) -> bool {
+        self.present && !self.enters_places
+    }
+
     fn set_encoding(&mut self, Encoding { codec, kinds, order }: Encoding) {
         (self.codec, self.kinds, self.order) = (codec, kinds, order);
         self.only_follows = order.only_follows();

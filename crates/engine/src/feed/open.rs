@@ -116,6 +116,7 @@ impl Hub {
                     return Ok(());
                 }
                 Subscribed::Invalid => {}
+                Subscribed::NeedsFacts => self.load_present_users().await?,
                 Subscribed::Disconnected => return Err(Refusal::NotSignedIn),
                 Subscribed::NeedsReplay => {
                     replayed_from_log = true;

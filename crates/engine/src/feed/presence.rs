@@ -1,4 +1,5 @@
-//! Presence: a user is online while a connection counts for them, and for a grace period after the last one ended.
+//! Presence: a user is online while a connection counts for them or they are a member of a presence set, and for a
+//! grace period after that.
 
 use super::fanout::{Fanout, FanoutState};
 use crate::Hub;
@@ -30,12 +31,16 @@ impl Departures {
         self.0.is_empty()
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
+    pub fn contains(&self, user: &UserId) -> bool {
+        self.0.iter().any(|(departed, _)| departed == user)
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
         self.0.front().map(|(_, deadline)| *deadline)
     }
 
     /// Takes the users whose grace period has ended.
-    fn take_due(&mut self, now: Instant) -> Vec<UserId> {
+    pub fn take_due(&mut self, now: Instant) -> Vec<UserId> {
         let due = self.0.partition_point(|(_, deadline)| *deadline <= now);
         self.0.drain(..due).map(|(user, _)| user).collect()
     }
@@ -98,9 +103,10 @@ impl Fanout {
         }
     }
 
-    /// Wakes the presence loop, which ends when the hub is closing.
+    /// Wakes the loops of presence, which end when the hub is closing.
     pub fn wake_presence(&self) {
         self.departed.notify_one();
+        self.occupants_changed.notify_one();
     }
 }
 
@@ -108,5 +114,6 @@ impl FanoutState {
     pub(super) fn is_present(&self, user: &UserId) -> bool {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
         ids.iter().any(|id| self.subscribers.get(id).is_some_and(|subscriber| subscriber.present))
+            || self.occupants.has_user(user)
     }
 }

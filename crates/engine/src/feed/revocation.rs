@@ -10,8 +10,9 @@ use std::collections::HashSet;
 const CHECKED_PER_READ: usize = 256;
 
 impl Hub {
-    /// Closes the connections whose sign-in has expired. The presence loop calls it once a minute. A revoked
-    /// credential needs no check: its event closes the connections at once.
+    /// Closes the connections whose sign-in has expired, and those with a key whose owner must be a site admin and no
+    /// longer is. The presence loop calls it once a minute. A revoked credential needs no check: its event closes the
+    /// connections at once.
     pub async fn end_expired_sessions(&self) -> Result<(), Refusal> {
         let principals: Vec<Principal> = self.fanout().principals().into_iter().collect();
         for some in principals.chunks(CHECKED_PER_READ) {
@@ -37,17 +38,22 @@ impl Fanout {
     fn principals(&self) -> HashSet<Principal> {
         let state = self.state.lock();
         let principals = state.subscribers.values().map(|subscriber| &subscriber.principal);
-        principals.filter(|principal| matches!(principal, Principal::Person { .. })).cloned().collect()
+        let principals = principals.chain(state.occupants.principals());
+        let can_expire = |principal: &&Principal| {
+            matches!(principal, Principal::Person { .. } | Principal::Program { .. })
+        };
+        principals.filter(can_expire).cloned().collect()
     }
 
     /// Closes the connections with these credentials.
     pub(super) fn end(&self, expired: &[Principal]) {
         let mut state = self.state.lock();
         for principal in expired {
-            if let Principal::Person { user, .. } = principal {
+            if let Principal::Person { user, .. } | Principal::Program { user, .. } = principal {
                 state.end(user, |own| own == principal);
             }
         }
+        self.publish_ended_occupants(&mut state);
     }
 
     /// Closes every connection with a shutdown frame.
@@ -94,6 +100,9 @@ impl FanoutState {
         if subscriber.present && !self.is_present(&subscriber.user) {
             self.departures.add(subscriber.user.clone());
         }
+        if subscriber.derives_members() && !self.derives_members(&subscriber.user) {
+            self.occupants.departed(&subscriber.user);
+        }
         Some(subscriber)
     }
 
@@ -109,8 +118,10 @@ impl FanoutState {
         }
     }
 
-    /// Closes the connections of a user whose principal `matches`; they receive no later events.
+    /// Closes the connections of a user whose principal `matches`; they receive no later events. Their members leave
+    /// all presence sets when the fan-out publishes that.
     pub(super) fn end(&mut self, user: &UserId, matches: impl Fn(&Principal) -> bool) {
+        self.occupants.end(user, &matches);
         let matches: Vec<Subscriber> = self
             .all_subscribers_of(user)
             .filter(|subscriber| matches(&subscriber.principal))

@@ -74,6 +74,9 @@ pub struct NewSession {
     pub encoding: Encoding,
     /// Whether the connection makes its user count as online.
     pub present: bool,
+    /// Whether the connection enters presence sets itself. The hub derives members from all other connections that
+    /// count as online.
+    pub enters_places: bool,
     /// First frame of the session.
     pub greeting: Bytes,
 }
@@ -103,7 +106,13 @@ impl Hub {
         new: NewSession,
         admit: impl FnOnce(&AuthContext) -> Result<T, Refusal>,
     ) -> Result<(Session, AuthContext, T), Refusal> {
-        let NewSession { outbox, encoding: Encoding { codec, kinds, order }, present, greeting } = new;
+        let NewSession {
+            outbox,
+            encoding: Encoding { codec, kinds, order },
+            present,
+            enters_places,
+            greeting,
+        } = new;
         let subscriber = Subscriber {
             id: self.fanout().next_subscriber_id(),
             user: caller.user().cloned().ok_or(Refusal::NotSignedIn)?,
@@ -113,6 +122,7 @@ impl Hub {
             kinds,
             order,
             present,
+            enters_places,
             only_follows: order.only_follows(),
         };
         let (auth, admitted) = self.connect(caller, subscriber.clone(), greeting, admit).await?;
@@ -281,6 +291,13 @@ impl Session {
 
     pub fn id(&self) -> SubscriberId {
         self.id
+    }
+
+    /// Sends the complete presence set of an open room or path again.
+    pub fn resend_occupants(&self, place: &Path) {
+        let others = self.others.lock().iter().map(|other| other.id).collect::<Vec<_>>();
+        let ids = [&[self.id], &*others].concat();
+        self.hub.fanout().resend_occupants(&ids, place);
     }
 
     /// A unique stamp for an item of this session alone.

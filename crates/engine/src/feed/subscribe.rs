@@ -17,6 +17,8 @@ pub enum Subscribed {
     NeedsReplay,
     /// The rights may have changed since they were read: read them again.
     Invalid,
+    /// The facts that members of the presence set are derived from have to be read first.
+    NeedsFacts,
     /// The connection is no longer registered.
     Disconnected,
 }
@@ -60,6 +62,9 @@ impl Fanout {
         if !reservation.is_valid() {
             return Subscribed::Invalid;
         }
+        if kinds.includes(Kinds::PRESENCE) && !self.can_list_occupants(state, topics) {
+            return Subscribed::NeedsFacts;
+        }
         if since.is_some_and(|since| !state.replay_buffer.reaches(since)) {
             return Subscribed::NeedsReplay;
         }
@@ -101,6 +106,7 @@ impl Fanout {
                 if by_role {
                     state.on_paths_by_role.insert(*id);
                 }
+                self.send_occupants(state, &subscriber, path);
             }
         }
         if needs_refresh {
@@ -121,6 +127,7 @@ impl Fanout {
     fn subscribe_to_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
         let is_open = state.rooms.contains(room, subscriber.id);
         state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
+        self.send_occupants(state, subscriber, &Path::of_room(room));
         if is_open {
             return;
         }

@@ -3,7 +3,7 @@
 use super::{Hub, HubDependencies, Inner, WeakHub};
 use crate::Fault;
 use crate::commands::{self, Job, QueuedJob};
-use crate::feed::{Fanout, LogTailer, Names, merged_replies, presence};
+use crate::feed::{Fanout, LogTailer, Names, merged_replies, occupants, presence};
 use crate::health::HealthCell;
 use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
@@ -91,6 +91,7 @@ impl Hub {
         hub.tasks().spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(occupants::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(merged_replies::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         Ok(hub)
     }

@@ -12,8 +12,8 @@ use parlor_model::{
     CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId,
     KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
     Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Service, Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId,
-    User, UserId,
+    SecretHash, Seq, Service, Session, SignIn, SignInId, SigningKey, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -48,6 +48,10 @@ pub trait ReadCredentials {
     fn key_with(&mut self, secret: &SecretHash) -> Result<Option<ApiKey>, Fault>;
     /// API keys of one owner, or all keys, oldest first.
     fn keys(&mut self, owner: Option<&UserId>) -> Result<Vec<ApiKey>, Fault>;
+    /// An API key whose secret signs tokens, with the revocations of its tokens by target.
+    fn signing_key(&mut self, id: &KeyId) -> Result<Option<SigningKey>, Fault>;
+    /// Number of keys of one owner whose secrets sign tokens.
+    fn signing_key_count(&mut self, owner: &UserId) -> Result<usize, Fault>;
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault>;
     /// Whether this backup code belongs to the user and is unused.
     fn has_backup_code(&mut self, user: &UserId, code: &SecretHash) -> Result<bool, Fault>;

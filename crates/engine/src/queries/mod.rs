@@ -14,6 +14,7 @@ mod keys;
 mod mail;
 mod messages;
 mod missions;
+mod occupants;
 mod plans;
 mod rooms;
 mod routers;
@@ -139,6 +140,7 @@ queries! {
     CountReplies,
     FindAccount,
     FindKey,
+    FindSigningKey,
     FindUser,
     GetAgent,
     GetAgentCard,
@@ -194,12 +196,15 @@ queries! {
     ListTasks,
     ListUsers,
     MayCreateRouter,
+    MayEnterPlace,
     MayFollowRoom,
     MayInquire,
+    MayListOccupants,
     MayListenToMailbox,
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,
     MaySeeLimits,

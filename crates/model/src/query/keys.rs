@@ -1,6 +1,6 @@
 //! Queries about API keys, and their answers.
 
-use crate::SecretHash;
+use crate::{KeyId, SecretHash};
 use serde::{Deserialize, Serialize};
 
 /// API keys of the caller; all keys for the operator.
@@ -11,4 +11,10 @@ pub struct ListKeys;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindKey {
     pub secret: SecretHash,
+}
+
+/// Reads an API key whose secret signs tokens. The answer is `None` for other keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindSigningKey {
+    pub key: KeyId,
 }

@@ -1,36 +1,56 @@
 //! Credentials of Ably clients: keys, tokens of the hub and JWTs.
 //!
 //! Owns: which caller and which capability a credential proves. What the caller may do with it is decided in the
-//! engine, by the grant that the caller carries.
+//! engine, by the grants that the caller and its key carry.
 
+use super::nonces::Nonces;
+use super::signing_keys::{self, SigningKeys};
+use super::tokens::{AblyTokens, Claims, Issuer};
 use crate::App;
-use crate::auth::seal::Seal;
+use crate::auth::credentials;
 use axum::http::HeaderMap;
-use parlor_model::{Caller, Refusal, Time};
-use parlor_wire::ably::auth::{Identity, TokenDetails};
+use axum::http::header::AUTHORIZATION;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use parlor_model::query::GetAuthContext;
+use parlor_model::{ApiKey, Caller, KeyId, Refusal, SigningKey, Time};
+use parlor_wire::ably::auth::{self, Credential, DEFAULT_TTL, Identity, Jwt, Key, KeyName, TokenDetails};
 use parlor_wire::ably::capability::Capability;
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::serial::ConnectionSecret;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Capability of the token that a signed-in user gets: the channels of all rooms and of presence.
+const PERSON_CAPABILITY: &str = r#"{"jaibber:*":["*"]}"#;
 
 /// Secrets derived from that of the hub, and the memory of used token requests.
 pub struct AblySecrets {
     connections: ConnectionSecret,
-    keys: Seal,
+    pub(super) keys: SigningKeys,
+    pub(super) tokens: AblyTokens,
+    pub(super) nonces: Nonces,
 }
 
 impl AblySecrets {
     pub fn new(hub_secret: &[u8]) -> Self {
         Self {
             connections: ConnectionSecret::new(hub_secret),
-            keys: Seal::new(hub_secret, "parlor signing keys 1"),
+            keys: SigningKeys::new(hub_secret),
+            tokens: AblyTokens::new(hub_secret),
+            nonces: Nonces::default(),
         }
+    }
+
+    /// Generates and verifies keys.
+    pub fn keys(&self) -> &SigningKeys {
+        &self.keys
     }
 }
 
 /// Caller of a connection or request, with what its credential permits.
 pub struct AblyCaller {
-    /// Has the grant of the capability.
+    /// Has the grant of the token. The grant of a key is stored with the key.
     pub caller: Caller,
     pub capability: Capability,
     pub identity: Identity,
@@ -48,8 +68,11 @@ pub async fn of_connection(
     client_id: Option<&str>,
     address: IpAddr,
 ) -> Result<AblyCaller, ErrorInfo> {
-    let _ = (app, key, token, client_id, address);
-    Err(ErrorInfo::new(codes::UNAVAILABLE, "not implemented"))
+    match (key, token) {
+        (_, Some(token)) => of_token(app, token, client_id, address).await,
+        (Some(key), None) => of_key(app, key, client_id, address).await,
+        (None, None) => Err(ErrorInfo::new(codes::NO_CREDENTIALS, "No authentication information provided")),
+    }
 }
 
 /// Verifies the credential of a request: the header `Authorization`, or the parameters `key` and `access_token`.
@@ -59,14 +82,202 @@ pub async fn of_request(
     query: &[(String, String)],
     address: IpAddr,
 ) -> Result<AblyCaller, ErrorInfo> {
-    let _ = (app, headers, query, address);
-    Err(ErrorInfo::new(codes::UNAVAILABLE, "not implemented"))
+    let given = |names: &[&str]| {
+        let found = query.iter().find(|(name, _)| names.contains(&&**name));
+        found.map(|(_, value)| &**value)
+    };
+    let header = client_id_header(headers)?;
+    let client_id = header.as_deref().or(given(&["clientId"]));
+    let Some(value) = headers.get(AUTHORIZATION) else {
+        let (key, token) = (given(&["key"]), given(&["access_token", "accessToken"]));
+        return of_connection(app, key, token, client_id, address).await;
+    };
+    let malformed = || ErrorInfo::new(codes::INVALID_CREDENTIAL, "Authorization header is malformed");
+    match auth::authorization(value.to_str().map_err(|_| malformed())?)? {
+        Credential::Key(key) => of_key(app, &key, client_id, address).await,
+        Credential::Token(token) => of_token(app, &token, client_id, address).await,
+    }
 }
 
-/// Issues a token for the rooms of a signed-in user. It ends with the sign-in.
+/// Client id in the header `X-Ably-ClientId`, in base64.
+fn client_id_header(headers: &HeaderMap) -> Result<Option<String>, ErrorInfo> {
+    let Some(value) = headers.get("x-ably-clientid") else { return Ok(None) };
+    let id = BASE64_STANDARD.decode(value.as_bytes()).ok().and_then(|id| String::from_utf8(id).ok());
+    let invalid = || ErrorInfo::new(codes::INVALID_CLIENT_ID, "X-Ably-ClientId is malformed");
+    id.map(Some).ok_or_else(invalid)
+}
+
+async fn of_key(
+    app: &App,
+    text: &str,
+    client_id: Option<&str>,
+    address: IpAddr,
+) -> Result<AblyCaller, ErrorInfo> {
+    let name = Key::parse(text)?.name;
+    let id = signing_keys::id_of(&name).ok_or_else(unknown_key)?;
+    // Found by the hash of the whole text, so that no comparison depends on how much of a secret is right.
+    let found = credentials::key(&app.hub, signing_keys::hash(text)).await.map_err(refused)?;
+    let key = found.filter(|key| key.id == id).ok_or_else(unknown_key)?;
+    let capability = capability_of(&key)?;
+    let identity = Identity::with_key(client_id)?;
+    let caller = Caller::program(key.owner, key.id).at(address);
+    // A key of a user who is no site admin any more is not valid.
+    app.hub.read(&caller, GetAuthContext).await.map_err(|refusal| gone(&refusal, unknown_key()))?;
+    Ok(AblyCaller { caller, capability, identity, expires_at: None, is_token: false })
+}
+
+async fn of_token(
+    app: &App,
+    token: &str,
+    client_id: Option<&str>,
+    address: IpAddr,
+) -> Result<AblyCaller, ErrorInfo> {
+    let now = app.hub.now();
+    let (caller, capability, granted, expires_at) = if Jwt::is_jwt(token) {
+        let jwt = Jwt::parse(token)?;
+        let (key, secret) = signing_key(app, &jwt.key).await?;
+        let claims = jwt.verify(&secret, now)?;
+        let of_key = capability_of(&key.key)?;
+        let capability = match &claims.capability {
+            Some(requested) => of_key.intersection(requested)?,
+            None => of_key,
+        };
+        let properties = Properties {
+            capability: &capability,
+            client_id: claims.client_id.as_deref(),
+            revocation_key: claims.revocation_key.as_deref(),
+            issued_at: claims.issued_at,
+        };
+        properties.check(&key)?;
+        let caller = Caller::program(key.key.owner, key.key.id);
+        (caller, capability, claims.client_id, claims.expires_at)
+    } else {
+        let claims = app.ably.tokens.verify(token, now)?;
+        let capability = Capability::parse(&claims.capability)?;
+        let caller = issuer(app, &claims, &capability).await?;
+        (caller, capability, claims.client_id, claims.expires_at)
+    };
+    let identity = Identity::with_token(granted.as_deref(), client_id)?;
+    let caller = caller.limited(Arc::new(capability.grant())).at(address);
+    let revoked = ErrorInfo::new(codes::TOKEN_REVOKED, "The credential of the token has ended");
+    app.hub.read(&caller, GetAuthContext).await.map_err(|refusal| gone(&refusal, revoked))?;
+    Ok(AblyCaller { caller, capability, identity, expires_at: Some(expires_at), is_token: true })
+}
+
+/// The caller that a token of the hub was issued to.
+async fn issuer(app: &App, claims: &Claims, capability: &Capability) -> Result<Caller, ErrorInfo> {
+    Ok(match &claims.issuer {
+        Issuer::SignIn(user, sign_in) => Caller::person(user.clone(), sign_in.clone()),
+        Issuer::ApiKey(user, key) => Caller::program(user.clone(), key.clone()),
+        Issuer::Key(id) => {
+            let found = credentials::signing_key(&app.hub, id).await.map_err(refused)?;
+            let key = found.ok_or_else(unknown_key)?;
+            let properties = Properties {
+                capability,
+                client_id: claims.client_id.as_deref(),
+                revocation_key: None,
+                issued_at: claims.issued_at,
+            };
+            properties.check(&key)?;
+            Caller::program(key.key.owner, key.key.id)
+        }
+    })
+}
+
+/// Properties of a token that a revocation can name.
+struct Properties<'a> {
+    capability: &'a Capability,
+    client_id: Option<&'a str>,
+    revocation_key: Option<&'a str>,
+    issued_at: Time,
+}
+
+impl Properties<'_> {
+    /// Requires that no revocation of the key concerns the token.
+    fn check(&self, key: &SigningKey) -> Result<(), ErrorInfo> {
+        let names = |target: &str| match target.split_once(':') {
+            Some(("clientId", id)) => self.client_id == Some(id),
+            Some(("revocationKey", name)) => self.revocation_key == Some(name),
+            Some(("channel", name)) => self.capability.names(name),
+            _ => false,
+        };
+        let mut revocations = key.revocations.iter();
+        if revocations.any(|revoked| self.issued_at < revoked.issued_before && names(&revoked.target)) {
+            return Err(ErrorInfo::new(codes::TOKEN_REVOKED, "Token is revoked"));
+        }
+        Ok(())
+    }
+}
+
+/// Capability of a stored key. An ordinary API key is no key of this protocol.
+pub(super) fn capability_of(key: &ApiKey) -> Result<Capability, ErrorInfo> {
+    let grant = key.grant.as_ref().ok_or_else(unknown_key)?;
+    Capability::parse(&grant.notation)
+}
+
+/// The key with this name, and its secret.
+pub(super) async fn signing_key(app: &App, name: &KeyName) -> Result<(SigningKey, String), ErrorInfo> {
+    let unknown_app = || ErrorInfo::new(codes::NOT_FOUND, format!("No application with id {}", name.app()));
+    let id = signing_keys::id_of(name).ok_or_else(unknown_app)?;
+    let key = credentials::signing_key(&app.hub, &id).await.map_err(refused)?.ok_or_else(unknown_key)?;
+    let secret = app.ably.keys.secret(&key);
+    if secret.is_none() {
+        tracing::warn!(key = %key.key.id, "the secret of an Ably key was encrypted with another token secret");
+    }
+    Ok((key, secret.ok_or_else(unknown_key)?))
+}
+
+pub(super) fn unknown_key() -> ErrorInfo {
+    ErrorInfo::new(codes::WRONG_CREDENTIALS, "Invalid credentials")
+}
+
+fn refused(refusal: Refusal) -> ErrorInfo {
+    codes::error(&refusal)
+}
+
+/// Error of a credential whose account, sign-in or key no longer exists.
+fn gone(refusal: &Refusal, error: ErrorInfo) -> ErrorInfo {
+    if *refusal == Refusal::NotSignedIn { error } else { codes::error(refusal) }
+}
+
+/// Details of a token of a key, as the client gets them.
+pub(super) fn issue_for_key(app: &App, key: &KeyId, grant: auth::Grant) -> TokenDetails {
+    let issued_at = app.hub.now();
+    let claims = Claims {
+        issuer: Issuer::Key(key.clone()),
+        capability: grant.capability.canonical().into(),
+        client_id: grant.client_id,
+        issued_at,
+        expires_at: issued_at.plus(grant.ttl),
+    };
+    details(app, claims, signing_keys::name_of(key))
+}
+
+/// Issues a token for the rooms of a signed-in user, or of the owner of an API key with scopes. It ends with the
+/// sign-in or key.
 pub async fn token_for_person(app: &App, caller: &Caller) -> Result<TokenDetails, Refusal> {
-    let _ = (app, caller);
-    Err(Refusal::Unavailable)
+    let auth = app.hub.read(caller, GetAuthContext).await?;
+    let issuer = Issuer::of(caller).filter(|_| !auth.is_limited()).ok_or(Refusal::Forbidden)?;
+    let issued_at = app.hub.now();
+    let claims = Claims {
+        issuer,
+        capability: PERSON_CAPABILITY.into(),
+        client_id: Some(auth.user.id.as_str().into()),
+        issued_at,
+        expires_at: issued_at.plus(DEFAULT_TTL),
+    };
+    Ok(details(app, claims, format!("{}.rooms", signing_keys::APP)))
+}
+
+fn details(app: &App, claims: Claims, key_name: String) -> TokenDetails {
+    TokenDetails {
+        token: app.ably.tokens.issue(&claims),
+        key_name,
+        issued: claims.issued_at.millis(),
+        expires: claims.expires_at.millis(),
+        capability: claims.capability.into(),
+        client_id: claims.client_id.map(Into::into),
+    }
 }
 
 /// Secret that signs the keys of connections.

@@ -3,11 +3,11 @@
 
 use super::jaibber;
 use crate::connection::frame;
-use crate::encoders::Encoder;
+use crate::encoders::{Encoder, concat};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use parlor_engine::feed::{DisconnectReason, Names, OccupantList};
-use parlor_model::{Destination, Epoch, Event, LoggedEvent, RoomId, Signal, SignalStamp};
+use parlor_model::{Destination, Epoch, Event, LoggedEvent, Occupant, RoomId, Signal, SignalStamp};
 use parlor_wire::ably::channel::Channel;
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::{Action, Format, Frame};
@@ -29,6 +29,9 @@ fn message(payload: &[u8], format: Format) -> Bytes {
         Format::Msgpack => frame::binary(payload),
     }
 }
+
+/// Maximum number of members in one SYNC frame.
+const MEMBERS_PER_SYNC: usize = 100;
 
 /// Encoder of all connections with one format.
 pub struct AblyEncoder {
@@ -54,25 +57,33 @@ impl AblyEncoder {
             Signal::Occupant { place, change, occupant } => {
                 occupants::change(place, *change, occupant, self.format)
             }
-            other => jaibber::signal(other, stamp, self.format),
+            _ => jaibber::signal(signal, stamp, self.format),
         }
     }
 
-    /// SYNC frame of a part of a presence set.
-    fn occupants_payload(&self, list: &OccupantList) -> Option<Vec<u8>> {
+    /// SYNC frames of a presence set. The last one has no cursor; an empty set is one frame.
+    fn occupants_payloads(&self, list: &OccupantList) -> Option<Vec<Vec<u8>>> {
         let channel = Channel::of_place(&list.place)?;
-        let name = channel.name();
-        let members = list.occupants.iter();
-        let members =
-            members.map(|occupant| occupants::message(occupant, PresenceAction::Present, &channel)).collect();
-        let cursor = (!list.last).then_some(list.part as u64 + 1);
-        let sync = list.stamp.ordinal.0.to_string();
-        let frame = Frame {
-            channel_serial: Some(sync_serial(&sync, cursor).into()),
-            presence: Some(members),
-            ..Frame::of_channel(Action::Sync, &name)
+        let (name, sync) = (channel.name(), list.stamp.ordinal.0.to_string());
+        let frame = |members: &[Arc<Occupant>], cursor| {
+            let presence =
+                members.iter().map(|member| occupants::message(member, PresenceAction::Present, &channel));
+            let frame = Frame {
+                channel_serial: Some(sync_serial(&sync, cursor).into()),
+                timestamp: Some(list.stamp.at.millis()),
+                presence: Some(presence.collect()),
+                ..Frame::of_channel(Action::Sync, &name)
+            };
+            self.format.encode(&frame)
         };
-        Some(self.format.encode(&frame))
+        let parts = list.occupants.len().div_ceil(MEMBERS_PER_SYNC).max(1);
+        let part = |number: usize| {
+            let from = number * MEMBERS_PER_SYNC;
+            let to = list.occupants.len().min(from + MEMBERS_PER_SYNC);
+            let next = number + 1;
+            frame(&list.occupants[from..to], (next < parts).then_some(next as u64))
+        };
+        Some((0..parts).map(part).collect())
     }
 
     fn lost_payload(&self, room: &RoomId) -> Option<Vec<u8>> {
@@ -96,7 +107,8 @@ impl Encoder for AblyEncoder {
     }
 
     fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
-        self.occupants_payload(list).map(|payload| message(&payload, self.format))
+        let payloads = self.occupants_payloads(list)?;
+        concat(payloads.iter().map(|payload| message(payload, self.format)))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {
@@ -210,7 +222,8 @@ impl Encoder for OwnEncoder {
     }
 
     fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
-        self.shared.occupants_payload(list).map(|payload| self.named(&payload))
+        let payloads = self.shared.occupants_payloads(list)?;
+        concat(payloads.iter().map(|payload| self.named(payload)))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {

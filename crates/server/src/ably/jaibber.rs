@@ -10,7 +10,6 @@ mod replies;
 pub use encode::{event, signal};
 
 use super::channel_error;
-use crate::App;
 use crate::connection::peer::Peer;
 use agents::{AgentFrame, Agents};
 use futures_util::future::BoxFuture;
@@ -43,17 +42,6 @@ pub enum Outcome {
     Output(BoxFuture<'static, Result<Option<Position>, Refusal>>),
 }
 
-impl Outcome {
-    /// Waits until the message is stored, and returns its position.
-    pub async fn position(self) -> Result<Option<Position>, Refusal> {
-        match self {
-            Self::Done => Ok(None),
-            Self::Posted(receipt) => receipt.await.map(|posted| Some(posted.position)),
-            Self::Output(result) => result.await,
-        }
-    }
-}
-
 /// Project channels of one connection.
 #[derive(Default)]
 pub struct ProjectChannels {
@@ -70,7 +58,7 @@ impl ProjectChannels {
         room: &RoomId,
         message: &Message<'_>,
     ) -> Result<Outcome, ErrorInfo> {
-        let chat = self.checked(peer, facts, room, message).await?;
+        let chat = checked(facts, room, message)?;
         let origin = origin(facts, message, &chat);
         match chat.kind {
             MessageType::Message => self.post(peer, facts, room, chat, origin).await,
@@ -94,50 +82,6 @@ impl ProjectChannels {
             | MessageType::Done
             | MessageType::Error => self.output(room, chat, origin),
         }
-    }
-
-    /// Parses a publication and checks whom and which project it names.
-    async fn checked(
-        &self,
-        peer: &Peer,
-        facts: &ConnectionFacts<'_>,
-        room: &RoomId,
-        message: &Message<'_>,
-    ) -> Result<ChatMessage<'static>, ErrorInfo> {
-        let invalid = |words: &'static str| ErrorInfo::new(codes::INVALID_DATA, words);
-        if message.name.as_deref() != Some(MESSAGE) {
-            return Err(invalid("Clients publish only messages with the name message in a project channel"));
-        }
-        let Some(Data::Text(text)) = &message.data else { return Err(invalid("data must be a JSON object")) };
-        let chat = ChatMessage::parse(text)?;
-        if *chat.from != *facts.user.as_str() {
-            let words = "from must be the user of the connection";
-            return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
-        }
-        if *chat.project_id != *room.as_str() {
-            return Err(invalid("projectId must be the project of the channel"));
-        }
-        for name in [Some(&chat.from_username), chat.agent_name.as_ref()].into_iter().flatten() {
-            let deregisters = chat.kind == MessageType::Deregister && chat.agent_name.as_ref() == Some(name);
-            if !deregisters && !self.is_own_name(&peer.app, facts, name).await? {
-                let words = "fromUsername and agentName must name the user or one of the user's agents";
-                return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
-            }
-        }
-        Ok(chat)
-    }
-
-    async fn is_own_name(
-        &self,
-        app: &App,
-        facts: &ConnectionFacts<'_>,
-        name: &str,
-    ) -> Result<bool, ErrorInfo> {
-        if name.is_empty() || mention::same_name(name, facts.username) || self.find(name).is_some() {
-            return Ok(true);
-        }
-        let found = app.hub.hosting().agent_named(facts.user, name).await;
-        Ok(found.map_err(|refusal| channel_error(&refusal))?.is_some())
     }
 
     fn find(&self, name: &str) -> Option<AgentId> {
@@ -260,6 +204,29 @@ impl ProjectChannels {
             agents.end().await;
         }
     }
+}
+
+/// Parses a publication and checks whom and which project it names. The name of the user is replaced by that of the
+/// account, and an agent has to be hosted by the connection or to belong to the user.
+fn checked(
+    facts: &ConnectionFacts<'_>,
+    room: &RoomId,
+    message: &Message<'_>,
+) -> Result<ChatMessage<'static>, ErrorInfo> {
+    let invalid = |words: &'static str| ErrorInfo::new(codes::INVALID_DATA, words);
+    if message.name.as_deref() != Some(MESSAGE) {
+        return Err(invalid("Clients publish only messages with the name message in a project channel"));
+    }
+    let Some(Data::Text(text)) = &message.data else { return Err(invalid("data must be a JSON object")) };
+    let chat = ChatMessage::parse(text)?;
+    if *chat.from != *facts.user.as_str() {
+        let words = "from must be the user of the connection";
+        return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
+    }
+    if *chat.project_id != *room.as_str() {
+        return Err(invalid("projectId must be the project of the channel"));
+    }
+    Ok(chat)
 }
 
 fn not_hosted() -> ErrorInfo {

@@ -2,12 +2,10 @@
 
 use super::channel_error;
 use super::encoder::encode;
-use super::jaibber::ConnectionFacts;
 use super::session::Connected;
 use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
 use parlor_engine::feed::OccupantUpdate;
-use parlor_model::{AgentId, Refusal, RoomId};
 use parlor_wire::ably::capability::Operation;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -55,21 +53,6 @@ impl Connected {
         Ok(())
     }
 
-    /// Hosts the agents of a member of a project channel.
-    async fn host_agents(
-        &mut self,
-        peer: &Peer,
-        room: &RoomId,
-        message: &PresenceMessage<'static>,
-    ) -> Result<Vec<AgentId>, ErrorInfo> {
-        let user = self.caller.caller.user().cloned();
-        let user = user.ok_or_else(|| codes::error(&Refusal::NotSignedIn))?;
-        let caller = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.caller();
-        let facts =
-            ConnectionFacts { id: self.id.as_str(), caller: &caller, user: &user, username: &self.username };
-        self.projects.presence(peer, &facts, room, message).await
-    }
-
     async fn change_member(
         &mut self,
         peer: &Peer,
@@ -77,22 +60,27 @@ impl Connected {
         message: &PresenceMessage<'static>,
         number: (u64, u64),
     ) -> Result<(), ErrorInfo> {
-        let client = self.caller.identity.of_presence(message.client_id.as_deref())?.to_owned();
+        let agents = match channel {
+            Channel::Project(room) => {
+                self.caller.identity.of_presence(message.client_id.as_deref())?;
+                let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+                let (caller, user) = (session.caller(), session.user());
+                let (projects, facts) = self.projects(&caller, user);
+                projects.presence(peer, &facts, room, message).await?
+            }
+            Channel::GlobalPresence | Channel::Other(_) => Vec::new(),
+        };
+        let client = self.caller.identity.of_presence(message.client_id.as_deref())?;
         // A client that enters again after a lost connection repeats the id of its earlier message.
         let earlier = message.id.as_deref().and_then(PresenceId::parse);
         let number = match earlier.filter(|id| id.connection == self.id.as_str()) {
             Some(id) => (id.msg_serial, id.index),
             None => number,
         };
-        let id =
-            PresenceId { connection: self.id.as_str(), msg_serial: number.0, index: number.1 }.to_string();
-        let agents = match channel {
-            Channel::Project(room) => self.host_agents(peer, room, message).await?,
-            Channel::GlobalPresence | Channel::Other(_) => Vec::new(),
-        };
+        let id = PresenceId { connection: self.id.as_str(), msg_serial: number.0, index: number.1 };
         let update = OccupantUpdate {
             client: client.into(),
-            id: id.into(),
+            id: id.to_string().into(),
             order: Some(number),
             data: occupants::stored(message),
             agents,

@@ -2,14 +2,14 @@
 
 use super::channel_error;
 use super::encoder::encode;
-use super::jaibber::ConnectionFacts;
+use super::jaibber::Outcome;
 use super::session::Connected;
 use crate::connection::peer::Peer;
 use crate::connection::protocol::{DecidedReply, Reply};
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::{PathMessage, Publish, Published};
-use parlor_model::{Path, Refusal, RoomId};
+use parlor_model::{Path, RoomId};
 use parlor_wire::ably::capability::Operation;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -62,7 +62,7 @@ impl Connected {
             .collect();
         let messages = messages?;
         match &channel {
-            Channel::Project(room) => self.publish_in_project(peer, room, &messages, serial).await,
+            Channel::Project(room) => self.publish_in_room(peer, room, &messages, serial).await,
             Channel::GlobalPresence | Channel::Other(_) => {
                 let path = channel.destination().path();
                 let receipt = self.submit(peer, path, &channel.name(), &messages).await?;
@@ -71,38 +71,42 @@ impl Connected {
         }
     }
 
-    /// Publishes messages in a project channel. The first one that is refused ends the publication.
-    async fn publish_in_project(
+    async fn publish_in_room(
         &mut self,
         peer: &Peer,
         room: &RoomId,
         messages: &[(Message<'static>, bool)],
         serial: u64,
     ) -> Result<Reply, ErrorInfo> {
-        let user = self.caller.caller.user().cloned();
-        let user = user.ok_or_else(|| codes::error(&Refusal::NotSignedIn))?;
-        let caller = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.caller();
-        let facts =
-            ConnectionFacts { id: self.id.as_str(), caller: &caller, user: &user, username: &self.username };
+        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        let (caller, user) = (session.caller(), session.user());
+        let (projects, facts) = self.projects(&caller, user);
         let mut outcomes = Vec::new();
         for (message, _) in messages {
-            outcomes.push(self.projects.publish(peer, &facts, room, message).await?);
+            outcomes.push(projects.publish(peer, &facts, room, message).await?);
         }
-        let (epoch, format) = (peer.app.hub.epoch(), self.format);
+        let (hub, format) = (peer.app.hub.clone(), self.format);
         let reply = async move {
             let mut positions = Vec::new();
             for outcome in outcomes {
-                match outcome.position().await {
-                    Ok(position) => positions.extend(position),
+                let position = match outcome {
+                    Outcome::Done => Ok(None),
+                    Outcome::Posted(receipt) => receipt.await.map(|posted| Some(posted.position)),
+                    Outcome::Output(output) => output.await,
+                };
+                match position {
+                    Ok(position) => positions.push(position),
                     Err(refusal) => {
                         return encode(&Frame::nack(serial, channel_error(&refusal)), format).into();
                     }
                 }
             }
-            let serials =
-                positions.iter().map(|at| MessageSerial::new(epoch, at.seq, 0).to_string()).collect();
-            let frames = Some(encode(&Frame::ack(serial, vec![PublishResult { serials }]), format));
-            DecidedReply { frames, after: positions.last().map(|at| at.seq) }
+            // A signal is not stored: it has the serial of the newest event.
+            let serials = positions.iter().map(|position| position.unwrap_or_else(|| hub.position()));
+            let serials = serials.map(|at| MessageSerial::new(at.epoch, at.seq, 0).to_string());
+            let results = vec![PublishResult { serials: serials.collect() }];
+            let after = positions.into_iter().flatten().map(|position| position.seq).max();
+            DecidedReply { frames: Some(encode(&Frame::ack(serial, results), format)), after }
         };
         Ok(Reply::Pending(reply.boxed()))
     }

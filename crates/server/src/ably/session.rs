@@ -4,7 +4,7 @@ use super::attach::Attached;
 use super::credentials::AblyCaller;
 use super::encoder::{AblyEncoder, OwnEncoder, disconnected, encode};
 use super::handshake::Handshake;
-use super::jaibber::ProjectChannels;
+use super::jaibber::{ConnectionFacts, ProjectChannels};
 use super::{HEARTBEAT, MAX_IDLE, STATE_TTL};
 use crate::App;
 use crate::connection::fixed_window::FixedWindow;
@@ -14,6 +14,7 @@ use crate::connection::{SocketMessage, frame};
 use crate::encoders::{ABLY_JSON, ABLY_MSGPACK, ConnectionEncoder, Encoders};
 use bytes::Bytes;
 use parlor_engine::feed::{Codec, Encoding, PresenceGuard};
+use parlor_model::{Caller, UserId};
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::{Action, ConnectionDetails, Format, Frame};
 use parlor_wire::ably::serial::ConnectionId;
@@ -55,13 +56,24 @@ pub struct Connected {
     pub caller: AblyCaller,
     pub username: Box<str>,
     pub presence: PresenceGuard,
+    pub projects: ProjectChannels,
     /// Channels by the name that the client uses.
     pub channels: HashMap<Box<str>, Attached>,
-    /// Agents that the connection hosts.
-    pub projects: ProjectChannels,
     pub expiry: Option<Expiry>,
     /// Whether the client has closed the connection, so that it cannot be resumed.
     pub is_closed: bool,
+}
+
+impl Connected {
+    /// The project channels, and the facts that a publication in them must not contradict.
+    pub fn projects<'a>(
+        &'a mut self,
+        caller: &'a Caller,
+        user: &'a UserId,
+    ) -> (&'a mut ProjectChannels, ConnectionFacts<'a>) {
+        let facts = ConnectionFacts { id: self.id.as_str(), caller, user, username: &self.username };
+        (&mut self.projects, facts)
+    }
 }
 
 /// End of a token, and whether the client has been asked to renew it.
@@ -107,8 +119,10 @@ struct Fields {
 impl AblyConnection {
     pub fn new(app: &App, handshake: &Handshake) -> Self {
         let Handshake { format, echo, heartbeats, .. } = *handshake;
-        let shared = AblyEncoder { format, epoch: app.hub.epoch(), names: app.hub.names() };
-        let own = Arc::new(OwnEncoder::new(shared, echo));
+        let own = Arc::new(OwnEncoder::new(
+            AblyEncoder { format, epoch: app.hub.epoch(), names: app.hub.names() },
+            echo,
+        ));
         Self { format, echo, heartbeats, own, connected: None }
     }
 
@@ -162,6 +176,8 @@ pub(super) fn details<'a>(app: &App, caller: &'a AblyCaller, key: String) -> Con
 impl Protocol for AblyConnection {
     type Request = ConnectionRequest;
     type ParseError = Box<Unreadable>;
+    const COUNTS_AS_PRESENCE: bool = true;
+    const ENTERS_PLACES: bool = true;
 
     fn encoding(&self) -> Encoding {
         let shared = encoding(self.format);
@@ -320,11 +336,11 @@ impl Protocol for AblyConnection {
     async fn end(self, peer: &Peer) {
         let Some(connected) = self.connected else { return };
         let Connected { id, generation, is_closed, presence, projects, .. } = *connected;
-        projects.end().await;
         peer.app.ably_connections.end(&id, generation, is_closed, peer.app.hub.now());
         if is_closed {
             presence.close();
         }
+        projects.end().await;
     }
 }
 

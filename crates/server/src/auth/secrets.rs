@@ -32,6 +32,11 @@ pub fn api_key() -> String {
     format!("{KEY_PREFIX}{}", random())
 }
 
+/// Secret of a key that signs tokens.
+pub fn signing_secret() -> String {
+    random()
+}
+
 pub fn refresh_token() -> String {
     format!("{REFRESH_PREFIX}{}", random())
 }

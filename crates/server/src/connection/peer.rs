@@ -22,6 +22,7 @@ pub struct Peer {
     pub identity: Option<Identity>,
     encoding: Encoding,
     counts_as_presence: bool,
+    enters_places: bool,
     /// Counts the connection towards its address until the client authenticates.
     unauthenticated_permit: Option<ConcurrencyPermit>,
     failed_sign_ins: u32,
@@ -43,6 +44,7 @@ impl Peer {
         Self {
             encoding: protocol.encoding(),
             counts_as_presence: P::COUNTS_AS_PRESENCE,
+            enters_places: P::ENTERS_PLACES,
             app,
             outbox,
             identity: None,
@@ -79,7 +81,8 @@ impl Peer {
     /// its address to the limit of its user.
     pub async fn admit(&mut self, caller: Caller, greeting: Bytes) -> Result<AuthContext, Refusal> {
         let (outbox, present) = (self.outbox.clone(), self.counts_as_presence);
-        let new = NewSession { outbox, encoding: self.encoding, present, greeting };
+        let enters_places = self.enters_places;
+        let new = NewSession { outbox, encoding: self.encoding, present, enters_places, greeting };
         let (session, auth_context, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await?;
         self.failed_sign_ins = 0;

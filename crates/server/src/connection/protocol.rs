@@ -21,6 +21,8 @@ pub trait Protocol: Send + Sized + 'static {
     type ParseError: Send;
     /// Whether a user is online while such a connection is open.
     const COUNTS_AS_PRESENCE: bool = false;
+    /// Whether clients enter presence sets themselves, so that the hub derives no members from their connections.
+    const ENTERS_PLACES: bool = false;
 
     /// Encoding of the items that the hub sends to this connection.
     fn encoding(&self) -> Encoding;

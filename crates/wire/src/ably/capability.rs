@@ -163,6 +163,11 @@ impl Capability {
         }))
     }
 
+    /// Returns whether a resource of the capability has exactly this name.
+    pub fn names(&self, resource: &str) -> bool {
+        self.0.contains_key(resource)
+    }
+
     /// Returns what both capabilities permit. An error if that is nothing.
     pub fn intersection(&self, other: &Self) -> Result<Self, ErrorInfo> {
         let mut common: BTreeMap<Box<str>, Operations> = BTreeMap::new();

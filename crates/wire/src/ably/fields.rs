@@ -79,6 +79,7 @@ pub fn name(field: Field) -> &'static str {
         | Field::SpawnKind
         | Field::Status
         | Field::Subscriptions
+        | Field::Targets
         | Field::Title
         | Field::Tool
         | Field::Username

@@ -133,6 +133,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
+        | Event::TokensRevoked { .. }
         | Event::AgentChanged { .. }
         | Event::AgentRemoved { .. }
         | Event::SettingsChanged

@@ -76,6 +76,7 @@ fn name(field: Field) -> &'static str {
         | Field::Scopes
         | Field::Status
         | Field::Subscriptions
+        | Field::Targets
         | Field::Title
         | Field::Username
         | Field::Uses => field.as_str(),

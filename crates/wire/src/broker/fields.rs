@@ -98,6 +98,7 @@ fn name(field: Field) -> &'static str {
         | Field::SpawnKind
         | Field::Status
         | Field::SystemPrompt
+        | Field::Targets
         | Field::Title
         | Field::Tool
         | Field::Username

@@ -214,6 +214,7 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }
+        | Event::TokensRevoked { .. }
         | Event::Tombstone => Vec::new(),
     }
 }

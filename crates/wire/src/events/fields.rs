@@ -93,6 +93,7 @@ fn name(field: Field) -> &'static str {
         | Field::Status
         | Field::Subscriptions
         | Field::SystemPrompt
+        | Field::Targets
         | Field::Title
         | Field::Tool
         | Field::Username

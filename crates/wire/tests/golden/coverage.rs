@@ -39,6 +39,7 @@ names!(
     SignInsEnded,
     SignInEnded,
     KeyRevoked,
+    TokensRevoked,
     AgentChanged,
     AgentRemoved,
     SettingsChanged,

@@ -447,6 +447,7 @@ pub fn events() -> Vec<Event> {
         Event::SignInsEnded(user_id.clone()),
         Event::SignInEnded { user: user_id.clone(), sign_in: SignInId::stored("s") },
         Event::KeyRevoked { user: user_id.clone(), key: KeyId::stored("k") },
+        Event::TokensRevoked { user: user_id.clone(), key: KeyId::stored("k") },
         Event::UserRemoved(user_id),
         Event::SettingsChanged,
         Event::RunChanged(Arc::new(run(RunState::Running))),

@@ -4,8 +4,8 @@ use super::each;
 use crate::fixtures::*;
 use parlor_engine::changes::{AccountChange, Change, CredentialChange, MailChange};
 use parlor_model::{
-    ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Scope, SecretHash, SignIn, SignInId, SiteRole,
-    Subscription, Time, User,
+    ApiKey, Delivery, DeliveryState, KeyId, RefreshToken, Revocation, Scope, SealedKey, SecretHash, SignIn,
+    SignInId, SigningKey, SiteRole, Subscription, Time, User,
 };
 use std::sync::Arc;
 
@@ -173,6 +173,53 @@ fn a_key_is_found_by_its_secret_until_it_is_revoked() {
         ports.change(vec![Change::Credential(CredentialChange::RemoveKey(KeyId::stored("k1")))]);
         assert_eq!(ports.read(|s| s.key_with(&secret(1))), None);
         assert_eq!(ports.read(|s| s.keys(None)), [key("k2", "ann", 1), key("k3", "bob", 3)]);
+    });
+}
+
+#[test]
+fn a_signing_key_keeps_its_grant_its_secret_and_the_latest_revocations() {
+    each(|ports| {
+        let (id, sealed) = (KeyId::stored("k1"), SealedKey([4, 2].into()));
+        let signing = signing_key("k1", "ann", 2);
+        ports.change(vec![
+            Change::Credential(CredentialChange::PutSigningKey(
+                Arc::new(signing.clone()),
+                secret(1),
+                sealed.clone(),
+            )),
+            Change::Credential(CredentialChange::PutKey(Arc::new(key("k2", "ann", 1)), secret(2))),
+        ]);
+        let found = |revocations| SigningKey { key: signing.clone(), secret: sealed.clone(), revocations };
+        assert_eq!(ports.read(|s| s.signing_key(&id)), Some(found(Vec::new())));
+        assert_eq!(ports.read(|s| s.signing_key(&KeyId::stored("k2"))), None);
+        assert_eq!(ports.read(|s| s.key_with(&secret(1))), Some(signing.clone()));
+        assert_eq!(ports.read(|s| s.signing_key_count(&user_id("ann"))), 1);
+        let revocation =
+            |target: &str, before| Revocation { target: target.into(), issued_before: Time(before) };
+        let mut revoke = |revocations: &[(&str, i64)], expired_before| {
+            let revocations = revocations.iter().map(|(target, before)| revocation(target, *before));
+            ports.change(vec![Change::Credential(CredentialChange::RevokeTokens {
+                key: id.clone(),
+                revocations: revocations.collect(),
+                expired_before: Time(expired_before),
+            })]);
+            ports.read(|s| s.signing_key(&id)).unwrap().revocations
+        };
+        assert_eq!(revoke(&[("b", 5), ("a", 6)], 0), [revocation("a", 6), revocation("b", 5)]);
+        assert_eq!(revoke(&[("a", 4), ("c", 9)], 6), [revocation("a", 6), revocation("c", 9)]);
+        assert_eq!(revoke(&[("a", 10)], 6), [revocation("a", 10), revocation("c", 9)]);
+        ports.change(vec![Change::Credential(CredentialChange::RemoveKey(id.clone()))]);
+        assert_eq!(ports.read(|s| s.signing_key(&id)), None);
+        ports.change(vec![Change::Credential(CredentialChange::PutSigningKey(
+            Arc::new(signing.clone()),
+            secret(1),
+            sealed.clone(),
+        ))]);
+        assert_eq!(
+            ports.read(|s| s.signing_key(&id)),
+            Some(found(Vec::new())),
+            "revocations end with the key"
+        );
     });
 }
 

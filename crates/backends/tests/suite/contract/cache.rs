@@ -25,8 +25,8 @@ use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
     BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
-    MissionScope, Pairing, Pattern, Position, Revision, RouterId, RunId, RunOutcome, SecretHash, Seq,
-    SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome, SealedKey,
+    SecretHash, Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -110,6 +110,16 @@ fn changes() -> Vec<Change> {
         Change::Credential(CredentialChange::EndSignIn(SignInId::stored("phone"))),
         Change::Credential(CredentialChange::EndSignInsOf(user_id("ann"))),
         Change::Credential(CredentialChange::PutKey(Arc::new(key("key 2", "bob", 4)), SecretHash([11; 32]))),
+        Change::Credential(CredentialChange::PutSigningKey(
+            Arc::new(signing_key("key 3", "bob", 5)),
+            SecretHash([12; 32]),
+            SealedKey([1].into()),
+        )),
+        Change::Credential(CredentialChange::RevokeTokens {
+            key: KeyId::stored("key 3"),
+            revocations: vec![Revocation { target: "client:a".into(), issued_before: Time(5) }],
+            expired_before: Time(1),
+        }),
         Change::Credential(CredentialChange::RemoveKey(KeyId::stored("key"))),
         Change::Account(AccountChange::PutInvitation(Arc::new(invitation("i", 1, 99)), SECRET)),
         Change::Account(AccountChange::UseInvitation(InvitationId::stored("i"))),
@@ -309,7 +319,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 63;
+const KINDS: usize = 65;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -321,6 +331,8 @@ fn kind(change: &Change) -> &'static str {
         Change::Credential(CredentialChange::EndSignIn(..)) => "EndSignIn",
         Change::Credential(CredentialChange::EndSignInsOf(..)) => "EndSignInsOf",
         Change::Credential(CredentialChange::PutKey(..)) => "PutKey",
+        Change::Credential(CredentialChange::PutSigningKey(..)) => "PutSigningKey",
+        Change::Credential(CredentialChange::RevokeTokens { .. }) => "RevokeTokens",
         Change::Credential(CredentialChange::RemoveKey(..)) => "RemoveKey",
         Change::Account(AccountChange::PutInvitation(..)) => "PutInvitation",
         Change::Account(AccountChange::UseInvitation(..)) => "UseInvitation",

@@ -94,6 +94,7 @@ fn without_later_changes_the_log_returns_the_published_events() {
             bookmark_changed("ann", true),
             bookmark_changed("bob", false),
             Event::SettingsChanged,
+            Event::TokensRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             Event::Tombstone,
         ];
         let hello_reactions = hello.reactions.clone().into();

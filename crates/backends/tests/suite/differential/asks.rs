@@ -17,16 +17,18 @@ use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AddBookmark, AddMember, AddUpload, AppendNoop, ChangeMember, ChangePassword, ChangeRoom,
     ChangeRoomPreferences, ChangeRouter, ChangeUser, ClearDeadLetters, CreateKey, CreateRoom, CreateRouter,
-    CreateSignIn, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage, EndOtherSignIns,
-    EndSignIn, ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser, OfferSetup,
-    PinMessage, PromptAgent, PromptMode, RecordBackup, RecordFailedSignIn, RefreshSignIn, RemoveBookmark,
-    RemoveMember, RemoveRouter, RemoveUser, RevokeKey, RewindRoom, RoomChanges, RouterChanges,
-    SetProjectRoot, TakeUnreferencedBlobs, ThawRoom, ToggleReaction, UnpinMessage, UserChanges,
+    CreateSignIn, CreateSigningKey, CreateUser, DeleteMessage, DeleteMessages, DeleteRoom, EditMessage,
+    EndOtherSignIns, EndSignIn, ForwardMessage, FreezeRoom, MarkAllRead, MarkRoomRead, ModelChanges, NewUser,
+    OfferSetup, PinMessage, PromptAgent, PromptMode, RecordBackup, RecordFailedSignIn, RefreshSignIn,
+    RemoveBookmark, RemoveMember, RemoveRouter, RemoveUser, RevokeKey, RevokeTokens, RewindRoom, RoomChanges,
+    RouterChanges, SetProjectRoot, TakeUnreferencedBlobs, ThawRoom, ToggleReaction, UnpinMessage,
+    UserChanges,
 };
 use parlor_model::{
-    AnswerPolicy, BlobDigest, Caller, File, KeyId, MediaType, MemberId, MessageId, ModelAccess, ModelApi,
-    Notifications, Pattern, Post, RoomId, RoomKind, RoomPreferenceChange, RoomRole, RoomSelection, RouterId,
-    Scope, SealedKey, SecretHash, SignInId, SiteRole, UploadId, UserId,
+    AnswerPolicy, BlobDigest, Caller, File, Grant, GrantEntry, KeyGrant, KeyId, MediaType, MemberId,
+    MessageId, ModelAccess, ModelApi, Notifications, Operation, Path, Pattern, Post, Resource, RoomId,
+    RoomKind, RoomPreferenceChange, RoomRole, RoomSelection, RouterId, Scope, SealedKey, SecretHash,
+    SignInId, SiteRole, UploadId, UserId,
 };
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -92,6 +94,12 @@ const KINDS: &[(u32, Build)] = &[
     (1, |_, _| EndOtherSignIns.into()),
     (3, |dice, world| EndSignIn { sign_in: dice.known(&world.sign_ins, SignInId::stored("never")) }.into()),
     (6, |dice, world| create_key(dice, world).into()),
+    (8, |dice, world| create_signing_key(dice, world).into()),
+    (6, |dice, world| {
+        let key = dice.known(&world.keys, KeyId::stored("never"));
+        let targets = dice.some_of(&["client:a", "client:b", "place:c"].map(Box::from));
+        RevokeTokens { key, targets, issued_before: later(dice, world) }.into()
+    }),
     (4, |dice, world| RevokeKey { key: dice.known(&world.keys, KeyId::stored("never")) }.into()),
     (5, |dice, world| create_room(dice, world).into()),
     (4, |dice, world| change_room(dice, world).into()),
@@ -352,6 +360,25 @@ fn create_key(dice: &mut Dice, world: &mut World) -> CreateKey {
         name: dice.one_of(&NAMES).into(),
         scopes: dice.some_of(&Scope::ALL),
         secret: world.new_secret(),
+    }
+}
+
+fn create_signing_key(dice: &mut Dice, world: &mut World) -> CreateSigningKey {
+    let secret = world.new_secret();
+    let resource = dice.one_of(&[
+        Resource::Everything,
+        Resource::Below("room/".into()),
+        Resource::Exactly(Path::stored("room/lobby")),
+    ]);
+    let operations = dice.some_of(&Operation::ALL).into_iter().collect();
+    let places = Grant::new([GrantEntry { resource, operations }]).into();
+    CreateSigningKey {
+        id: KeyId::stored(format!("signing-{}", secret.0[0])),
+        owner: Some(user(dice, world)),
+        name: dice.one_of(&NAMES).into(),
+        grant: KeyGrant { places, notation: dice.one_of(&["{}", "{\"*\":[\"*\"]}"]).into() },
+        secret,
+        sealed: sealed_key(dice),
     }
 }
 

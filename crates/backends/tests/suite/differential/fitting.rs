@@ -99,6 +99,8 @@ pub fn caller(
         }
         AnyCommand::HostAgent(_)
         | AnyCommand::RevokeKey(_)
+        | AnyCommand::CreateSigningKey(_)
+        | AnyCommand::RevokeTokens(_)
         | AnyCommand::CreateKey(CreateKey { owner: Some(_), .. })
         | AnyCommand::RemoveSecondFactor(RemoveSecondFactor { verified_password_hash: None, .. }) => {
             return Ok(Some(Caller::OPERATOR));

@@ -26,8 +26,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
     Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId,
     Message, MessageId, Mission, MissionScope, Pairing, Path, Pin, RefreshToken, Refusal, Revision, Room,
-    RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, Subscription,
-    Task, Time, Upload, User, UserId,
+    RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SigningKey,
+    Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -53,6 +53,7 @@ pub struct Picture {
     pub people: Vec<UserPicture>,
     pub tokens: Vec<Option<RefreshToken>>,
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
+    pub signing_keys: Vec<Option<SigningKey>>,
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
     pub pairings: Vec<Option<Pairing>>,
     pub routers: Vec<Option<Router>>,
@@ -98,6 +99,7 @@ pub struct UserPicture {
     pub second_factor: Option<SecondFactor>,
     pub backup_codes: Vec<bool>,
     keys: Vec<ApiKey>,
+    signing_key_count: usize,
     memberships: Vec<Member>,
     agents: Vec<Agent>,
     agents_near: Vec<Agent>,
@@ -178,6 +180,7 @@ impl Picture {
             people: Vec::new(),
             tokens: Vec::new(),
             keys: (store.keys(None)?, Vec::new()),
+            signing_keys: Vec::new(),
             invitations: (store.invitations(world.now)?, Vec::new()),
             pairings: Vec::new(),
             routers: Vec::new(),
@@ -208,6 +211,9 @@ impl Picture {
         }
         for secret in &world.secrets {
             picture.keys.1.push(store.key_with(secret)?);
+        }
+        for id in &world.keys {
+            picture.signing_keys.push(store.signing_key(id)?);
         }
         for code in &world.pairings {
             picture.pairings.push(store.pairing(code)?);
@@ -286,6 +292,8 @@ impl Picture {
         prop_assert_eq!(&self.people, &other.people, "user details of memory and {}", name);
         prop_assert_eq!(&self.tokens, &other.tokens, "tokens of memory and {}", name);
         prop_assert_eq!(&self.keys, &other.keys, "keys of memory and {}", name);
+        let (own, others) = (&self.signing_keys, &other.signing_keys);
+        prop_assert_eq!(own, others, "signing keys of memory and {}", name);
         prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
         prop_assert_eq!(&self.routers, &other.routers, "routers of memory and {}", name);
@@ -356,6 +364,7 @@ fn user_picture(store: &mut dyn Snapshot, id: &UserId, world: &World) -> Result<
             codes.into_iter().collect::<Result<_, _>>()?
         },
         keys: store.keys(Some(id))?,
+        signing_key_count: store.signing_key_count(id)?,
         memberships: store.memberships(&MemberId::User(id.clone()))?,
         agents: store.agents_of(id)?,
         agents_near: store.agents_near(id)?,

@@ -10,21 +10,23 @@ use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
     CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
     ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
-    CreateSignIn, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway,
-    EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage,
-    FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PlanDecision, PostLateReply,
-    PromptAgent, PromptMode, ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn,
-    Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
-    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation,
-    RevokeKey, RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp,
-    StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction,
-    UnpinMessage, Unsubscribe, WithdrawRuns,
+    CreateSignIn, CreateSigningKey, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
+    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
+    ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage,
+    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
+    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
+    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
+    ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom,
+    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
+    StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage,
+    Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
-    IdlePrompt, InputDigest, Mailbox, MediaType, MemberId, MessageId, Path, Pattern, Payload, Post,
-    Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection, Route, RunId, RunOutcome,
-    RunState, SecondProof, SecretHash, Seq, SettingChanges, SiteRole, TaskStatus, Usage, UserId,
+    Grant, IdlePrompt, InputDigest, KeyGrant, KeyId, Mailbox, MediaType, MemberId, MessageId, Path, Pattern,
+    Payload, Post, PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection,
+    Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SettingChanges, SiteRole,
+    TaskStatus, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -105,6 +107,20 @@ async fn messages(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let message = newest(run);
     run.must(ann.clone(), DeleteMessage { message }).await?;
     run.must(ann.clone(), deleted).await?;
+
+    // An id that Ann chose: repeated, with another text, by another sender, and of a deleted message.
+    let chosen = Post { id: Some(MessageId::stored("chosen")), ..post(first.clone(), "my id") };
+    run.must(ann.clone(), chosen.clone()).await?;
+    run.must(ann.clone(), chosen.clone()).await?;
+    run.refused(ann.clone(), Post { text: "another text".into(), ..chosen.clone() }).await?;
+    run.refused(users.bob.clone(), chosen.clone()).await?;
+    run.must(ann.clone(), DeleteMessage { message: MessageId::stored("chosen") }).await?;
+    run.refused(ann.clone(), chosen).await?;
+    // A message of Ann's agent, which mentions no agent.
+    let author = PostAuthor { agent: coder(), claimed_depth: 1, claimed_chain: vec!["writer".into()] };
+    let by_agent = Post { author: Some(Box::new(author)), ..post(first.clone(), "my agent") };
+    run.must(ann.clone(), by_agent.clone()).await?;
+    run.refused(users.bob.clone(), by_agent).await?;
 
     // Bob replied to Ann in the prelude; a reply to Bob's message belongs to the thread of Ann's message.
     let reply_to = Some(run.world.said[1].1.clone());
@@ -258,6 +274,19 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     };
     run.must(root.clone(), route("bridge", "slack/team", "e1")).await?;
     run.must(ann.clone(), route("coder", "agent/**", "e2")).await?;
+    let message = |name: &str, external_id: &str| PathMessage {
+        name: name.into(),
+        payload: Payload("{}".into()),
+        external_id: external_id.into(),
+    };
+    let publish = Publish {
+        path: Path::parse("slack/team").unwrap(),
+        sender_name: "bridge".into(),
+        source: "slack".into(),
+        messages: vec![message("tick", "p1"), message("tock", "p2")],
+    };
+    run.must(root.clone(), publish.clone()).await?;
+    run.must(root.clone(), publish).await?;
     let relay = Relay {
         room: run.world.rooms[0].clone(),
         author: "coder".into(),
@@ -328,6 +357,23 @@ async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult
     run.must(bob.clone(), EndMission { rooms: second.into() }).await
 }
 
+/// Creates and revokes keys that sign tokens, with revocations of their tokens.
+async fn signing_keys(run: &mut Run, root: &Caller) -> ScriptResult {
+    for name in ["first", "second"] {
+        let id = KeyId::stored(name);
+        let grant = KeyGrant { places: Grant::everything().into(), notation: "{}".into() };
+        let (secret, sealed) = (run.world.new_secret(), SealedKey([1].into()));
+        let new = CreateSigningKey { id: id.clone(), owner: None, name: name.into(), grant, secret, sealed };
+        run.must(root.clone(), new).await?;
+        for targets in [["client:a", "client:b"], ["client:b", "place:c"]] {
+            let targets = targets.map(Box::from).to_vec();
+            let revoked = RevokeTokens { key: id.clone(), targets, issued_before: run.world.now };
+            run.must(root.clone(), revoked).await?;
+        }
+    }
+    run.must(root.clone(), RevokeKey { key: KeyId::stored("first") }).await
+}
+
 async fn models(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let (root, ann) = (&users.root, &users.ann);
     run.must(root.clone(), CreateRouter { name: "Large".into(), shared: true, model: model() }).await?;
@@ -362,6 +408,7 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(Caller::ANONYMOUS, pair(code)).await?;
     let key = run.world.keys.last().expect("a key was just created").clone();
     run.must(dora.clone(), RevokeKey { key }).await?;
+    signing_keys(run, root).await?;
 
     let change = ChangePassword { verified_password_hash: "first".into(), password_hash: "second".into() };
     run.must(dora.clone(), change).await?;

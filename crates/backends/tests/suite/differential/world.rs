@@ -128,6 +128,9 @@ impl World {
                 AnyReceipt::RefreshSignIn(Refreshed::SignedIn(signed_in)),
             ) => self.learn_sign_in(signed_in, *next),
             (AnyCommand::CreateKey(new), AnyReceipt::CreateKey(key)) => self.learn_key(key, new.secret),
+            (AnyCommand::CreateSigningKey(new), AnyReceipt::CreateSigningKey(key)) => {
+                self.learn_key(key, new.secret);
+            }
             (_, AnyReceipt::CreateAgent(created) | AnyReceipt::ChangeAgent(created)) => {
                 learn(&mut self.agents, &created.agent.id);
             }

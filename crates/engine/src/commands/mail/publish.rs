@@ -24,6 +24,7 @@ const MAX_MESSAGES: usize = 1000;
 /// Maximum bytes of a name, which clients choose freely.
 const MAX_NAME_BYTES: usize = 1000;
 
+#[cfg_attr(test, derive(Clone))]
 pub struct Facts {
     /// Subscribed mailboxes whose owners may receive messages of this publisher.
     mailboxes: Vec<Recipient>,
@@ -108,4 +109,109 @@ fn idempotency_key(publish: &Publish, account: &UserId) -> IdempotencyKey {
     let first = publish.messages.first().map_or("", |message| &*message.external_id);
     let key = hex(&digest(&["publish", &publish.source, publish.path.as_str(), first])).into();
     IdempotencyKey { kind: IdempotencyKind::External, owner: account.as_str().into(), key }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::{Change, MailChange};
+    use crate::commands::test_fixtures::{NOW, decide, name, recipients};
+    use crate::effects::Effects;
+    use crate::ports::FirstRequest;
+    use parlor_model::{Event, Path, Payload};
+
+    fn publish(names: &[&str]) -> Publish {
+        let message = |name: &&str| PathMessage {
+            name: (*name).into(),
+            payload: Payload("{}".into()),
+            external_id: format!("id-{name}").into(),
+        };
+        let messages = names.iter().map(message).collect();
+        Publish { path: Path::stored("x/a"), sender_name: "ann".into(), source: "test".into(), messages }
+    }
+
+    fn given(command: &Publish, found: &[&str]) -> Facts {
+        let key = idempotency_key(command, &UserId::stored("ann"));
+        let digest = digest_of_publish(command);
+        let (first, first_message, first_deliveries) = (None, None, Vec::new());
+        let idempotency = IdempotencyCheck { key, digest, first, first_message, first_deliveries };
+        Facts { mailboxes: recipients(found), idempotency }
+    }
+
+    /// The names of the published messages with the mailboxes that received them.
+    fn published(effects: &Effects) -> Vec<(&str, Vec<String>)> {
+        let posted = effects.events.iter().map(|logged_event| match &logged_event.event {
+            Event::MessagePosted { message, deliveries } => {
+                assert_eq!((message.seq, message.at), (logged_event.seq, NOW));
+                assert_eq!(message.destination, Destination::Path(Path::stored("x/a")));
+                let copies = deliveries.iter().map(|delivery| name(&delivery.mailbox)).collect();
+                (message.command.as_deref().unwrap_or_default(), copies)
+            }
+            other => panic!("{other:?}"),
+        });
+        posted.collect()
+    }
+
+    #[test]
+    fn the_messages_of_a_command_follow_each_other_and_have_ids_of_their_own() {
+        let command = publish(&["a", "b", "c"]);
+        let facts = given(&command, &[]);
+        let (receipt, effects) = decide(command, facts).unwrap();
+        let found: Vec<_> =
+            receipt.messages.iter().map(|(id, position)| (id.as_str(), position.seq.0)).collect();
+        assert_eq!(found, [("new", 11), ("new-1", 12), ("new-2", 13)]);
+        assert_eq!(published(&effects), [("a", vec![]), ("b", vec![]), ("c", vec![])]);
+        let keys = effects.changes.iter().filter(|change| {
+            matches!(change, Change::Message(crate::changes::MessageChange::RememberIdempotencyKey { .. }))
+        });
+        assert_eq!(keys.count(), 1);
+    }
+
+    #[test]
+    fn subscribed_mailboxes_receive_copies_and_without_them_there_is_no_dead_letter() {
+        let command = publish(&["a"]);
+        let facts = given(&command, &["coder:main"]);
+        let (_, effects) = decide(command.clone(), facts).unwrap();
+        assert_eq!(published(&effects), [("a", vec!["coder:main".into(), "coder".into()])]);
+        let facts = given(&command, &[]);
+        let (_, effects) = decide(command, facts).unwrap();
+        let is_dead = |change: &Change| matches!(change, Change::Mail(MailChange::DeadLetter { .. }));
+        assert!(!effects.changes.iter().any(is_dead));
+    }
+
+    #[test]
+    fn a_retry_returns_the_receipt_of_the_first_command() {
+        let command = publish(&["a", "b"]);
+        let facts = given(&command, &[]);
+        let (first, _) = decide(command.clone(), facts).unwrap();
+        let mut facts = given(&command, &["coder"]);
+        let digest = facts.idempotency.digest;
+        facts.idempotency.first =
+            Some(FirstRequest { digest, message: first.messages[0].0.clone(), seq: Seq(11) });
+        let (again, effects) = decide(command, facts.clone()).unwrap();
+        assert_eq!((again.messages, again.repeated), (first.messages, true));
+        assert!(effects.events.is_empty() && effects.changes.is_empty());
+        let other = Publish { sender_name: "ben".into(), ..publish(&["a", "b"]) };
+        facts.idempotency.digest = digest_of_publish(&other);
+        assert!(matches!(decide(other, facts), Err(Refusal::Conflict { .. })));
+    }
+
+    #[test]
+    fn an_id_may_be_used_once_on_each_path_by_each_account() {
+        let (command, ann) = (publish(&["a"]), UserId::stored("ann"));
+        let elsewhere = Publish { path: Path::stored("x/b"), ..command.clone() };
+        assert_ne!(idempotency_key(&command, &ann), idempotency_key(&elsewhere, &ann));
+        assert_ne!(idempotency_key(&command, &ann), idempotency_key(&command, &UserId::stored("ben")));
+        assert_eq!(idempotency_key(&command, &ann), idempotency_key(&publish(&["a", "b"]), &ann));
+    }
+
+    #[test]
+    fn the_form_of_a_publication_is_checked() {
+        let check = |command: Publish| command.validate(&Limits::default()).is_ok();
+        assert!(check(publish(&["a"])) && check(publish(&[""; 1000])));
+        assert!(!check(publish(&[])) && !check(publish(&["a"; 1001])));
+        assert!(!check(publish(&[&"a".repeat(1001)])));
+        let without_id = PathMessage { external_id: "".into(), ..publish(&["a"]).messages.remove(0) };
+        assert!(!check(Publish { messages: vec![without_id], ..publish(&[]) }));
+    }
 }

@@ -76,3 +76,61 @@ impl ChosenId {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+    use crate::commands::test_fixtures::{FixedId, NOW, room_message};
+    use crate::permission::CallerContext;
+    use parlor_model::{Caller, Epoch, Position, RoomId, Seq, UserId};
+
+    fn post(text: &str) -> Post {
+        Post {
+            id: Some(MessageId::stored("chosen")),
+            room: RoomId::stored("lobby"),
+            text: text.into(),
+            mentions: Vec::new(),
+            reply_to: None,
+            attachments: Vec::new(),
+            client_message_id: None,
+            origin: None,
+            author: None,
+        }
+    }
+
+    fn used(text: &str) -> ChosenId {
+        let message = Message {
+            id: MessageId::stored("chosen"),
+            sender: Sender::User(UserId::stored("ann")),
+            text: "edited".into(),
+            ..Message::clone(&room_message(&RoomId::stored("lobby")))
+        };
+        let deliveries = Vec::new();
+        ChosenId::Used(Box::new(FirstUse { message: Arc::new(message), text: text.into(), deliveries }))
+    }
+
+    fn receipt(id: ChosenId, post: &Post, sender: &str) -> Result<Option<Posted>, Refusal> {
+        let (limits, head) = (Limits::default(), Position { epoch: Epoch(1), seq: Seq(10) });
+        let caller = CallerContext { caller: Caller::OPERATOR, auth: None };
+        let effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
+        id.first_receipt(post, &Sender::User(UserId::stored(sender)), &effects)
+    }
+
+    #[test]
+    fn only_the_same_post_of_the_same_sender_may_repeat_an_id() {
+        assert_eq!(receipt(ChosenId::Unused, &post("hi"), "ann"), Ok(None));
+        let first = receipt(used("hi"), &post("hi"), "ann").unwrap().unwrap();
+        assert!(first.repeated && first.id.as_str() == "chosen");
+        let conflict = Refusal::Conflict { first: MessageId::stored("chosen") };
+        assert_eq!(receipt(used("hi"), &post("edited"), "ann"), Err(conflict.clone()));
+        let reply = Post { reply_to: Some(MessageId::stored("other")), ..post("hi") };
+        assert_eq!(receipt(used("hi"), &reply, "ann"), Err(conflict));
+        let another = Refusal::BelongsToAnother(EntityKind::Message);
+        assert_eq!(receipt(used("hi"), &post("hi"), "bob"), Err(another.clone()));
+        let elsewhere = Post { room: RoomId::stored("other"), ..post("hi") };
+        assert_eq!(receipt(used("hi"), &elsewhere, "ann"), Err(another));
+        let ended = Refusal::HasEnded(EntityKind::Message);
+        assert_eq!(receipt(ChosenId::Deleted, &post("hi"), "ann"), Err(ended));
+    }
+}

@@ -1,5 +1,6 @@
+pub mod merged;
 mod paths;
-pub mod replies;
+mod replies;
 
 use super::subscribe::{Subscribed, Subscription, Topics};
 use super::*;
@@ -100,6 +101,7 @@ fn subscriber(fanout: &Fanout, outbox: &Arc<Outbox>) -> Subscriber {
         kinds: Kinds::ALL,
         order: Order::PerRoom,
         present: false,
+        enters_places: false,
         only_follows: false,
     }
 }

@@ -58,6 +58,7 @@ impl TestFanout {
             kinds: Kinds::REPLY_TEXT,
             order: Order::PerRoom,
             present: false,
+            enters_places: false,
             only_follows: false,
         };
         let id = subscriber.id;
@@ -123,7 +124,7 @@ impl Reader {
     }
 }
 
-fn room() -> RoomId {
+pub(super) fn room() -> RoomId {
     RoomId::stored("lobby")
 }
 

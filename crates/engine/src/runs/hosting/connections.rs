@@ -82,6 +82,9 @@ impl Hosting {
     pub async fn gateway_disconnected(&self, connection: GatewayConnectionId) {
         let agents = self.hub.scheduler().lock().disconnect_gateway(connection, Instant::now());
         self.hub.scheduler().wake_driver.notify_one();
+        for agent in &agents {
+            self.hub.fanout().agent_went_offline(agent);
+        }
         for agent in agents {
             self.publish_agent_status(&agent).await;
         }
@@ -104,6 +107,7 @@ impl Hosting {
             send_commands(&mut scheduler);
             before.and_then(|before| scheduler.host(before))
         };
+        self.hub.fanout().agent_came_online(&agent.owner);
         if let Some(host) = taken_over {
             tracing::warn!(agent = %agent.id, "the agent moved to another gateway");
             host.send(HostCommand::Remove { agent: agent.id.clone() });
@@ -132,6 +136,7 @@ impl Hosting {
 
     pub async fn agent_offline(&self, connection: GatewayConnectionId, agent: &AgentId) {
         if self.hub.scheduler().lock().agent_offline(agent, connection, Instant::now()) {
+            self.hub.fanout().agent_went_offline(agent);
             self.publish_agent_status(agent).await;
         }
         self.hub.scheduler().wake_driver.notify_one();

@@ -26,9 +26,14 @@ impl Hosting {
         Ok(scheduler.reply_slot(agent, room, reply))
     }
 
-    /// Binds a reply to the active run of the agent, and publishes that it has started. Starts an unprompted run if
-    /// the agent has none. `origin` is the connection of the agent, if it also subscribes to the room. Returns the
-    /// run; `None` if it has ended.
+    /// Binds a reply to the active run of the agent. Starts an unprompted run if the agent has none. Returns the run;
+    /// `None` if it has ended.
+    pub async fn bind_reply(&self, reply_ref: ReplyRef<'_>) -> Result<Option<RunId>, Refusal> {
+        Ok(self.bind_or_open_run(reply_ref, false).await?.map(|(run, _)| run))
+    }
+
+    /// As [`Self::bind_reply`], and publishes that the reply has started. `origin` is the connection of the agent, if
+    /// it also subscribes to the room.
     pub async fn begin_reply(
         &self,
         reply_ref: ReplyRef<'_>,

@@ -108,6 +108,10 @@ impl Scheduler {
         connection.is_some_and(|connection| connection.by_room)
     }
 
+    pub fn online_agents(&self) -> HashSet<AgentId> {
+        self.online_agents.keys().cloned().collect()
+    }
+
     pub fn online_agent(&self, agent: &AgentId) -> Option<&OnlineAgent> {
         self.online_agents.get(agent)
     }

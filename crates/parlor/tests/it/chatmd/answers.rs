@@ -103,8 +103,8 @@ async fn agents_that_answer_each_other_through_the_file_stop() {
     assert_eq!(turn["agentId"], "a");
     gateway.complete(&turn, "reply-a", "over to b").await.unwrap();
     scene.project.wait_for("[a-to-all]: over to b\n").await;
-    // Another script passes it on, and so hides neither the agent nor the depth.
-    scene.project.write("[script-to-other]: pass it on\n[other-to-b]: your turn\n");
+    // A script passes it on, and so hides neither the agent nor the depth.
+    scene.project.write("[other-to-b]: your turn\n");
     let turn = gateway.turn().await.unwrap();
     assert_eq!((&turn["agentId"], &turn["content"]), (&json!("b"), &json!("your turn")));
     gateway.complete(&turn, "reply-b", "back to a").await.unwrap();

@@ -46,15 +46,25 @@ pub type OutputResult = Result<Option<Position>, Refusal>;
 pub enum AgentFrame {
     Typing,
     Chunk(Arc<str>),
-    Complete { text: Arc<str>, claimed_depth: u32, claimed_chain: Vec<Box<str>>, origin: Box<Origin> },
-    Failed { reason: Arc<str>, origin: Box<Origin> },
+    Complete {
+        text: Arc<str>,
+        claimed_depth: u32,
+        claimed_chain: Vec<Box<str>>,
+        origin: Box<Origin>,
+    },
+    Failed {
+        reason: Arc<str>,
+        origin: Box<Origin>,
+    },
+    /// The client did not begin a reply in time.
+    Unanswered,
 }
 
 impl AgentFrame {
     /// Size of the text, in bytes.
     pub fn length(&self) -> usize {
         match self {
-            Self::Typing => 0,
+            Self::Typing | Self::Unanswered => 0,
             Self::Chunk(text) | Self::Complete { text, .. } => text.len(),
             Self::Failed { reason, .. } => reason.len(),
         }
@@ -254,8 +264,7 @@ impl AgentTask {
         let (hosting, connection) = (self.app.hub.hosting(), gateway.connection);
         match command {
             HostCommand::StartRun { started, .. } => {
-                let (agent, room) = (started.run.agent.clone(), started.run.room.clone());
-                self.conversations.started(&hosting, connection, agent, room).await;
+                self.conversations.started(&hosting, connection, &started.run).await;
             }
             HostCommand::Ended { agent, room, run, .. } => {
                 self.conversations.ended(&hosting, connection, agent, room, &run).await;

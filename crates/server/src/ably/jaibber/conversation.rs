@@ -7,13 +7,18 @@
 use super::agents::{AgentFrame, Output, OutputResult};
 use super::replies::{self, Applied};
 use parlor_engine::runs::{GatewayConnectionId, Hosting, ReplyRef, ReplySlot};
-use parlor_model::{AgentId, MessageId, Refusal, RoomId, RunId};
+use parlor_model::{AgentId, MessageId, Refusal, RoomId, Run, RunId};
 use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Maximum number of frames, and of bytes of text, that wait for their runs in one room.
 const MAX_FRAMES: usize = 512;
 const MAX_BYTES: usize = 1024 * 1024;
+/// Maximum time for which a client waits for the acknowledgement of a complete reply whose run has not started.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// Time within which a client begins the reply of a run.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of ended replies whose later output is recognised.
 const ENDED_REPLIES: usize = 64;
 
@@ -30,6 +35,8 @@ struct Conversation {
     current: Option<Current>,
     waiting: VecDeque<Waiting>,
     ended: VecDeque<MessageId>,
+    /// Run that was started and has no reply, with the time at which it is given up.
+    unanswered: Option<(RunId, Instant)>,
     /// Whether a user has stopped the agent before its client began the reply: the next reply is dropped.
     is_stopped: bool,
 }
@@ -47,13 +54,18 @@ struct Current {
 struct Waiting {
     reply: MessageId,
     frames: Vec<AgentFrame>,
+    /// Receiver of the result of the complete reply, and the end of its wait.
+    done: Option<(oneshot::Sender<OutputResult>, Instant)>,
     /// Whether the agent had a queued run in the room. If it has none any more, that run was cancelled.
     has_queued_run: bool,
 }
 
 impl Conversations {
     pub fn has_waiting(&self) -> bool {
-        self.by_room.values().any(|conversation| !conversation.waiting.is_empty())
+        let waits = |conversation: &Conversation| {
+            !conversation.waiting.is_empty() || conversation.unanswered.is_some()
+        };
+        self.by_room.values().any(waits)
     }
 
     pub async fn output(&mut self, hosting: &Hosting, connection: GatewayConnectionId, output: Output) {
@@ -88,16 +100,11 @@ impl Conversations {
     }
 
     /// A run of the agent has started in the room.
-    pub async fn started(
-        &mut self,
-        hosting: &Hosting,
-        connection: GatewayConnectionId,
-        agent: AgentId,
-        room: RoomId,
-    ) {
-        let key = (agent, room);
-        let Some(conversation) = self.by_room.get_mut(&key) else { return };
+    pub async fn started(&mut self, hosting: &Hosting, connection: GatewayConnectionId, run: &Run) {
+        let key = (run.agent.clone(), run.room.clone());
+        let conversation = self.by_room.entry(key.clone()).or_default();
         conversation.is_stopped = false;
+        conversation.unanswered = Some((run.id.clone(), Instant::now() + ANSWER_TIMEOUT));
         let context = Context { hosting, connection, key: &key, name: &self.connection_name };
         conversation.next(&context).await;
     }
@@ -113,6 +120,7 @@ impl Conversations {
     ) {
         let key = (agent, room);
         let Some(conversation) = self.by_room.get_mut(&key) else { return };
+        conversation.unanswered.take_if(|(unanswered, _)| unanswered == run);
         if conversation.current.as_ref().is_some_and(|current| current.run.as_ref() == Some(run)) {
             conversation.end_current(replies::position(hosting, run).await);
         }
@@ -126,13 +134,15 @@ impl Conversations {
         conversation.is_stopped = conversation.current.is_none();
         conversation.end_current(Ok(None));
         for waiting in std::mem::take(&mut conversation.waiting) {
-            conversation.remember(waiting.reply);
+            conversation.drop_waiting(waiting);
         }
     }
 
     pub async fn recheck(&mut self, hosting: &Hosting, connection: GatewayConnectionId) {
         for (key, conversation) in &mut self.by_room {
+            conversation.release();
             let context = Context { hosting, connection, key, name: &self.connection_name };
+            conversation.give_up(&context).await;
             conversation.next(&context).await;
         }
     }
@@ -142,7 +152,9 @@ impl Conversations {
 async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: &AgentFrame) -> OutputResult {
     match frame {
         AgentFrame::Complete { text, .. } => replies::stored(hosting, agent, reply, text).await,
-        AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } => Ok(None),
+        AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } | AgentFrame::Unanswered => {
+            Ok(None)
+        }
     }
 }
 
@@ -187,10 +199,12 @@ impl Conversation {
         let reply_ref = context.reply_ref(&reply);
         match replies::apply(context.hosting, reply_ref, context.name, current.run.as_ref(), frame).await {
             Ok(Applied::Streaming(run)) => {
+                self.unanswered.take_if(|(unanswered, _)| *unanswered == run);
                 current.run = Some(run);
                 let _ = done.send(Ok(None));
             }
             Ok(Applied::Ending(run)) => {
+                self.unanswered.take_if(|(unanswered, _)| *unanswered == run);
                 (current.run, current.is_ending) = (Some(run), true);
                 current.ending.push(done);
             }
@@ -221,13 +235,25 @@ impl Conversation {
             let _ = done.send(Err(Refusal::AtCapacity));
             return;
         }
-        // Acknowledgements are in order: if the client had to wait, it could not complete the active run.
-        let _ = done.send(Ok(None));
-        match self.waiting.iter_mut().find(|waiting| waiting.reply == reply) {
-            Some(waiting) => waiting.frames.push(frame),
-            None => {
-                self.waiting.push_back(Waiting { reply, frames: vec![frame], has_queued_run: is_queued });
+        // Acknowledgements are in order: if the client had to wait for long, it could not complete other replies.
+        let mut kept = None;
+        match frame {
+            AgentFrame::Complete { .. } if self.current.is_none() => {
+                kept = Some((done, Instant::now() + MAX_WAIT));
             }
+            _ => drop(done.send(Ok(None))),
+        }
+        match self.waiting.iter_mut().find(|waiting| waiting.reply == reply) {
+            Some(waiting) => {
+                waiting.frames.push(frame);
+                waiting.done = waiting.done.take().or(kept);
+            }
+            None => self.waiting.push_back(Waiting {
+                reply,
+                frames: vec![frame],
+                done: kept,
+                has_queued_run: is_queued,
+            }),
         }
     }
 
@@ -247,13 +273,18 @@ impl Conversation {
                     return;
                 }
                 Ok(ReplySlot::Vacant | ReplySlot::Ended) | Err(_) => {
-                    self.remember(waiting.reply);
+                    self.drop_waiting(waiting);
                     continue;
                 }
             }
             self.current = Some(Current::of(reply));
+            let mut done = waiting.done;
             for frame in waiting.frames {
-                self.apply(context, frame, oneshot::channel().0).await;
+                let receiver = match frame {
+                    AgentFrame::Complete { .. } => done.take().map(|(done, _)| done),
+                    _ => None,
+                };
+                self.apply(context, frame, receiver.unwrap_or_else(|| oneshot::channel().0)).await;
             }
         }
     }
@@ -269,6 +300,34 @@ impl Conversation {
     fn drop_reply(&mut self, reply: MessageId, done: oneshot::Sender<OutputResult>) {
         let _ = done.send(Ok(None));
         self.remember(reply);
+    }
+
+    fn drop_waiting(&mut self, waiting: Waiting) {
+        if let Some((done, _)) = waiting.done {
+            let _ = done.send(Ok(None));
+        }
+        self.remember(waiting.reply);
+    }
+
+    /// Ends a run that the client does not answer: it has rules of its own for the messages that it answers.
+    async fn give_up(&mut self, context: &Context<'_>) {
+        let due = self.unanswered.take_if(|(_, until)| *until <= Instant::now());
+        let (Some((run, _)), None) = (due, &self.current) else { return };
+        let Ok(reply) = MessageId::parse(run.as_str()) else { return };
+        let frame = AgentFrame::Unanswered;
+        let reply_ref = ReplyRef { run: Some(&run), ..context.reply_ref(&reply) };
+        // If the run has ended meanwhile, nothing happens.
+        let _ = replies::apply(context.hosting, reply_ref, context.name, Some(&run), frame).await;
+    }
+
+    /// Answers clients that have waited long enough for the start of a run.
+    fn release(&mut self) {
+        let now = Instant::now();
+        for waiting in &mut self.waiting {
+            if let Some((done, _)) = waiting.done.take_if(|(_, until)| *until <= now) {
+                let _ = done.send(Ok(None));
+            }
+        }
     }
 
     fn remember(&mut self, reply: MessageId) {

@@ -24,7 +24,7 @@ pub async fn apply(
 ) -> Result<Applied, Refusal> {
     let run = match run {
         Some(run) => run.clone(),
-        None => match hosting.begin_reply(reply_ref, Some(connection)).await {
+        None => match bind(hosting, reply_ref, connection, &frame).await {
             Ok(Some(run)) => run,
             Ok(None) => return Ok(Applied::Over(Ok(None))),
             Err(Refusal::Conflict { first }) => {
@@ -64,9 +64,25 @@ pub async fn apply(
             origin: Some(origin),
             ..plain(RunOutcome::Failed(reason.chars().take(MAX_REASON_CHARS).collect::<String>().into()))
         },
+        AgentFrame::Unanswered => plain(RunOutcome::Failed("the agent did not answer".into())),
     };
     hosting.complete_reply(reply_ref, finished).await?;
     Ok(Applied::Ending(run))
+}
+
+/// Binds a reply to its run. A complete reply that was not announced is not announced any more.
+async fn bind(
+    hosting: &Hosting,
+    reply_ref: ReplyRef<'_>,
+    connection: &str,
+    frame: &AgentFrame,
+) -> Result<Option<RunId>, Refusal> {
+    match frame {
+        AgentFrame::Complete { .. } | AgentFrame::Unanswered => hosting.bind_reply(reply_ref).await,
+        AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } => {
+            hosting.begin_reply(reply_ref, Some(connection)).await
+        }
+    }
 }
 
 /// Maximum length of the reason of a failure.

@@ -97,8 +97,7 @@ impl Tables {
         let keys: Vec<_> =
             self.keys.rows().filter(|key| key.owner == *user).map(|key| key.id.clone()).collect();
         for key in keys {
-            self.keys.remove(&key);
-            self.key_secrets.retain(|_, other| *other != key);
+            self.remove_key(&key);
         }
         let agents: Vec<_> =
             self.agents.rows().filter(|agent| agent.owner == *user).map(|agent| agent.id.clone()).collect();

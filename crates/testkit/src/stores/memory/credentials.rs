@@ -6,7 +6,10 @@ use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::CredentialChange;
 use parlor_engine::ports::ReadCredentials;
-use parlor_model::{ApiKey, KeyId, RefreshToken, SecondFactor, SecretHash, SignIn, SignInId, Time, UserId};
+use parlor_model::{
+    ApiKey, KeyId, RefreshToken, Revocation, SecondFactor, SecretHash, SignIn, SignInId, SigningKey, Time,
+    UserId,
+};
 use std::sync::Arc;
 
 impl ReadCredentials for TablesView {
@@ -38,6 +41,24 @@ impl ReadCredentials for TablesView {
         Ok(sorted(keys.cloned(), |key| (key.created_at, key.id.clone())))
     }
 
+    fn signing_key(&mut self, id: &KeyId) -> Result<Option<SigningKey>, Fault> {
+        let (Some(key), Some(secret)) = (self.tables.keys.get(id), self.tables.sealed_keys.get(id)) else {
+            return Ok(None);
+        };
+        let own = self.tables.revocations.iter().filter(|((key, _), _)| key == id);
+        let revocation = |((_, target), at): (&(KeyId, Box<str>), &Time)| Revocation {
+            target: target.clone(),
+            issued_before: *at,
+        };
+        let revocations = own.map(revocation).collect();
+        Ok(Some(SigningKey { key: key.clone(), secret: secret.clone(), revocations }))
+    }
+
+    fn signing_key_count(&mut self, owner: &UserId) -> Result<usize, Fault> {
+        let own = self.tables.keys.rows().filter(|key| key.owner == *owner);
+        Ok(own.filter(|key| self.tables.sealed_keys.contains_key(&key.id)).count())
+    }
+
     fn second_factor(&mut self, user: &UserId) -> Result<Option<SecondFactor>, Fault> {
         Ok(self.tables.second_factors.get(user).cloned())
     }
@@ -57,9 +78,18 @@ impl Tables {
                 self.keys.put(key.id.clone(), key.as_ref().clone());
                 self.key_secrets.insert(*secret, key.id.clone());
             }
-            CredentialChange::RemoveKey(key) => {
-                self.keys.remove(key);
-                self.key_secrets.retain(|_, other| other != key);
+            CredentialChange::PutSigningKey(key, secret, sealed) => {
+                self.keys.put(key.id.clone(), key.as_ref().clone());
+                self.key_secrets.insert(*secret, key.id.clone());
+                self.sealed_keys.insert(key.id.clone(), sealed.clone());
+            }
+            CredentialChange::RemoveKey(key) => self.remove_key(key),
+            CredentialChange::RevokeTokens { key, revocations, expired_before } => {
+                self.revocations.retain(|(own, _), before| own != key || *before >= *expired_before);
+                for Revocation { target, issued_before } in revocations {
+                    let before = self.revocations.entry((key.clone(), target.clone())).or_default();
+                    *before = (*before).max(*issued_before);
+                }
             }
             CredentialChange::PutSecondFactor(factor) => {
                 self.second_factors.insert(factor.user.clone(), factor.as_ref().clone());
@@ -73,6 +103,13 @@ impl Tables {
             }
             CredentialChange::RemoveSecondFactor(user) => self.remove_second_factor(user),
         }
+    }
+
+    pub fn remove_key(&mut self, key: &KeyId) {
+        self.keys.remove(key);
+        self.key_secrets.retain(|_, other| other != key);
+        self.sealed_keys.remove(key);
+        self.revocations.retain(|(other, _), _| other != key);
     }
 
     pub fn put_sign_in(&mut self, sign_in: &Arc<SignIn>, token: SecretHash) {

@@ -8,9 +8,9 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, CurrentPlan,
     DeadLetter, Delivery, Destination, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
-    Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload,
-    UploadId, User, UserId,
+    Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SealedKey,
+    SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId,
+    Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub struct Tables {
     pub refresh_tokens: BTreeMap<SecretHash, RefreshToken>,
     pub keys: Table<KeyId, ApiKey>,
     pub key_secrets: BTreeMap<SecretHash, KeyId>,
+    /// Encrypted secrets of the keys that sign tokens.
+    pub sealed_keys: BTreeMap<KeyId, SealedKey>,
+    pub revocations: BTreeMap<(KeyId, Box<str>), Time>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
     pub pairings: BTreeMap<UserId, (Pairing, SecretHash)>,
     pub routers: BTreeMap<RouterId, Router>,
@@ -82,6 +85,8 @@ impl Tables {
             refresh_tokens: BTreeMap::new(),
             keys: Table::default(),
             key_secrets: BTreeMap::new(),
+            sealed_keys: BTreeMap::new(),
+            revocations: BTreeMap::new(),
             invitations: Table::default(),
             pairings: BTreeMap::new(),
             routers: BTreeMap::new(),

@@ -1,0 +1,24 @@
+//! Checks whether the caller may see the presence set of a place.
+
+use super::at_place;
+use crate::permission::{CallerContext, PermitError};
+use crate::ports::Snapshot;
+use crate::queries::Query;
+use crate::read_view::ReadView;
+use crate::{Fault, Limits};
+use parlor_model::Operation;
+use parlor_model::query::MayListOccupants;
+
+impl Query for MayListOccupants {
+    type Facts = ();
+    type Answer = ();
+
+    /// Allowed for those who may follow the room or path.
+    fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
+        at_place(caller, Operation::Subscribe, &self.place, view).map(drop)
+    }
+
+    fn answer(&self, _facts: (), _store: &mut dyn Snapshot, _limits: &Limits) -> Result<(), Fault> {
+        Ok(())
+    }
+}
