@@ -10,7 +10,7 @@ use crate::App;
 use crate::auth;
 use crate::connection::fixed_window::FixedWindow;
 use crate::connection::peer::Peer;
-use crate::connection::protocol::{DecidedReply, Protocol, Reply};
+use crate::connection::protocol::{Answer, DecidedReply, Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
 use crate::encoders::{CLIENT, EVENT_FRAMES, Encoder, PAGE};
@@ -243,7 +243,7 @@ async fn send(peer: &Peer, room: Option<RoomId>, draft: Draft) -> Reply {
             (Ok(_), None) => None,
             (Err(refusal), id) => Some(egress::refusal(&refusal, id.as_deref())),
         };
-        DecidedReply { frames: text.map(|text| frame::text(&text)), after: None }
+        DecidedReply { answer: Answer::from(text.map(|text| frame::text(&text))), after: None }
     };
     Reply::Pending(reply.boxed())
 }

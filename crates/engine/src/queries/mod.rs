@@ -204,6 +204,7 @@ queries! {
     MayManageCredentials,
     MayPromptAgent,
     MayReadMetrics,
+    MayReadOccupancy,
     MayReadOccupantHistory,
     MayReadRooms,
     MayRegister,

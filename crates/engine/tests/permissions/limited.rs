@@ -17,18 +17,28 @@ use parlor_testkit::stores::MemoryStore;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const COMMANDS_OF_KEYS: &[&str] = &["Post"];
-const QUERIES_OF_KEYS: &[&str] = &["GetAuthContext", "ListHistory", "MayFollowRoom"];
+const COMMANDS_OF_KEYS: &[&str] = &["Post", "Publish"];
+const QUERIES_OF_KEYS: &[&str] = &[
+    "GetAuthContext",
+    "ListDestinationHistory",
+    "ListHistory",
+    "MayEnterPlace",
+    "MayFollowRoom",
+    "MayListOccupants",
+    "MayReadOccupantHistory",
+];
 
 /// Users may also host their agents.
 const COMMANDS_OF_USERS: &[&str] = &[
     "AcknowledgeMail",
+    "AddMember",
     "ChangeAgent",
     "ConnectGateway",
     "CreateAgent",
     "CreateTask",
     "DisconnectGateway",
     "Post",
+    "Publish",
     "ReceiveMail",
     "RegisterAgent",
     "RemoveAgent",
@@ -42,11 +52,15 @@ const COMMANDS_OF_USERS: &[&str] = &[
 const QUERIES_OF_USERS: &[&str] = &[
     "GetAgent",
     "GetAuthContext",
+    "ListDestinationHistory",
     "ListHistory",
     "ListMail",
     "ListSubscriptions",
+    "MayEnterPlace",
     "MayFollowRoom",
+    "MayListOccupants",
     "MayListenToMailbox",
+    "MayReadOccupantHistory",
     "MaySpawnAgents",
 ];
 

@@ -19,6 +19,9 @@ use std::sync::Arc;
 const ROOM_KINDS: Kinds =
     Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::MERGED_REPLIES);
 
+/// Maximum number of attached channels of a connection.
+const MAX_CHANNELS: usize = 5_000;
+
 /// An attached channel.
 pub struct Attached {
     pub channel: Channel,
@@ -75,6 +78,10 @@ impl Connected {
         // A repeated ATTACH changes the modes of a channel without a gap; replaying from the position that the client
         // knows would repeat messages that are on their way.
         let is_attached = self.channels.contains_key(name);
+        if !is_attached && self.channels.len() >= MAX_CHANNELS {
+            let message = format!("A connection has at most {MAX_CHANNELS} channels");
+            return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
+        }
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
         let position = frame.channel_serial.as_deref().map(parse_channel_serial);
         let (since, lost) = match (position, rewind) {
@@ -218,5 +225,52 @@ impl Answer {
             ..Frame::of_channel(Action::Attached, &self.name)
         };
         encode(&frame, self.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_engine::feed::Resync;
+    use parlor_model::{Epoch, Ordinal, Position, Seq, SignalStamp, Time};
+
+    #[track_caller]
+    fn check(capability: &str, expected: u32) {
+        let capability = Capability::parse(capability).unwrap();
+        assert_eq!(permitted_modes(&capability, "a:b"), expected);
+    }
+
+    #[test]
+    fn modes_follow_from_the_operations_of_the_capability() {
+        check(r#"{"*":["*"]}"#, flags::MODES);
+        check(r#"{"a:*":["publish"]}"#, flags::PUBLISH);
+        check(r#"{"a:b":["subscribe","history"]}"#, flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE);
+        check(r#"{"a:b":["presence"],"a:*":["publish"]}"#, flags::PRESENCE | flags::PUBLISH);
+        check(r#"{"b":["*"]}"#, 0);
+        check(r#"{"a:b":["history"]}"#, 0);
+    }
+
+    fn answer(resumes: bool, opened: Opened) -> Frame<'static> {
+        let (name, modes, format) = ("a".into(), flags::MODES, Format::Msgpack);
+        let answer = Answer { name, modes, params: BTreeMap::new(), resumes, lost: None, format };
+        let bytes = answer.frame(&opened);
+        // The header has two bytes more if the length does not fit into seven bits.
+        Frame::decode(&bytes[if bytes[1] == 126 { 4 } else { 2 }..], format).unwrap()
+    }
+
+    #[test]
+    fn attached_reports_whether_messages_are_lost() {
+        let from = Position { epoch: Epoch(1), seq: Seq(7) };
+        let opened = Opened { from, missed: true, resync: None };
+        let frame = answer(true, opened);
+        let both = flags::RESUMED | flags::HAS_BACKLOG;
+        assert_eq!(frame.flags.unwrap() & both, both);
+        assert_eq!(parse_channel_serial(&frame.channel_serial.unwrap()).unwrap(), from);
+        assert_eq!(answer(false, opened).flags.unwrap() & flags::RESUMED, 0);
+        let stamp = SignalStamp { ordinal: Ordinal(1), at: Time(0) };
+        let resync = Some(Resync { lost: None, stamp });
+        let frame = answer(true, Opened { resync, missed: false, ..opened });
+        assert_eq!(frame.flags.unwrap() & both, 0);
+        assert_eq!(frame.error.unwrap().code, codes::CONTINUITY_LOST);
     }
 }

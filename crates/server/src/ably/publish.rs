@@ -5,7 +5,8 @@ use super::encoder::encode;
 use super::jaibber::Outcome;
 use super::session::Connected;
 use crate::connection::peer::Peer;
-use crate::connection::protocol::{DecidedReply, Reply};
+use crate::connection::protocol::{Acknowledgement, Answer, DecidedReply, Reply};
+use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::{PathMessage, Publish, Published};
@@ -104,9 +105,9 @@ impl Connected {
             // A signal is not stored: it has the serial of the newest event.
             let serials = positions.iter().map(|position| position.unwrap_or_else(|| hub.position()));
             let serials = serials.map(|at| MessageSerial::new(at.epoch, at.seq, 0).to_string());
-            let results = vec![PublishResult { serials: serials.collect() }];
+            let answer = acknowledgement(serial, serials.collect(), format);
             let after = positions.into_iter().flatten().map(|position| position.seq).max();
-            DecidedReply { frames: Some(encode(&Frame::ack(serial, results), format)), after }
+            DecidedReply { answer, after }
         };
         Ok(Reply::Pending(reply.boxed()))
     }
@@ -169,12 +170,23 @@ fn acknowledged(receipt: PendingReceipt<Published>, serial: u64, peer: &Peer, fo
             Ok(published) => {
                 let serials = published.messages.iter();
                 let serials = serials.map(|(_, at)| MessageSerial::new(epoch, at.seq, 0).to_string());
-                let results = vec![PublishResult { serials: serials.collect() }];
-                let frames = Some(encode(&Frame::ack(serial, results), format));
-                DecidedReply { frames, after: published.messages.last().map(|(_, at)| at.seq) }
+                let answer = acknowledgement(serial, serials.collect(), format);
+                DecidedReply { answer, after: published.messages.last().map(|(_, at)| at.seq) }
             }
             Err(refusal) => encode(&Frame::nack(serial, channel_error(&refusal)), format).into(),
         }
     };
     Reply::Pending(reply.boxed())
+}
+
+fn acknowledgement(serial: u64, serials: Vec<String>, format: Format) -> Answer {
+    fn frame(first: u64, results: Vec<Vec<String>>, format: Format) -> Bytes {
+        let results = results.into_iter().map(|serials| PublishResult { serials });
+        encode(&Frame::ack(first, results.collect()), format)
+    }
+    let encode: fn(u64, Vec<Vec<String>>) -> Bytes = match format {
+        Format::Json => |first, results| frame(first, results, Format::Json),
+        Format::Msgpack => |first, results| frame(first, results, Format::Msgpack),
+    };
+    Answer::Acknowledged(Acknowledgement { first: serial, results: vec![serials], encode })
 }

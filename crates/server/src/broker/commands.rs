@@ -1,7 +1,7 @@
 //! Commands of broker clients. Their replies are sent after the commit and echo fields of the request.
 
 use crate::connection::frame;
-use crate::connection::protocol::{DecidedReply, Reply};
+use crate::connection::protocol::{Answer, DecidedReply, Reply};
 use futures_util::FutureExt;
 use parlor_engine::{Hub, PendingReceipt};
 use parlor_model::{Caller, Refusal};
@@ -63,7 +63,7 @@ impl Echo {
                     _ => None,
                 };
                 let frames = frame::text(&egress::receipt(kind, req_id, about, &receipt));
-                DecidedReply { frames: Some(frames), after }
+                DecidedReply { answer: Answer::Frames(frames), after }
             }
             Err(refusal) => frame::text(&egress::refusal(kind, req_id, about, &refusal)).into(),
         }

@@ -3,7 +3,7 @@
 //! A reply waits for the commit of its command and for space in the outbox, so that replies never make a client
 //! a slow consumer. At the limits of this queue the connection reads no further frames.
 
-use super::protocol::PendingReply;
+use super::protocol::{Acknowledgement, Answer, PendingReply};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use parlor_engine::feed::Outbox;
@@ -16,6 +16,8 @@ const MAX_PENDING: usize = 256;
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// Size from which a buffer of replies takes no further replies.
 const BATCH_BYTES: usize = 16 * 1024;
+/// Maximum acknowledged requests of one frame.
+const MAX_JOINED: usize = 128;
 
 #[derive(Default)]
 pub struct PendingReplies {
@@ -67,18 +69,36 @@ impl PendingReplies {
     async fn fill_batch(&mut self) {
         let Some((oldest, _)) = self.queue.front_mut() else { return };
         let mut decided = Some(oldest.await);
-        let mut batch = BytesMut::new();
+        let (mut batch, mut acknowledged) = (BytesMut::new(), None::<Acknowledgement>);
         while let Some(reply) = decided.take() {
             if let Some((_, bytes)) = self.queue.pop_front() {
                 self.queued_bytes -= bytes;
             }
-            if let Some(frames) = &reply.frames {
-                batch.extend_from_slice(frames);
+            let next = match reply.answer {
+                Answer::Acknowledged(next) => match &mut acknowledged {
+                    Some(earlier) => earlier.join(next).err().map(Answer::Acknowledged),
+                    None => Some(Answer::Acknowledged(next)),
+                },
+                other => Some(other),
+            };
+            if let Some(next) = next {
+                if let Some(earlier) = acknowledged.take() {
+                    batch.extend_from_slice(&earlier.into_frame());
+                }
+                match next {
+                    Answer::Acknowledged(next) => acknowledged = Some(next),
+                    Answer::Frames(frames) => batch.extend_from_slice(&frames),
+                    Answer::None => {}
+                }
             }
             self.after = self.after.max(reply.after);
-            if batch.len() < BATCH_BYTES {
+            let joined = acknowledged.as_ref().map_or(0, |acknowledged| acknowledged.results.len());
+            if batch.len() < BATCH_BYTES && joined < MAX_JOINED {
                 decided = self.queue.front_mut().and_then(|(next, _)| next.now_or_never());
             }
+        }
+        if let Some(acknowledged) = acknowledged {
+            batch.extend_from_slice(&acknowledged.into_frame());
         }
         self.batch = batch.freeze();
     }
@@ -123,10 +143,13 @@ mod tests {
     async fn replies_are_sent_in_the_order_of_their_requests() {
         let (outbox, mut replies) = (outbox(), PendingReplies::default());
         let (decide, decided) = oneshot::channel();
-        replies.push(async { DecidedReply { frames: decided.await.unwrap(), after: None } }.boxed(), 1);
+        replies.push(
+            async { DecidedReply { answer: Answer::from(decided.await.ok()), after: None } }.boxed(),
+            1,
+        );
         replies.push(text("second"), 1);
         assert!(replies.send(&outbox, |_| ready(())).now_or_never().is_none(), "the first is not decided");
-        decide.send(Some(frame::text("first"))).unwrap();
+        decide.send(frame::text("first")).unwrap();
         replies.send(&outbox, |_| ready(())).await;
         assert_eq!(sent(&outbox).await, ["first", "second"]);
         assert!(replies.is_empty());
@@ -153,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn a_reply_waits_until_its_event_is_published() {
         let (outbox, mut replies) = (outbox(), PendingReplies::default());
-        let reply = DecidedReply { frames: Some(frame::text("routed")), after: Some(Seq(7)) };
+        let reply = DecidedReply { answer: Answer::Frames(frame::text("routed")), after: Some(Seq(7)) };
         replies.push(ready(reply).boxed(), 1);
         assert!(replies.send(&outbox, |_| pending()).now_or_never().is_none());
         let published = |seq| {
@@ -162,6 +185,32 @@ mod tests {
         };
         replies.send(&outbox, published).await;
         assert_eq!(sent(&outbox).await, ["routed"]);
+    }
+
+    fn acknowledged(first: u64, id: &str) -> PendingReply {
+        let encode = |first, results: Vec<Vec<String>>| {
+            frame::text(&format!("{first}: {}", results.concat().join(" ")))
+        };
+        let answer =
+            Answer::Acknowledged(Acknowledgement { first, results: vec![vec![id.to_owned()]], encode });
+        ready(DecidedReply { answer, after: None }).boxed()
+    }
+
+    #[tokio::test]
+    async fn acknowledgements_of_consecutive_requests_are_one_frame() {
+        let (outbox, mut replies) = (outbox(), PendingReplies::default());
+        for reply in [
+            acknowledged(1, "a"),
+            acknowledged(2, "b"),
+            acknowledged(4, "d"),
+            text("x"),
+            acknowledged(5, "e"),
+        ] {
+            replies.push(reply, 1);
+        }
+        replies.send(&outbox, |_| ready(())).await;
+        assert_eq!(sent(&outbox).await, ["1: a b", "4: d", "x", "5: e"]);
+        assert!(replies.is_empty());
     }
 
     #[test]

@@ -106,15 +106,54 @@ pub type PendingReply = BoxFuture<'static, DecidedReply>;
 
 /// Reply to a decided command.
 pub struct DecidedReply {
-    /// `None` if the protocol has no frame for this result.
-    pub frames: Option<Bytes>,
+    pub answer: Answer,
     /// The reply is sent after this event has been published to all its subscribers.
     pub after: Option<Seq>,
 }
 
+/// Frames of a reply.
+pub enum Answer {
+    /// The protocol has no frame for this result.
+    None,
+    Frames(Bytes),
+    Acknowledged(Acknowledgement),
+}
+
+/// Acknowledgement of requests with consecutive numbers. Those that are ready together are sent as one frame.
+pub struct Acknowledgement {
+    /// Number of the first request.
+    pub first: u64,
+    /// Ids that each request created.
+    pub results: Vec<Vec<String>>,
+    /// Encodes the frame. Acknowledgements with the same encoder can be joined.
+    pub encode: fn(u64, Vec<Vec<String>>) -> Bytes,
+}
+
+impl Acknowledgement {
+    /// Joins an acknowledgement of the following requests, or returns it if it is no continuation.
+    pub fn join(&mut self, next: Self) -> Result<(), Self> {
+        let follows = self.first.checked_add(self.results.len() as u64) == Some(next.first);
+        if !follows || !std::ptr::fn_addr_eq(self.encode, next.encode) {
+            return Err(next);
+        }
+        self.results.extend(next.results);
+        Ok(())
+    }
+
+    pub fn into_frame(self) -> Bytes {
+        (self.encode)(self.first, self.results)
+    }
+}
+
+impl From<Option<Bytes>> for Answer {
+    fn from(frames: Option<Bytes>) -> Self {
+        frames.map_or(Self::None, Self::Frames)
+    }
+}
+
 impl From<Bytes> for DecidedReply {
     fn from(frames: Bytes) -> Self {
-        Self { frames: Some(frames), after: None }
+        Self { answer: Answer::Frames(frames), after: None }
     }
 }
 

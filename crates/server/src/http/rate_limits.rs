@@ -56,6 +56,11 @@ impl RateLimits {
         }
     }
 
+    /// Counts a request against the general limiter.
+    pub fn count(&self, key: &RateLimitKey) -> Result<(), Refusal> {
+        self.all.take(key).map(drop)
+    }
+
     /// Counts a request against the general limiter and the route's own. Returns the status of the one with
     /// the fewest requests left, or the refusal and limit of the exhausted one.
     fn take(

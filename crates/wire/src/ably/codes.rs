@@ -24,6 +24,7 @@ pub const INVALID_JWT: u32 = 40144;
 pub const NOT_PERMITTED: u32 = 40160;
 pub const FORBIDDEN: u32 = 40300;
 pub const NOT_FOUND: u32 = 40400;
+pub const METHOD_NOT_ALLOWED: u32 = 40500;
 pub const CONFLICT: u32 = 40900;
 pub const RATE_LIMITED: u32 = 42910;
 pub const INTERNAL: u32 = 50000;
@@ -32,6 +33,7 @@ pub const UNAVAILABLE: u32 = 50003;
 pub const DISCONNECTED: u32 = 80003;
 pub const CONNECTION_EXPIRED: u32 = 80008;
 pub const UNKNOWN_CONNECTION_KEY: u32 = 80018;
+pub const TOO_MANY_CHANNELS: u32 = 90021;
 /// The messages after the requested position are no longer available.
 pub const CONTINUITY_LOST: u32 = 80016;
 

@@ -141,7 +141,7 @@ impl Drop for PresenceGuard {
 
 impl Fanout {
     /// Enters a place. Returns whether the user has come online by it, or `None` if the reservation is no longer valid.
-    fn enter(
+    pub(super) fn enter(
         &self,
         reservation: &Reservation,
         user: &UserId,

@@ -71,7 +71,7 @@ impl Hub {
 
 impl Fanout {
     /// Removes members whose grace period has ended. Returns whether there were any.
-    fn end_grace_periods(&self, instant: Instant) -> bool {
+    pub(super) fn end_grace_periods(&self, instant: Instant) -> bool {
         let state = &mut *self.state.lock();
         let left = state.occupants.sets.take_due(instant, self.clock.now());
         let offline = state.occupants.departures.take_due(instant);
@@ -83,14 +83,14 @@ impl Fanout {
         any
     }
 
-    fn begin_read(&self) -> Option<ToRead> {
+    pub(super) fn begin_read(&self) -> Option<ToRead> {
         let state = &mut *self.state.lock();
         state.occupants.directory.begin_read(state.by_user.keys())
     }
 
     /// Installs facts that were read, unless they may be outdated and `always` is not set. Returns whether all facts
     /// are known.
-    fn install(&self, read: &ToRead, found: HashMap<UserId, UserFacts>, always: bool) -> bool {
+    pub(super) fn install(&self, read: &ToRead, found: HashMap<UserId, UserFacts>, always: bool) -> bool {
         let state = &mut *self.state.lock();
         let is_current = state.occupants.directory.is_current(read);
         if !is_current && !always {
@@ -123,7 +123,7 @@ impl Fanout {
     }
 
     /// Drops the derived members of places without subscribers, and the facts that no place needs.
-    fn sweep_occupants(&self) {
+    pub(super) fn sweep_occupants(&self) {
         let state = &mut *self.state.lock();
         state.occupants.history.truncate(self.clock.now());
         let unused: Vec<_> = state

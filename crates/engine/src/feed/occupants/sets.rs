@@ -331,6 +331,12 @@ impl PresenceSets {
         self.last_number
     }
 
+    /// Number and bytes of all members.
+    #[cfg(test)]
+    pub fn totals(&self) -> (usize, usize) {
+        (self.members, self.bytes)
+    }
+
     fn member(&self, place: &Path, key: &MemberKey) -> Option<&Member> {
         self.places.get(place)?.get(key)
     }

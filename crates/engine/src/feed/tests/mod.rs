@@ -73,7 +73,7 @@ fn mailed(seq: u64) -> LoggedEvent {
     LoggedEvent { seq: Seq(seq), at: Time(0), event }
 }
 
-fn room(id: &str) -> Room {
+pub(super) fn room(id: &str) -> Room {
     Room {
         id: RoomId::stored(id),
         name: id.into(),

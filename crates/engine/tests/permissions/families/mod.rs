@@ -16,6 +16,7 @@ mod mail;
 mod maintenance;
 mod messages;
 mod missions;
+mod occupants;
 mod plans;
 mod rooms;
 mod routers;
@@ -68,6 +69,7 @@ families! {
     maintenance,
     messages,
     missions,
+    occupants,
     plans,
     rooms,
     routers,
