@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::Posted;
 use parlor_model::{
-    AgentId, Caller, MessageId, Origin, Payload, Position, Post, PostAuthor, Refusal, RoomId, UserId, mention,
+    AgentId, Caller, MessageId, Origin, Payload, Position, Post, PostAuthor, Refusal, RoomId, UserId,
 };
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::data::Data;
