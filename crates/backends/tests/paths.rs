@@ -285,6 +285,9 @@ async fn the_rewind_of_a_room_does_not_reach_behind_its_messages() {
 
 fn post(room: &RoomId, n: usize) -> Post {
     Post {
+        id: None,
+        origin: None,
+        author: None,
         room: room.clone(),
         text: n.to_string().into(),
         mentions: Vec::new(),
