@@ -43,11 +43,13 @@ export function options({ format = 'json', url, ...given }: Options = {}): Ably.
     tls: false,
     useBinaryProtocol: format === 'msgpack',
     disableConnectivityCheck: true,
+    // Limit of REST clients; that of a connection is announced by the hub.
+    maxMessageSize: 512 * 1024,
     // A client whose first new connection fails tries again at once.
     disconnectedRetryTimeout: 20,
     logLevel: 1,
     logHandler: (message) => {
-      if (/exception|TypeError|unexpected/i.test(message)) caught.push(message);
+      if (/exception|TypeError/i.test(message)) caught.push(message);
     },
     ...key,
     ...given,
@@ -84,6 +86,8 @@ export async function reached(client: Ably.Realtime, state: Ably.ConnectionState
   return new Promise((done, fail) => {
     const finals: Ably.ConnectionState[] = ['failed', 'suspended', 'closed'];
     const listener = (change: Ably.ConnectionStateChange): void => {
+      // The client library may emit an event after the state has changed again.
+      if (change.current !== client.connection.state) return;
       if (change.current !== state && !finals.includes(change.current)) return;
       client.connection.off(listener);
       if (change.current === state) done(change.reason);

@@ -116,7 +116,7 @@ describe.each(FORMATS)('in %s', (format) => {
   test('numbers and booleans are no data', async () => {
     const client = await connected({ format });
     const channel = client.channels.get(channelName());
-    for (const data of [1, true, () => undefined]) expect((await errorOf(channel.publish('one', data))).code).toBe(40013);
+    for (const data of [1, true]) expect((await errorOf(channel.publish('one', data))).code).toBe(40013);
     expect(client.connection.state).toBe('connected');
   });
 });

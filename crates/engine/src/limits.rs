@@ -38,6 +38,8 @@ pub struct Limits {
     /// Whether the hub creates a welcome room with a guide for the first admin, and adds all later users to
     /// it.
     pub welcome: bool,
+    /// Whether an account can be created without an invitation.
+    pub open_registration: bool,
     /// Maximum number of answers of agents in a chain that a user's message starts.
     pub chain_depth: u32,
     /// Whether members of a room may add their own agents to it, not only its admins.
@@ -117,6 +119,7 @@ impl Default for Limits {
             unindexed: 1000,
             most_unindexed: 500_000,
             welcome: false,
+            open_registration: false,
             chain_depth: 3,
             members_add_agents: false,
             pair_turns: 10,

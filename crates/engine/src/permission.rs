@@ -477,6 +477,16 @@ impl ReadView<'_> {
         if may_invite { Ok(invitation) } else { Err(not_found.into()) }
     }
 
+    /// Requires the token of an open invitation, or without a token that registration is open. Returns the
+    /// invitation.
+    pub fn registration(&mut self, token: Option<&SecretHash>) -> Result<Option<Invitation>, PermitError> {
+        match token {
+            Some(token) => self.open_invitation(token).map(Some),
+            None if self.limits.open_registration => Ok(None),
+            None => Err(Refusal::Forbidden.into()),
+        }
+    }
+
     /// Requires an agent that is a member of the room. Any other agent is `NotFound`.
     pub fn agent_in_room(&mut self, agent: &AgentId, room: &RoomId) -> Result<Member, PermitError> {
         let member = self.store.member(room, &MemberId::Agent(agent.clone()))?;

@@ -77,6 +77,8 @@ fields! {
     Name = "name",
     Note = "note",
     Observers = "observers",
+    /// Task that a new task follows up.
+    ParentTask = "parent",
     Password = "password",
     Path = "path",
     /// Fields of a message that only clients of its protocol know.

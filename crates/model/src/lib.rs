@@ -92,6 +92,6 @@ pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
-pub use task::{Task, TaskStatus};
+pub use task::{Task, TaskPriority, TaskStatus};
 pub use time::Time;
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

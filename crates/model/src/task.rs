@@ -10,11 +10,14 @@ pub struct Task {
     pub title: Box<str>,
     pub description: Option<Box<str>>,
     pub status: TaskStatus,
+    pub priority: TaskPriority,
     /// Result reported by the assignee or written by a user.
     pub result: Option<Box<str>>,
     pub due_at: Option<Time>,
     /// User or agent that the task is assigned to; a member of the room at the time of the assignment.
     pub assignee: Option<MemberId>,
+    /// Task that this task follows up, in the same room. It may have been removed since.
+    pub parent: Option<TaskId>,
     pub created_by: MemberId,
     pub created_at: Time,
     pub updated_at: Time,
@@ -25,6 +28,32 @@ impl Task {
     pub fn length(&self) -> usize {
         let optional = self.description.iter().chain(&self.result).map(|text| text.len());
         self.title.len() + optional.sum::<usize>()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub enum TaskPriority {
+    Low,
+    #[default]
+    Medium,
+    High,
+    Urgent,
+}
+
+impl TaskPriority {
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Urgent];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Urgent => "urgent",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|priority| priority.as_str() == text)
     }
 }
 

@@ -77,6 +77,7 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
         attachments: settings.max_attachments,
         reactions: settings.max_reactions,
         welcome: settings.welcome == Switch::On,
+        open_registration: settings.open_registration == Switch::On,
         chain_depth: settings.max_chain_depth,
         members_add_agents: settings.members_add_agents == Switch::On,
         agent_messages: settings.max_agent_messages_per_minute,

@@ -93,6 +93,9 @@ table::settings! {
         lockout_failures: u32 = count(1..=1_000), default 5;
         /// Time for which an account stays locked, in seconds.
         lockout_seconds: Duration = seconds(1..=30 * 86_400), default 900;
+        /// "on" lets everyone who can reach the hub create an account without an invitation, as
+        /// programs of Jaibber do. Admins can always create accounts and invitations.
+        open_registration: Switch = choice(), default "off";
         /// Maximum number of concurrent password hashes. Each uses about 19 MiB of memory.
         password_hashing_jobs: usize = count(1..=64), default 2;
     }

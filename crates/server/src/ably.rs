@@ -15,6 +15,7 @@ mod nonces;
 mod presence;
 mod publish;
 mod reauthorise;
+mod rest;
 mod session;
 mod signing_keys;
 mod token_requests;
@@ -23,8 +24,8 @@ mod tokens;
 pub use connections::Connections;
 pub use encoder::AblyEncoder;
 pub use handshake::mount;
+pub use rest::router;
 pub use signing_keys::{NewSigningKey, SigningKeys};
-pub use token_requests::routes as key_routes;
 
 use parlor_model::{Caller, EntityKind, Principal, Refusal, UserId};
 use parlor_wire::ably::codes::{self, ErrorInfo};

@@ -71,7 +71,7 @@ fn router(app: Arc<App>) -> Router {
             "/api",
             rest::router().layer(axum::middleware::from_fn_with_state(app.clone(), rate_limits::limit)),
         )
-        .merge(ably::key_routes())
+        .merge(ably::router())
         .fallback(rest::not_found)
         .method_not_allowed_fallback(rest::method_not_allowed)
         .layer(axum::middleware::from_fn_with_state(app.clone(), trace::trace))

@@ -162,9 +162,9 @@ impl Server {
     pub async fn ably_publisher(&self, number: usize, format: Format) -> Result<Socket> {
         let Kind::Hub { people, ably_key, .. } = &self.kind else { return self.publisher(number).await };
         let create = async || {
-            let body = json!({"name": "bench", "capability": {"*": ["*"]}});
+            let body = json!({"name": "bench", "scopes": [], "capability": r#"{"*":["*"]}"#});
             let token = Some(&*people[0].token);
-            let answer = rest::post(self.process.address, "/api/ably/keys", token, &body).await?;
+            let answer = rest::post(self.process.address, "/api/keys", token, &body).await?;
             Ok::<_, anyhow::Error>(answer["key"].as_str().context("no `key` in the answer")?.to_owned())
         };
         let key = ably_key.get_or_try_init(create).await?;

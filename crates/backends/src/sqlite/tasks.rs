@@ -6,7 +6,7 @@ use super::{Sql, SqlTables, rooms};
 use parlor_engine::Fault;
 use parlor_engine::changes::TaskChange;
 use parlor_engine::ports::ReadTasks;
-use parlor_model::{MemberId, RoomId, Task, TaskId, TaskStatus, UserId};
+use parlor_model::{MemberId, RoomId, Task, TaskId, TaskPriority, TaskStatus, UserId};
 use rusqlite::{Connection, Row};
 
 impl<C: Sql> ReadTasks for SqlTables<C> {
@@ -46,23 +46,28 @@ pub fn apply(sql: &Connection, change: &TaskChange) -> Result<(), Fault> {
 }
 
 pub const TASK: &str = "id, room, title, description, status, result, due_at, assignee_kind, assignee, creator_kind, \
-     creator, created_at, updated_at";
+     creator, created_at, updated_at, priority, parent";
 
 pub fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     let status: i64 = row.get(4)?;
     let found = TaskStatus::ALL.into_iter().find(|candidate| status_number(*candidate) == status);
+    let number: i64 = row.get(13)?;
+    let priority = TaskPriority::ALL.into_iter().find(|candidate| priority_number(*candidate) == number);
+    let parent: Option<Box<str>> = maybe_text(row, 14)?;
     Ok(Task {
         id: TaskId::stored(shared(row, 0)?),
         room: RoomId::stored(shared(row, 1)?),
         title: text(row, 2)?,
         description: maybe_text(row, 3)?,
         status: found.unwrap_or(TaskStatus::Pending),
+        priority: priority.unwrap_or_default(),
         result: maybe_text(row, 5)?,
         due_at: maybe_time(row, 6)?,
         assignee: match row.get::<_, Option<i64>>(7)? {
             Some(kind) => Some(rooms::member_id(kind, shared(row, 8)?)),
             None => None,
         },
+        parent: parent.map(TaskId::stored),
         created_by: rooms::member_id(row.get(9)?, shared(row, 10)?),
         created_at: time(row, 11)?,
         updated_at: time(row, 12)?,
@@ -81,10 +86,20 @@ fn status_number(status: TaskStatus) -> i64 {
     }
 }
 
+/// Number of a task priority on disk: never change one.
+fn priority_number(priority: TaskPriority) -> i64 {
+    match priority {
+        TaskPriority::Low => 0,
+        TaskPriority::Medium => 1,
+        TaskPriority::High => 2,
+        TaskPriority::Urgent => 3,
+    }
+}
+
 pub fn put(sql: &Connection, task: &Task) -> Result<(), Fault> {
     run(
         sql,
-        "INSERT OR REPLACE INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "INSERT OR REPLACE INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         &[
             &task.id.as_str(),
             &task.room.as_str(),
@@ -99,6 +114,8 @@ pub fn put(sql: &Connection, task: &Task) -> Result<(), Fault> {
             &task.created_by.as_str(),
             &task.created_at.0,
             &task.updated_at.0,
+            &priority_number(task.priority),
+            &task.parent.as_ref().map(TaskId::as_str),
         ],
     )
     .map(drop)

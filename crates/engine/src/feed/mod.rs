@@ -44,7 +44,8 @@ pub use log_tailer::{LogTailer, Projection};
 pub use merged_replies::Begun;
 pub use names::Names;
 pub use occupants::{
-    Access, OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard, SharedOccupants,
+    Access, Occupancy, OccupantHistory, OccupantList, OccupantRecord, OccupantUpdate, PresenceGuard,
+    SharedOccupants,
 };
 pub use queue::{Drained, Outbox, OutboxLimits};
 pub use reply_buffer::{ReplyBuffer, ReplyLimits};

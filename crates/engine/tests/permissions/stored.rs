@@ -10,8 +10,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, CurrentPlan,
     Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
     MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload, Pin, Plan, PlanState, Room,
-    RoomId, RoomRole, RunId, Scope, SecretHash, Sender, Seq, SiteRole, Task, TaskId, TaskStatus, Time,
-    Upload, UploadId, UploadPurpose, UserId, Visibility,
+    RoomId, RoomRole, RunId, Scope, SecretHash, Sender, Seq, SiteRole, Task, TaskId, TaskPriority,
+    TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -302,9 +302,11 @@ fn put_task(created_by: MemberId, assignee: Option<MemberId>) -> Vec<Change> {
         title: "Tidy up".into(),
         description: None,
         status: TaskStatus::Pending,
+        priority: TaskPriority::Medium,
         result: None,
         due_at: None,
         assignee,
+        parent: None,
         created_by,
         created_at: Time(1),
         updated_at: Time(1),

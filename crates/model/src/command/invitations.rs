@@ -19,10 +19,11 @@ pub struct RevokeInvitation {
     pub invitation: InvitationId,
 }
 
-/// Creates an account with an invitation. The invitation, not `account`, sets its role. Returns the account.
+/// Creates an account with an invitation, or without one if registration is open. The invitation, not
+/// `account`, sets the role; without one, it is `User`. Returns the account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Register {
-    pub token: SecretHash,
+    pub token: Option<SecretHash>,
     pub account: NewUser,
 }
 

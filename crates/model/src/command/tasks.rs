@@ -1,6 +1,6 @@
 //! Commands on tasks. All but the removal return the task.
 
-use crate::{AgentId, Edit, MemberId, RoomId, TaskId, TaskStatus, Time};
+use crate::{AgentId, Edit, MemberId, RoomId, TaskId, TaskPriority, TaskStatus, Time};
 use serde::{Deserialize, Serialize};
 
 /// Creates a task in a room. An agent that it is assigned to gets a run.
@@ -11,8 +11,11 @@ pub struct CreateTask {
     pub by: Option<AgentId>,
     pub title: Box<str>,
     pub description: Option<Box<str>>,
+    pub priority: TaskPriority,
     pub due_at: Option<Time>,
     pub assignee: Option<MemberId>,
+    /// Task of the room that the new task follows up.
+    pub parent: Option<TaskId>,
 }
 
 /// Changes a task. An agent that it is newly assigned to gets a run.
@@ -28,6 +31,7 @@ pub struct TaskChanges {
     pub title: Option<Box<str>>,
     pub description: Edit<Box<str>>,
     pub status: Option<TaskStatus>,
+    pub priority: Option<TaskPriority>,
     pub result: Edit<Box<str>>,
     pub due_at: Edit<Time>,
     pub assignee: Edit<MemberId>,

@@ -32,6 +32,12 @@ pub struct UserPage {
     pub total: usize,
 }
 
+/// The user with exactly this username.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindUser {
+    pub username: Box<str>,
+}
+
 /// Other users whose username or display name contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchUsers {

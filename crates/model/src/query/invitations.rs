@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListInvitations;
 
-/// Checks whether an account can be created with this invitation now.
+/// Checks whether an account can be created with this invitation now, or without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MayRegister {
-    pub token: SecretHash,
+    pub token: Option<SecretHash>,
 }

@@ -20,3 +20,9 @@ pub struct MayListOccupants {
 pub struct MayReadOccupantHistory {
     pub place: Path,
 }
+
+/// Whether the caller may read how many subscribers and members a place has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MayReadOccupancy {
+    pub place: Path,
+}

@@ -1,7 +1,13 @@
 //! Queries about tasks.
 
-use crate::RoomId;
+use crate::{RoomId, TaskId};
 use serde::{Deserialize, Serialize};
+
+/// One task of a room of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetTask {
+    pub task: TaskId,
+}
 
 /// Tasks of a room, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod document;
 mod files;
 mod forms;
 mod fuzz;
+mod projects;
 mod refusals;
 mod successes;
 mod tour;
@@ -23,6 +24,7 @@ async fn every_documented_status_occurs_with_its_schema_and_no_other() {
     let slow_files = files::stalled_uploads(&tour, &scene.admin);
     let (_, _, ()) = tokio::join!(slow, slow_files, async {
         successes::all(&tour, &scene).await;
+        projects::all(&tour, &scene).await;
         files::all(&tour, &scene).await;
         refusals::all(&tour, &scene).await;
     });

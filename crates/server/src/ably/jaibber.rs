@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::Posted;
 use parlor_model::{
-    AgentId, Caller, MessageId, Origin, Payload, Position, Post, PostAuthor, Refusal, RoomId, UserId, mention,
+    AgentId, Caller, MessageId, Origin, Payload, Position, Post, PostAuthor, Refusal, RoomId, UserId,
 };
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::data::Data;
@@ -234,19 +234,19 @@ fn not_hosted() -> ErrorInfo {
     ErrorInfo::new(codes::NOT_PERMITTED, words)
 }
 
-fn message_id(text: &str) -> Result<MessageId, ErrorInfo> {
+pub fn message_id(text: &str) -> Result<MessageId, ErrorInfo> {
     let words = "ids of messages have 1 to 64 letters, digits, - and _";
     MessageId::parse(text).map_err(|_| ErrorInfo::new(codes::INVALID_DATA, words))
 }
 
 /// Depth and chain that a client claims. Its depth counts the answers, ours the agents before the answer.
-fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
+pub fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
     let depth = chat.response_depth.unwrap_or_default().saturating_sub(1);
     let chain = chat.responding_chain.iter().take(50).map(|name| name.as_str().into()).collect();
     (depth, chain)
 }
 
-fn origin(facts: &ConnectionFacts<'_>, message: &Message<'_>, chat: &ChatMessage<'_>) -> Box<Origin> {
+pub fn origin(facts: &ConnectionFacts<'_>, message: &Message<'_>, chat: &ChatMessage<'_>) -> Box<Origin> {
     let mut fields = chat.other.clone();
     if chat.is_task_notification {
         fields.put("isTaskNotification", true);

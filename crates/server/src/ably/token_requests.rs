@@ -1,14 +1,13 @@
 //! Token requests and revocations: `POST /keys/{keyName}/requestToken` and `/revokeTokens`.
 
 use super::credentials::{self, capability_of, issue_for_key, unknown_key};
-use super::http::{AblyRequest, allow_any_origin};
+use super::http::AblyRequest;
 use super::nonces::{Rejected, WINDOW};
 use super::signing_keys;
 use crate::App;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::middleware::from_fn;
 use axum::response::Response;
 use axum::routing::post;
 use http::StatusCode;
@@ -23,12 +22,11 @@ use std::sync::Arc;
 /// Maximum size of a body.
 const MAX_BODY_BYTES: usize = 128 * 1024;
 
-/// Routes of keys.
+/// Routes of keys, below `/keys`.
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/keys/{name}/requestToken", post(request_token))
-        .route("/keys/{name}/revokeTokens", post(revoke_tokens))
-        .layer(from_fn(allow_any_origin))
+        .route("/{name}/requestToken", post(request_token))
+        .route("/{name}/revokeTokens", post(revoke_tokens))
 }
 
 async fn request_token(

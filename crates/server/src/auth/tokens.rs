@@ -92,16 +92,22 @@ impl Tokens {
     }
 
     pub fn issue(&self, user: &UserId, sign_in: &SignInId, now: Time) -> String {
-        self.issue_claims(ACCESS, user, sign_in.as_str(), now, self.ttl)
+        self.issue_claims(ACCESS, user, sign_in.as_str(), now, now.plus(self.ttl))
+    }
+
+    /// Issues an access token with a lifetime of its own, for a client that cannot refresh. It ends with its
+    /// sign-in.
+    pub fn issue_until(&self, user: &UserId, sign_in: &SignInId, now: Time, expires: Time) -> String {
+        self.issue_claims(ACCESS, user, sign_in.as_str(), now, expires)
     }
 
     /// Issues a challenge token to a user whose password is correct and whose second factor is still to be
     /// verified.
     pub fn challenge(&self, user: &UserId, password_hash: &str, now: Time) -> String {
-        self.issue_claims(SECOND_FACTOR, user, &proof(password_hash), now, CHALLENGE_TTL)
+        self.issue_claims(SECOND_FACTOR, user, &proof(password_hash), now, now.plus(CHALLENGE_TTL))
     }
 
-    fn issue_claims(&self, kind: &str, user: &UserId, sid: &str, now: Time, ttl: Duration) -> String {
+    fn issue_claims(&self, kind: &str, user: &UserId, sid: &str, now: Time, expires: Time) -> String {
         let claims = Claims {
             iss: PARLOR,
             aud: PARLOR,
@@ -109,7 +115,7 @@ impl Tokens {
             sub: user.as_str(),
             sid,
             iat: now.seconds(),
-            exp: now.plus(ttl).seconds(),
+            exp: expires.seconds(),
         };
         self.sign(&claims)
     }

@@ -4,10 +4,11 @@ use super::openapi::{Describe, OperationDoc};
 use super::problem::{InvalidField, Problem};
 use axum::extract::{FromRequest, Request};
 use http::StatusCode;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parlor_wire::json::{self, JsonLimits};
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -56,6 +57,33 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for MaybeBody<T> {
 }
 
 impl<T: ToSchema> Describe for MaybeBody<T> {
+    fn describe(operation_doc: &mut OperationDoc) {
+        operation_doc.takes::<T>(false);
+        operation_doc.refuses(&REFUSALS);
+    }
+}
+
+/// Media type of HTML forms.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A body whose content does not matter: empty, a form, or JSON of this type.
+pub struct IgnoredBody<T>(PhantomData<T>);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for IgnoredBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let media = request.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+        let is_form = media.is_some_and(|media| media.split(';').next().unwrap_or_default().trim() == FORM);
+        let text = read(request).await?;
+        if !is_form && !text.trim().is_empty() {
+            parse::<T>(&text)?;
+        }
+        Ok(Self(PhantomData))
+    }
+}
+
+impl<T: ToSchema> Describe for IgnoredBody<T> {
     fn describe(operation_doc: &mut OperationDoc) {
         operation_doc.takes::<T>(false);
         operation_doc.refuses(&REFUSALS);

@@ -55,7 +55,7 @@ impl Peer {
     }
 }
 
-/// Caller authenticated by the bearer token; 401 without a valid token.
+/// Caller authenticated by the bearer token or an API key; 401 without a valid one.
 pub struct Authenticated(pub Caller);
 
 /// Result of resolving the bearer token, stored by the rate limiter so that the handler need not resolve it
@@ -67,7 +67,7 @@ impl FromRequestParts<Arc<App>> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let token = bearer(&parts.headers).ok_or(Problem::Refused(Refusal::NotSignedIn))?;
+        let token = credential(&parts.headers).ok_or(Problem::Refused(Refusal::NotSignedIn))?;
         let caller = match parts.extensions.remove::<ResolvedCaller>() {
             Some(ResolvedCaller(caller)) => caller,
             None => auth::caller(app, token).await,
@@ -85,7 +85,8 @@ impl FromRequestParts<Arc<App>> for Authenticated {
 /// Declares 401 (no valid token), 403 (not allowed) and 503 (the store cannot be read).
 impl Describe for Authenticated {
     fn describe(operation_doc: &mut OperationDoc) {
-        operation_doc.secured([SecurityRequirement::new::<_, [&str; 0], _>(openapi::BEARER, [])]);
+        let scheme = |name: &str| SecurityRequirement::new::<_, [&str; 0], _>(name, []);
+        operation_doc.secured([scheme(openapi::BEARER), scheme(openapi::API_KEY)]);
         let refusals = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];
         operation_doc.refuses(&refusals);
     }
@@ -93,4 +94,13 @@ impl Describe for Authenticated {
 
 pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ").map(str::trim)
+}
+
+/// Header in which some clients send their API key instead of `Authorization`.
+const API_KEY: &str = "x-api-key";
+
+/// The bearer token of a request, or the API key in its own header.
+pub fn credential(headers: &http::HeaderMap) -> Option<&str> {
+    let key = || headers.get(API_KEY)?.to_str().ok().map(str::trim);
+    bearer(headers).or_else(|| key().filter(|key| key.starts_with(auth::secrets::KEY_PREFIX)))
 }

@@ -3,7 +3,7 @@
 //! Each argument type declares its parameters or body and its error statuses, and the result type declares
 //! its schema. So a handler cannot accept or return anything that is not documented.
 
-use super::problem::{ChatEventsProblem, Problem};
+use super::problem::{ChatEventsProblem, JaibberProblem, Problem};
 use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use parlor_wire::agentim::rest;
@@ -15,6 +15,7 @@ use utoipa::openapi::{Content, Ref, RefOr, Required, Response, Schema};
 
 pub const BEARER: &str = "bearer";
 pub const COOKIE: &str = "cookie";
+pub const API_KEY: &str = "apiKey";
 
 /// An argument or the result of a handler.
 pub trait Describe {
@@ -97,6 +98,7 @@ pub trait ErrorBody {}
 
 impl ErrorBody for Problem {}
 impl ErrorBody for ChatEventsProblem {}
+impl ErrorBody for JaibberProblem {}
 
 macro_rules! handlers {
     ($($argument:ident),*) => {

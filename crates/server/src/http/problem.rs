@@ -6,7 +6,7 @@ use http::header::{CONNECTION, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use parlor_model::{FieldError, Refusal};
 use parlor_wire::agentim::{codes, fields, rest};
-use parlor_wire::events;
+use parlor_wire::{ably, events};
 use std::borrow::Cow;
 
 #[derive(Debug)]
@@ -64,6 +64,37 @@ impl From<Refusal> for ChatEventsProblem {
         let Refusal::Invalid(errors) = refusal else { return Self(refusal.into()) };
         let fields = errors.iter().map(|error| InvalidField::new(events::fields::translate(error)));
         Self(Problem::Invalid(fields.collect()))
+    }
+}
+
+/// Error response of the routes of Jaibber clients, which show users only the sentence: it contains the
+/// violated rules.
+#[derive(Debug)]
+pub struct JaibberProblem(Problem);
+
+impl From<Problem> for JaibberProblem {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<Refusal> for JaibberProblem {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal::Invalid(errors) = refusal else { return Self(refusal.into()) };
+        let fields =
+            errors.iter().map(|error| InvalidField::new((ably::fields::name(error.field), &error.rule)));
+        Self(Problem::Invalid(fields.collect()))
+    }
+}
+
+impl IntoResponse for JaibberProblem {
+    fn into_response(self) -> Response {
+        let Problem::Invalid(fields) = self.0 else { return self.0.into_response() };
+        let sentences = fields.iter().map(|field| format!("{} {}", field.field, field.message));
+        let sentence = sentences.collect::<Vec<_>>().join("; ");
+        let fields = fields.iter().map(|InvalidField { field, message }| rest::Field { field, message });
+        let fields = Some(fields.collect());
+        encode(StatusCode::BAD_REQUEST, rest::Problem { fields, ..problem_body(&sentence) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rate limits of the REST API, per user, or per address for unauthenticated requests.
 
 use super::problem::Problem;
-use super::{Peer, ResolvedCaller, bearer};
+use super::{Peer, ResolvedCaller, credential};
 use crate::auth::rate_limiter::{KeyedRateLimiter, RateLimitStatus, network};
 use crate::{App, Config, auth};
 use axum::extract::{MatchedPath, Request, State};
@@ -44,7 +44,9 @@ impl RateLimits {
     /// Additional limiter of an expensive route.
     fn extra_limiter(&self, method: &Method, route: &str) -> Option<&KeyedRateLimiter<RateLimitKey>> {
         match (method.as_str(), route) {
-            ("PUT", "/api/users/me/password") => Some(&self.passwords),
+            ("PUT", "/api/users/me/password") | ("POST", "/api/auth/change-password") => {
+                Some(&self.passwords)
+            }
             ("GET", "/api/messages/search") => Some(&self.searches),
             ("POST", "/api/upload" | "/api/upload/avatar") => Some(&self.uploads),
             ("POST", "/api/routers/{id}/test" | "/api/service-agents/{id}/validate") => {
@@ -52,6 +54,11 @@ impl RateLimits {
             }
             _ => None,
         }
+    }
+
+    /// Counts a request against the general limiter.
+    pub fn count(&self, key: &RateLimitKey) -> Result<(), Refusal> {
+        self.all.take(key).map(drop)
     }
 
     /// Counts a request against the general limiter and the route's own. Returns the status of the one with
@@ -76,7 +83,7 @@ pub async fn limit(State(app): State<Arc<App>>, mut request: Request, next: Next
     }
     let address = request.extensions().get::<Peer>().copied().unwrap_or_default().0.ip();
     let mut key = RateLimitKey::Address(network(address));
-    if let Some(token) = bearer(request.headers()) {
+    if let Some(token) = credential(request.headers()) {
         let caller = auth::caller(&app, token).await;
         if let Ok(user) = caller.as_ref().map(|caller| caller.user()) {
             key = user.map_or(key, |user| RateLimitKey::User(user.clone()));

@@ -56,6 +56,9 @@ response!(/// 200 `{ok: true, data: […]}`
 response!(/// 200 with a body that has its own top-level fields.
     BareJson, OK, |operation_doc| operation_doc.schema_of::<T>());
 
+response!(/// 201 with a body that has its own top-level fields.
+    BareCreated, CREATED, |operation_doc| operation_doc.schema_of::<T>());
+
 response!(/// 200 `[…]`
     Items, OK, |operation_doc| Array::new(operation_doc.schema_of::<T>()));
 
@@ -84,6 +87,10 @@ pub fn list<T: Serialize>(data: impl IntoIterator<Item = T>) -> List<T> {
 
 pub fn bare_json<T: Serialize>(body: T) -> BareJson<T> {
     BareJson::encode(body)
+}
+
+pub fn bare_created<T: Serialize>(body: T) -> BareCreated<T> {
+    BareCreated::encode(body)
 }
 
 /// 200 `{ok: true}`

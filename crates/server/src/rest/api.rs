@@ -1,7 +1,7 @@
 //! Mounts REST handlers and documents them in OpenAPI in one call, so that no route lacks documentation.
 
 use crate::App;
-use crate::http::openapi::{BEARER, COOKIE, Described, OperationDoc};
+use crate::http::openapi::{API_KEY, BEARER, COOKIE, Described, OperationDoc};
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -124,8 +124,10 @@ fn document(mounted: &[Operation]) -> String {
     components.schemas = builder.schemas;
     let bearer = Http::builder().scheme(HttpAuthScheme::Bearer);
     let bearer = bearer.description(Some("Access token or API key")).build();
+    let key = ApiKeyValue::with_description("X-API-Key", "API key");
     let cookie = ApiKeyValue::with_description("parlor_rt", "Refresh token, set when the user signs in");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.add_security_scheme(API_KEY, SecurityScheme::ApiKey(ApiKey::Header(key)));
     components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     let mut document = OpenApi::new(Info::new("Parlor", env!("CARGO_PKG_VERSION")), builder.paths);
     document.components = Some(components);

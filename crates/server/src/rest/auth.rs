@@ -34,16 +34,8 @@ pub async fn login(
     _: NoForeignPage,
     Body(body): Body<rest::Login>,
 ) -> Result<LoginResponse, Problem> {
-    app.logins.check(peer.0.ip())?;
-    let account = credentials::account(&app.hub, &body.username).await?;
-    let hash = account.as_ref().map(|user| &*user.password_hash);
-    let verified = app.passwords.verify(&body.password, hash).await?;
+    let user = verify_password(&app, peer, &body.username, &body.password).await?;
     let now = app.hub.now();
-    let Some(user) = account.filter(|user| verified && !user.is_locked(now)) else {
-        let account = credentials::account(&app.hub, &body.username).await?;
-        record_failed_sign_in(&app, &credentials::settings(&app.hub).await?, account, false, peer).await;
-        return Err(Refusal::WrongCredentials.into());
-    };
     if user.second_factor {
         let totp_token = &*app.tokens.challenge(&user.id, &user.password_hash, now);
         let challenge = rest::TotpRequired { totp_required: true, totp_token };
@@ -51,6 +43,21 @@ pub async fn login(
     }
     let (cookie, signed_in) = sign_in(&app, &user, None, peer, &headers).await?;
     Ok(Either::This((cookie, signed_in.one_of())))
+}
+
+/// The account with this name and password. Counts a failure towards the account's lockout.
+pub async fn verify_password(app: &App, peer: Peer, username: &str, password: &str) -> Result<User, Problem> {
+    app.logins.check(peer.0.ip())?;
+    let account = credentials::account(&app.hub, username).await?;
+    let hash = account.as_ref().map(|user| &*user.password_hash);
+    let verified = app.passwords.verify(password, hash).await?;
+    let now = app.hub.now();
+    let Some(user) = account.filter(|user| verified && !user.is_locked(now)) else {
+        let account = credentials::account(&app.hub, username).await?;
+        record_failed_sign_in(app, &credentials::settings(&app.hub).await?, account, false, peer).await;
+        return Err(Refusal::WrongCredentials.into());
+    };
+    Ok(user)
 }
 
 /// Records a failed sign-in in the audit log and, if the account exists, counts it towards the account's
@@ -111,24 +118,38 @@ pub async fn sign_in(
     peer: Peer,
     headers: &HeaderMap,
 ) -> SignedIn {
-    let refresh = secrets::refresh_token();
+    let (refresh, ttl) = (secrets::refresh_token(), app.config.refresh_token_ttl);
+    let signed_in = create_sign_in(app, user, second, &refresh, ttl, peer, headers).await?;
+    let access = access_token(app, &signed_in.sign_in);
+    let user = (&*signed_in.user).into();
+    let body = rest::SignedIn { access_token: &access, refresh_token: &refresh, user };
+    Ok((cookie(app, Some(&refresh)), data(body)))
+}
+
+/// Stores a sign-in that lasts for `ttl` unless it is refreshed.
+pub async fn create_sign_in(
+    app: &App,
+    user: &User,
+    second: Option<SecondProof>,
+    refresh: &str,
+    ttl: Duration,
+    peer: Peer,
+    headers: &HeaderMap,
+) -> Result<command::SignedIn, Refusal> {
     let device = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or("unknown");
     let command = CreateSignIn {
         user: user.id.clone(),
         verified_password_hash: user.password_hash.clone(),
         second,
-        refresh: secrets::hash(&refresh),
+        refresh: secrets::hash(refresh),
         device: device.chars().take(200).collect::<String>().into(),
         address: peer.0.ip().to_string().into(),
-        expires_at: app.hub.now().plus(app.config.refresh_token_ttl),
+        expires_at: app.hub.now().plus(ttl),
     };
-    let command::SignedIn { user, sign_in } = app.hub.execute(&peer.anonymous(), command).await?;
-    let access = access_token(app, &sign_in);
-    let body = rest::SignedIn { access_token: &access, refresh_token: &refresh, user: (&*user).into() };
-    Ok((cookie(app, Some(&refresh)), data(body)))
+    app.hub.execute(&peer.anonymous(), command).await
 }
 
-fn access_token(app: &App, sign_in: &SignIn) -> String {
+pub fn access_token(app: &App, sign_in: &SignIn) -> String {
     app.tokens.issue(&sign_in.user, &sign_in.id, app.hub.now())
 }
 
@@ -210,7 +231,7 @@ pub async fn end_session(
 
 /// Sets the refresh cookie, or clears it if `token` is `None`. Scripts cannot read the cookie, and browsers
 /// send it to `/api/auth` only.
-fn cookie(app: &App, token: Option<&str>) -> Header {
+pub fn cookie(app: &App, token: Option<&str>) -> Header {
     let secure = if app.config.secure_cookies { "; Secure" } else { "" };
     let age = token.map_or(0, |_| app.config.refresh_token_ttl.as_secs());
     let token = token.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Invitations, and registration of accounts with them.
 
-use super::auth::{SignedIn, new_password, sign_in};
+use super::auth::{access_token, cookie, create_sign_in, new_password};
+use super::jaibber::accounts::lasting_token;
 use super::users::{admins_only, site_role};
 use crate::App;
 use crate::auth::secrets;
@@ -8,14 +9,14 @@ use crate::http::body::Body;
 use crate::http::browser::NoForeignPage;
 use crate::http::parameters::Path;
 use crate::http::problem::Problem;
-use crate::http::response::{Created, Done, List, created, list as all};
+use crate::http::response::{BareJson, Created, Done, Header, List, bare_json, created, list as all};
 use crate::http::{Authenticated, Peer};
 use axum::extract::State;
-use http::HeaderMap;
 use http::header::HOST;
+use http::{HeaderMap, StatusCode};
 use parlor_model::command::{CreateInvitation, NewUser, Register, RevokeInvitation};
 use parlor_model::query::{ListInvitations, MayRegister};
-use parlor_model::{InvitationId, SiteRole, Time};
+use parlor_model::{InvitationId, Refusal, SiteRole, Time};
 use parlor_wire::agentim::rest;
 use parlor_wire::time;
 use std::sync::Arc;
@@ -80,20 +81,32 @@ pub async fn revoke(
     Ok(Done)
 }
 
+/// Registers with an invitation, or without one if registration is open.
 pub async fn register(
     State(app): State<Arc<App>>,
     peer: Peer,
     headers: HeaderMap,
     _: NoForeignPage,
     Body(body): Body<rest::Registration>,
-) -> SignedIn {
+) -> Result<(Header, BareJson<rest::Registered<'static>>), Problem> {
     app.logins.check(peer.0.ip())?;
-    let token = secrets::hash(&body.token);
-    // Checked first, so that only an invited user can make the hub compute an expensive password hash.
-    app.hub.may(&peer.anonymous(), MayRegister { token }).await?;
+    let token = body.token.as_deref().map(secrets::hash);
+    // Checked first, so that only a user who may register can make the hub compute an expensive password hash.
+    app.hub.may(&peer.anonymous(), MayRegister { token }).await.map_err(|refusal| match refusal {
+        Refusal::Forbidden => Problem::Status(StatusCode::FORBIDDEN, "Registration requires an invitation"),
+        refusal => refusal.into(),
+    })?;
     let password_hash = new_password(&app, &body.password).await?;
     let (username, display_name) = (body.username, body.display_name);
     let account = NewUser { username, display_name, role: SiteRole::User, password_hash };
     let user = app.hub.execute(&peer.anonymous(), Register { token, account }).await?;
-    sign_in(&app, &user, None, peer, &headers).await
+    let (refresh, ttl) = (secrets::refresh_token(), app.config.refresh_token_ttl);
+    let signed_in = create_sign_in(&app, &user, None, &refresh, ttl, peer, &headers).await?;
+    let token = lasting_token(&app, &signed_in.sign_in);
+    let access = access_token(&app, &signed_in.sign_in);
+    let user = &*signed_in.user;
+    let data = rest::SignedIn { access_token: &access, refresh_token: &refresh, user: user.into() };
+    let (user_id, username) = (user.id.as_str(), &*user.username);
+    let body = rest::Registered { ok: rest::True, data, token: &token, user_id, username };
+    Ok((cookie(&app, Some(&refresh)), bare_json(body)))
 }

@@ -11,6 +11,7 @@ use axum::extract::State;
 use parlor_model::command::{CreateKey, RevokeKey};
 use parlor_model::query::ListKeys;
 use parlor_model::{KeyId, Scope};
+use parlor_wire::ably::jaibber;
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
 
@@ -27,12 +28,28 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewKey>,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
-    let scopes: Option<Vec<Scope>> = body.scopes.iter().map(|scope| Scope::parse(scope)).collect();
-    let scopes = scopes.ok_or(Problem::invalid("scopes", Scope::ALLOWED_VALUES))?;
+    let scopes = scopes(&body)?;
     let secret = secrets::api_key();
     let command = CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
     let key = app.hub.execute(&caller, command).await?;
     Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
+}
+
+/// The scopes of a new key, by the hub's names or by those of Jaibber.
+fn scopes(body: &rest::NewKey) -> Result<Vec<Scope>, Problem> {
+    let mut scopes = match body.preset.as_deref() {
+        None => Vec::new(),
+        Some(preset) => jaibber::rest::preset(preset)
+            .ok_or(Problem::invalid("preset", "must be read-only, agent-operator or full-access"))?,
+    };
+    for name in &body.scopes {
+        let scope = Scope::parse(name).or_else(|| jaibber::rest::scope(name));
+        let scope = scope.ok_or(Problem::invalid("scopes", Scope::ALLOWED_VALUES))?;
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    Ok(scopes)
 }
 
 pub async fn revoke(

@@ -98,12 +98,12 @@ pub async fn history(
     Ok(data(rest::History::new(items, more, app.hub.epoch(), last)))
 }
 
-enum HistoryCursor {
+pub enum HistoryCursor {
     Seq(Seq),
     Time(parlor_model::Time),
 }
 
-fn parse_cursor(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Problem> {
+pub fn parse_cursor(app: &App, text: &str, field: &'static str) -> Result<HistoryCursor, Problem> {
     let current = app.hub.epoch();
     if let Some(position) = Position::parse(text, current) {
         if position.epoch != current {

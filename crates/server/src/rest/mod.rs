@@ -12,6 +12,7 @@ mod auth;
 mod chat;
 mod health;
 mod invitations;
+mod jaibber;
 mod keys;
 mod messages;
 mod missions;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 
 const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
+const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
 const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
 const CONFLICT: StatusCode = StatusCode::CONFLICT;
 const GONE: StatusCode = StatusCode::GONE;
@@ -55,7 +57,11 @@ pub fn router() -> Router<Arc<App>> {
         .get("/health", "Get the health of the hub", &[], health::health)
         .post("/setup", "Create the first admin", &[NOT_FOUND, UNAVAILABLE], auth::set_up)
         .post("/auth/login", "Sign in with a password", &[UNAUTHORIZED, UNAVAILABLE], auth::login)
-        .post("/auth/register", "Register with an invitation", &[NOT_FOUND, CONFLICT, UNAVAILABLE], invitations::register)
+        .post("/auth/register", "Register with an invitation, or without one", &[NOT_FOUND, CONFLICT, UNAVAILABLE], invitations::register)
+        .post("/auth/token", "Sign in for seven days (Jaibber)", &[UNAUTHORIZED, FORBIDDEN, UNAVAILABLE], jaibber::accounts::token)
+        .get("/auth/me", "Get the caller's id and username (Jaibber)", &[], jaibber::accounts::me)
+        .post("/ably/token", "Create a token for an Ably connection of the caller (Jaibber)", &[], jaibber::tokens::create)
+        .post("/auth/change-password", "Change the caller's password (Jaibber)", &[], users::change_password)
         .post("/auth/verify-totp", "Complete a sign-in with a second factor", &[UNAUTHORIZED, UNAVAILABLE], second_factor::verify)
         .post("/auth/setup-totp", "Start the setup of a second factor", &[CONFLICT], second_factor::set_up)
         .post("/auth/verify-totp-setup", "Confirm and enable a second factor", &[CONFLICT], second_factor::confirm)
@@ -154,8 +160,26 @@ pub fn router() -> Router<Arc<App>> {
         .get("/tasks/rooms/{id}", "List the tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Create a task in a room", &[], tasks::create)
         .put("/tasks/{id}", "Change a task", &[CONFLICT], tasks::change)
-        .patch("/tasks/{id}", "Change a task", &[CONFLICT], tasks::change)
+        .patch("/tasks/{id}", "Change a task", &[CONFLICT], jaibber::tasks::patch)
         .delete("/tasks/{id}", "Delete a task", &[], tasks::remove)
+        .get("/projects", "List the caller's rooms as projects (Jaibber)", &[], jaibber::projects::list)
+        .post("/projects", "Create a room as a project (Jaibber)", &[], jaibber::projects::create)
+        .get("/projects/{id}", "Get a room as a project (Jaibber)", &[], jaibber::projects::show)
+        .patch("/projects/{id}", "Rename a project (Jaibber)", &[], jaibber::projects::change)
+        .delete("/projects/{id}", "Delete a project and its messages (Jaibber)", &[], jaibber::projects::remove)
+        .get("/projects/{id}/members", "List the users of a project (Jaibber)", &[], jaibber::projects::members)
+        .post("/projects/{id}/members", "Add a user to a project by username (Jaibber)", &[CONFLICT], jaibber::projects::add_member)
+        .delete("/projects/{id}/members/{member}", "Remove a user from a project (Jaibber)", &[CONFLICT], jaibber::projects::remove_member)
+        .get("/projects/{id}/messages", "List the messages of a project (Jaibber)", &[GONE], jaibber::messages::list)
+        .post("/projects/{id}/messages", "Store a message, once for each id (Jaibber)", &[CONFLICT], jaibber::messages::create)
+        .delete("/projects/{id}/messages/{message}", "Delete a message of a project (Jaibber)", &[], jaibber::messages::remove)
+        .get("/projects/{id}/tasks", "List the tasks of a project (Jaibber)", &[], jaibber::tasks::list)
+        .post("/projects/{id}/tasks", "Create a task in a project (Jaibber)", &[], jaibber::tasks::create)
+        .get("/projects/{id}/attachments", "List the files of a project's newest messages (Jaibber)", &[], jaibber::files::list)
+        .post("/projects/{id}/attachments", "Register an uploaded file (Jaibber)", &[], jaibber::files::register)
+        .get("/agent-registrations", "List the caller's agents in projects (Jaibber)", &[], jaibber::agents::list)
+        .put("/agent-registrations", "Create or change an agent in a project (Jaibber)", &[NOT_FOUND], jaibber::agents::put)
+        .delete("/agent-registrations", "Remove an agent from a project (Jaibber)", &[NOT_FOUND], jaibber::agents::remove)
         .post("/events/ticket", "Create a ticket for one event stream", &[], chat::ticket)
         .post("/chat", "Send a message to an agent", &[NOT_FOUND], chat::chat)
         .get("/queue", "List queued runs", &[NOT_FOUND], chat::queue)

@@ -24,6 +24,7 @@ pub const INVALID_JWT: u32 = 40144;
 pub const NOT_PERMITTED: u32 = 40160;
 pub const FORBIDDEN: u32 = 40300;
 pub const NOT_FOUND: u32 = 40400;
+pub const METHOD_NOT_ALLOWED: u32 = 40500;
 pub const CONFLICT: u32 = 40900;
 pub const RATE_LIMITED: u32 = 42910;
 pub const INTERNAL: u32 = 50000;

@@ -11,6 +11,7 @@ pub fn name(field: Field) -> &'static str {
         Field::Command => "name",
         Field::Attachments => "attachments",
         Field::Assignee => "assignedAgentName",
+        Field::ParentTask => "parentTaskId",
         Field::ReplyTo => "parentMessageId",
         Field::Author => "fromUsername",
         Field::From => "from",

@@ -2,7 +2,7 @@
 
 use super::capability::Capability;
 use super::codes::{self, ErrorInfo};
-use super::frames::{Format, Message};
+use super::frames::{Format, Message, PresenceMessage};
 use super::serial;
 use parlor_model::{Position, Time};
 use serde::{Deserialize, Serialize};
@@ -21,16 +21,20 @@ pub struct ErrorBody {
 
 /// Decodes the body of `POST /channels/{channel}/messages`: one message or a list.
 pub fn publish(body: &[u8], format: Format) -> Result<Vec<Message<'static>>, ErrorInfo> {
-    let is_list = match format {
-        Format::Json => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['),
-        // Markers of msgpack arrays: fixarray, array 16, array 32.
-        Format::Msgpack => matches!(body.first(), Some(0x90..=0x9f | 0xdc | 0xdd)),
-    };
-    let messages = if is_list { format.decode(body)? } else { vec![format.decode(body)?] };
+    let messages = if is_list(body, format) { format.decode(body)? } else { vec![format.decode(body)?] };
     match messages.len() {
         0 => Err(ErrorInfo::new(codes::BAD_REQUEST, "No messages were given")),
         n if n > MAX_MESSAGES => Err(ErrorInfo::new(codes::BAD_REQUEST, "Too many messages in one request")),
         _ => Ok(messages),
+    }
+}
+
+/// Whether a body is a list. A body that is neither a list nor an object is rejected when it is decoded.
+pub fn is_list(body: &[u8], format: Format) -> bool {
+    match format {
+        Format::Json => body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['),
+        // Markers of msgpack arrays: fixarray, array 16, array 32.
+        Format::Msgpack => matches!(body.first(), Some(0x90..=0x9f | 0xdc | 0xdd)),
     }
 }
 
@@ -99,6 +103,31 @@ pub struct BatchResult<'a> {
 impl<'a> BatchResult<'a> {
     pub fn of(results: Vec<BatchItem<'a>>) -> Self {
         let failure_count = results.iter().filter(|item| matches!(item, BatchItem::Failed { .. })).count();
+        Self { success_count: results.len() - failure_count, failure_count, results }
+    }
+}
+
+/// Result of one channel of `GET /presence`.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum BatchPresenceItem<'a> {
+    Members { channel: Cow<'a, str>, presence: Vec<PresenceMessage<'a>> },
+    Failed { channel: Cow<'a, str>, error: ErrorInfo },
+}
+
+/// Answer to `GET /presence`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchPresence<'a> {
+    pub success_count: usize,
+    pub failure_count: usize,
+    pub results: Vec<BatchPresenceItem<'a>>,
+}
+
+impl<'a> BatchPresence<'a> {
+    pub fn of(results: Vec<BatchPresenceItem<'a>>) -> Self {
+        let is_failed = |item: &&BatchPresenceItem<'_>| matches!(item, BatchPresenceItem::Failed { .. });
+        let failure_count = results.iter().filter(is_failed).count();
         Self { success_count: results.len() - failure_count, failure_count, results }
     }
 }

@@ -31,6 +31,7 @@ fn name(field: Field) -> &'static str {
         Field::Message => "messageId",
         Field::Messages => "messageIds",
         Field::MostTokens => "config.maxTokens",
+        Field::ParentTask => "parentTaskId",
         Field::Position => "since",
         Field::ProjectRoot => "projectRoot",
         Field::Reason => "denyReason",

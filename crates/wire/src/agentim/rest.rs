@@ -124,9 +124,14 @@ pub struct PasswordChange {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 pub struct NewKey {
     pub name: Box<str>,
+    /// The names of Jaibber, such as `messages:read`, are accepted too. Required without `preset`.
+    #[serde(default)]
     #[schema(value_type = Vec<Scope>)]
     #[cfg_attr(test, ts(as = "Vec<Scope>"))]
     pub scopes: Vec<Box<str>>,
+    /// Scopes by a name of Jaibber: `read-only`, `agent-operator` or `full-access`.
+    #[schema(example = "read-only")]
+    pub preset: Option<Box<str>>,
 }
 
 #[derive(Deserialize, ToSchema)]

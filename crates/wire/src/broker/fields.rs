@@ -79,6 +79,7 @@ fn name(field: Field) -> &'static str {
         | Field::ProjectRoot
         | Field::Reason
         | Field::Registration
+        | Field::ParentTask
         | Field::ReplyTo
         | Field::Request
         | Field::Result

@@ -70,6 +70,7 @@ fn name(field: Field) -> &'static str {
         | Field::Reason
         | Field::Recipient
         | Field::Registration
+        | Field::ParentTask
         | Field::ReplyTo
         | Field::Request
         | Field::Result

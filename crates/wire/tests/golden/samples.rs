@@ -210,9 +210,11 @@ pub fn task() -> Task {
         title: "Cook".into(),
         description: None,
         status: TaskStatus::Pending,
+        priority: TaskPriority::Medium,
         result: None,
         due_at: None,
         assignee: None,
+        parent: None,
         created_by: MemberId::User(user_id()),
         created_at: NOW,
         updated_at: NOW,
@@ -226,7 +228,9 @@ pub fn full_task() -> Task {
         status: TaskStatus::InputRequired,
         result: Some("hot".into()),
         due_at: Some(NOW),
+        priority: TaskPriority::Urgent,
         assignee: Some(MemberId::Agent(agent_id())),
+        parent: Some(TaskId::stored("k")),
         ..task()
     }
 }

@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::changes::{Change, RoomChange, TaskChange};
-use parlor_model::{MemberId, Task, TaskId, TaskStatus, Time};
+use parlor_model::{MemberId, Task, TaskId, TaskPriority, TaskStatus, Time};
 use std::sync::Arc;
 
 pub fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
@@ -13,9 +13,11 @@ pub fn task(id: &str, room: &str, by: MemberId, created: i64) -> Task {
         title: "Tidy up".into(),
         description: Some("everything".into()),
         status: TaskStatus::InputRequired,
+        priority: TaskPriority::Urgent,
         result: Some("half".into()),
         due_at: Some(Time(99)),
         assignee: Some(agent_member("coder")),
+        parent: Some(TaskId::stored("first")),
         created_by: by,
         created_at: Time(created),
         updated_at: Time(created + 1),
@@ -36,6 +38,7 @@ fn tasks_keep_every_field_and_are_deleted_with_their_room() {
             result: None,
             due_at: None,
             assignee: None,
+            parent: None,
             ..task("b", "lobby", person("ann"), 2)
         };
         let same = Task { status: TaskStatus::Cancelled, ..task("a", "lobby", agent_member("coder"), 2) };
@@ -47,6 +50,11 @@ fn tasks_keep_every_field_and_are_deleted_with_their_room() {
         assert_eq!(tasks(ports, "lobby"), (vec![first.clone(), same, bare.clone()], 3), "oldest first");
         for status in TaskStatus::ALL {
             let changed = Task { status, ..first.clone() };
+            ports.change(vec![put(&changed)]);
+            assert_eq!(ports.read(|s| s.task(&first.id)), Some(changed));
+        }
+        for priority in TaskPriority::ALL {
+            let changed = Task { priority, ..first.clone() };
             ports.change(vec![put(&changed)]);
             assert_eq!(ports.read(|s| s.task(&first.id)), Some(changed));
         }

@@ -12,15 +12,15 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom, GetRun, GetRunMessages,
-    GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents, ListApprovalRules,
-    ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters, ListDestinationHistory,
-    ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers, ListMissions,
-    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent,
-    ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent,
-    ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks,
-    ListUsers, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page,
-    Recent, SearchMessages, SearchUsers,
+    CountReplies, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom, GetRun,
+    GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
+    ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters,
+    ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers,
+    ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue,
+    ListRecent, ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions,
+    ListTasks, ListUsers, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup,
+    Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
@@ -466,6 +466,7 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.push(GetAuthContext.into());
     queries.push(ListUsers { limit: 3, offset: 1 }.into());
     queries.push(SearchUsers { text: "a".into() }.into());
+    queries.push(FindUser { username: "bob".into() }.into());
     let every = |limit| AuditFilter { limit, ..AuditFilter::default() };
     let filters = [
         AuditFilter { before: Some(9), ..every(5) },

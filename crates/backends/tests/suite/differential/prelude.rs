@@ -17,7 +17,7 @@ use parlor_model::run_event::PlanState;
 use parlor_model::{
     AgentId, ApprovalSubject, BlobDigest, Caller, Device, File, GatewayId, IdlePrompt, InputDigest, Mailbox,
     MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope,
-    SecretHash, SessionId, SignInId, SiteRole, UserId,
+    SecretHash, SessionId, SignInId, SiteRole, TaskPriority, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -170,8 +170,10 @@ pub fn task(room: RoomId, agent: AgentId) -> CreateTask {
         by: None,
         title: "Tidy up".into(),
         description: None,
+        priority: TaskPriority::Medium,
         due_at: None,
         assignee: Some(MemberId::Agent(agent)),
+        parent: None,
     }
 }
 

@@ -394,7 +394,7 @@ async fn accounts(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.refused(Caller::ANONYMOUS, SetUp { token: NEVER, account: account("eve", SiteRole::Admin) }).await?;
 
     let (invitation, token) = run.world.invitations[0].clone();
-    let register = |token| Register { token, account: account("dora", SiteRole::User) };
+    let register = |token| Register { token: Some(token), account: account("dora", SiteRole::User) };
     run.refused(Caller::ANONYMOUS, register(NEVER)).await?;
     run.must(Caller::ANONYMOUS, register(token)).await?;
     let dora = sign_in(run).await?;

@@ -5,7 +5,7 @@ use super::asks::{NAMES, TEXTS, member, room};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, ReportTask, TaskChanges};
-use parlor_model::{MemberId, TaskId, TaskStatus, Time};
+use parlor_model::{MemberId, TaskId, TaskPriority, TaskStatus, Time};
 
 fn task(dice: &mut Dice, world: &World) -> TaskId {
     dice.known(&world.tasks, TaskId::stored("never"))
@@ -29,12 +29,14 @@ pub fn create(dice: &mut Dice, world: &mut World) -> CreateTask {
         by: if dice.once_in(4) { Some(agent(dice, world)) } else { None },
         title: dice.one_of(&NAMES).into(),
         description: text(dice),
+        priority: dice.one_of(&TaskPriority::ALL),
         due_at: due(dice),
         assignee: if dice.once_in(2) {
             Some(MemberId::Agent(agent(dice, world)))
         } else {
             assignee(dice, world)
         },
+        parent: if dice.once_in(4) { Some(task(dice, world)) } else { None },
     }
 }
 
@@ -47,6 +49,7 @@ pub fn change(dice: &mut Dice, world: &mut World) -> ChangeTask {
             status,
             title: dice.maybe(|dice| dice.one_of(&NAMES).into()),
             description: dice.maybe(text).into(),
+            priority: dice.maybe(|dice| dice.one_of(&TaskPriority::ALL)),
             result: dice.maybe(text).into(),
             due_at: dice.maybe(due).into(),
             assignee: dice.maybe(|dice| assignee(dice, world)).into(),

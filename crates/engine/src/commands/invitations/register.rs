@@ -1,4 +1,4 @@
-//! Creates an account with an invitation.
+//! Creates an account with an invitation, or without one if registration is open.
 
 use crate::changes::AccountChange;
 use crate::commands::Command;
@@ -9,11 +9,12 @@ use crate::read_view::WriterView;
 use crate::{Limits, audit};
 use parlor_model::audit::Action;
 use parlor_model::command::{NewUser, Register};
-use parlor_model::{Invitation, Refusal, User};
+use parlor_model::{Invitation, Refusal, SiteRole, User};
 use std::sync::Arc;
 
 pub struct Facts {
-    invitation: Invitation,
+    /// `None` if registration is open to everyone.
+    invitation: Option<Invitation>,
     account: AccountFacts,
 }
 
@@ -25,20 +26,26 @@ impl Command for Register {
         validate_account(&self.account)
     }
 
-    /// Allowed for everyone with the token of an open invitation.
+    /// Allowed for everyone with the token of an open invitation, and for everyone if registration is open.
     fn permit(&self, _caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let invitation = view.open_invitation(&self.token)?;
+        let invitation = view.registration(self.token.as_ref())?;
         Ok(Facts { invitation, account: AccountFacts::load(&self.account.username, view)? })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<User>, Refusal> {
         let invitation = facts.invitation;
-        let account = NewUser { role: invitation.role, ..self.account };
-        let user = create_account(account, facts.account, effects)?;
-        let detail = format!("as {}, by invitation {}", user.role.as_str(), invitation.id);
-        // The only place where a use is spent: of two concurrent registrations with one use left, the second
-        // is refused.
-        effects.change(AccountChange::UseInvitation(invitation.id));
+        let role = invitation.as_ref().map_or(SiteRole::User, |invitation| invitation.role);
+        let user = create_account(NewUser { role, ..self.account }, facts.account, effects)?;
+        let detail = match invitation {
+            Some(invitation) => {
+                let detail = format!("as {}, by invitation {}", user.role.as_str(), invitation.id);
+                // The only place where a use is spent: of two concurrent registrations with one use left, the
+                // second is refused.
+                effects.change(AccountChange::UseInvitation(invitation.id));
+                detail
+            }
+            None => format!("as {}, by open registration", user.role.as_str()),
+        };
         effects.audit(Action::UserCreated, Some(audit::user(&user)), Some(detail.into()));
         Ok(user)
     }

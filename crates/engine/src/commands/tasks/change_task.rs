@@ -52,6 +52,9 @@ impl Command for ChangeTask {
         if let Some(status) = self.changes.status {
             set_status(&mut task, status)?;
         }
+        if let Some(priority) = self.changes.priority {
+            task.priority = priority;
+        }
         if let Some(title) = &self.changes.title {
             task.title = title.trim().into();
         }
@@ -75,7 +78,7 @@ mod tests {
     use crate::commands::test_fixtures::NOW;
     use crate::commands::test_fixtures::{auth, decide, member_of, room};
     use crate::effects::Effects;
-    use parlor_model::{Edit, EntityKind, MemberId, RoomId, TaskId, TaskStatus, Time, UserId};
+    use parlor_model::{Edit, EntityKind, MemberId, RoomId, TaskId, TaskPriority, TaskStatus, Time, UserId};
 
     fn task(status: TaskStatus) -> Task {
         Task {
@@ -84,9 +87,11 @@ mod tests {
             title: "Tidy up".into(),
             description: None,
             status,
+            priority: TaskPriority::Medium,
             result: None,
             due_at: None,
             assignee: None,
+            parent: None,
             created_by: MemberId::User(UserId::stored("ann")),
             created_at: Time(1),
             updated_at: Time(1),

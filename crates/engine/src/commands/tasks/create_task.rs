@@ -25,6 +25,8 @@ pub struct Facts {
     /// Number of tasks in the room.
     task_count: usize,
     assignee: Option<Assignee>,
+    /// Whether the task that it follows up exists in the room.
+    has_parent: bool,
 }
 
 impl Command for CreateTask {
@@ -62,11 +64,18 @@ impl Command for CreateTask {
         };
         let task_count = view.store.task_count(&room.id)?;
         let assignee = self.assignee.as_ref().map(|id| Assignee::load(id, &room, view)).transpose()?;
-        Ok(Facts { creator, room, caller_role, task_count, assignee })
+        let has_parent = match &self.parent {
+            Some(parent) => view.store.task(parent)?.is_some_and(|parent| parent.room == room.id),
+            None => false,
+        };
+        Ok(Facts { creator, room, caller_role, task_count, assignee, has_parent })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Task>, Refusal> {
-        let Facts { creator, room, caller_role, task_count, assignee } = facts;
+        let Facts { creator, room, caller_role, task_count, assignee, has_parent } = facts;
+        if self.parent.is_some() && !has_parent {
+            return Err(Refusal::invalid(Field::ParentTask, "references a non-existent task"));
+        }
         if task_count >= MAX_TASKS {
             return Err(Refusal::invalid(Field::Title, "exceeds the limit of 1000 tasks per room"));
         }
@@ -76,9 +85,11 @@ impl Command for CreateTask {
             title: self.title.trim().into(),
             description: self.description,
             status: TaskStatus::Pending,
+            priority: self.priority,
             result: None,
             due_at: self.due_at,
             assignee: assignee.as_ref().map(Assignee::require_member).transpose()?,
+            parent: self.parent,
             created_by: creator,
             created_at: effects.now,
             updated_at: effects.now,

@@ -15,6 +15,7 @@ mod guard;
 mod history;
 mod list;
 mod load;
+mod occupancy;
 mod sets;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub(crate) use load::run_loop;
 
 pub use guard::PresenceGuard;
 pub use history::{OccupantHistory, OccupantRecord};
+pub use occupancy::Occupancy;
 pub use sets::Access;
 
 use super::fanout::{Fanout, FanoutState};

@@ -1,10 +1,11 @@
 //! Tests of merged replies: their subscribers receive the start, the text so far in few signals, and the failure.
 
 use super::super::*;
+use super::{Subscription, Topics};
 use crate::Limits;
 use parlor_model::{
-    AgentId, Chunk, ChunkKind, Epoch, Event, LoggedEvent, MessageId, ReplyPart, RoomId, RunId, RunOutcome,
-    RunState, Seq, Signal, Time,
+    AgentId, Chunk, ChunkKind, Epoch, Event, LoggedEvent, MessageId, ReplyPart, RunId, RunOutcome, RunState,
+    Seq, Signal, Time,
 };
 
 const LIMITS: ReplyLimits = ReplyLimits { chunks: 5000, bytes: 1 << 20 };

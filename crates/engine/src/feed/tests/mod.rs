@@ -1,6 +1,6 @@
-pub mod merged;
+mod merged;
 mod paths;
-mod replies;
+pub mod replies;
 
 use super::subscribe::{Subscribed, Subscription, Topics};
 use super::*;

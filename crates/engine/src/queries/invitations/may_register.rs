@@ -1,4 +1,4 @@
-//! Checks whether an account can be created with an invitation.
+//! Checks whether an account can be created with an invitation, or without one.
 
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::Snapshot;
@@ -11,9 +11,9 @@ impl Query for MayRegister {
     type Facts = ();
     type Answer = ();
 
-    /// Allowed for everyone with the token of an open invitation.
+    /// Allowed for everyone with the token of an open invitation, and for everyone if registration is open.
     fn permit(&self, _caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
-        view.open_invitation(&self.token).map(drop)
+        view.registration(self.token.as_ref()).map(drop)
     }
 
     fn answer(&self, (): (), _store: &mut dyn Snapshot, _limits: &Limits) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 mod may_enter_place;
 mod may_list_occupants;
+mod may_read_occupancy;
 mod may_read_occupant_history;
 
 use crate::feed::Access;

@@ -1,5 +1,6 @@
 //! Queries about tasks.
 
+mod get_task;
 mod list_own_tasks;
 mod list_tasks;
 

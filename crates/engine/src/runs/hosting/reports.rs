@@ -6,7 +6,7 @@ use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
     Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunEvent, RunId, Signal, TaskId,
-    TaskStatus, UsageReport, mention,
+    TaskPriority, TaskStatus, UsageReport, mention,
 };
 
 impl Hosting {
@@ -67,7 +67,16 @@ impl Hosting {
             let assignee = self.member_named(&room, assignee.as_deref()).await?;
             let (title, description) = (title.clone(), description.clone());
             let by = Some(agent.clone());
-            let new = CreateTask { room: room.clone(), by, title, description, due_at: None, assignee };
+            let new = CreateTask {
+                room: room.clone(),
+                by,
+                title,
+                description,
+                priority: TaskPriority::Medium,
+                due_at: None,
+                assignee,
+                parent: None,
+            };
             self.hub.execute(caller, new).await?;
         }
         self.hub.fanout().run_event(&run, &room, event);

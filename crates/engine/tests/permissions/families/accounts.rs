@@ -10,7 +10,7 @@ use parlor_model::command::{
     ChangePassword, ChangeProfile, ChangeUser, CreateUser, NewUser, OfferSetup, RemoveUser, SetUp,
     UserChanges,
 };
-use parlor_model::query::{FindAccount, GetMe, ListUsers, NeedsSetup, SearchUsers};
+use parlor_model::query::{FindAccount, FindUser, GetMe, ListUsers, NeedsSetup, SearchUsers};
 use parlor_model::{Edit, SecretHash, SiteRole, Time};
 
 table! { commands: AnyCommand;
@@ -54,6 +54,9 @@ table! { queries: AnyQuery;
     }
     AnyQuery::ListUsers(_) => {
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  list_users(), READY;
+    }
+    AnyQuery::FindUser(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    find_user(), READY;
     }
     AnyQuery::SearchUsers(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    search_users(), READY;
@@ -106,6 +109,10 @@ fn find_account() -> FindAccount {
 
 fn list_users() -> ListUsers {
     ListUsers { limit: 10, offset: 0 }
+}
+
+fn find_user() -> FindUser {
+    FindUser { username: "other_user".into() }
 }
 
 fn search_users() -> SearchUsers {

@@ -23,14 +23,15 @@ table! { commands: AnyCommand;
         "who   who   no    no    no    no    ?inv  no    no    no    ?inv  ?inv ", ADMINS,  revoke_invitation(), READY;
     }
     AnyCommand::Register(_) => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION;
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(), INVITATION_OF_AN_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_FORMER_ADMIN;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), INVITATION_OF_REMOVED_USER;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), SPENT_INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), EXPIRED_INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), NO_INVITATIONS;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(), READY;
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(Some(INVITATION_TOKEN)), INVITATION;
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  register(Some(INVITATION_TOKEN)), INVITATION_OF_AN_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), INVITATION_OF_FORMER_ADMIN;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), INVITATION_OF_REMOVED_USER;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), SPENT_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), EXPIRED_INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), NO_INVITATIONS;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  register(Some(INVITATION_TOKEN)), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    no   ", PERSON,  register(None), READY;
     }
     AnyCommand::OfferPairing(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    no    who  ", PERSON,  offer_pairing(), READY;
@@ -50,8 +51,9 @@ table! { queries: AnyQuery;
         "who   who   no    no    no    no    yes   no    no    no    yes   yes  ", ADMINS,  ListInvitations, READY;
     }
     AnyQuery::MayRegister(_) => {
-        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(), INVITATION;
-        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(), EXPIRED_INVITATION;
+        "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(Some(INVITATION_TOKEN)), INVITATION;
+        "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(Some(INVITATION_TOKEN)), EXPIRED_INVITATION;
+        "no    no    no    no    no    no    no    no    no    no    no    no   ", PERSON,  may_register(None), READY;
     }
 }
 
@@ -64,14 +66,14 @@ fn revoke_invitation() -> RevokeInvitation {
     RevokeInvitation { invitation: InvitationId::stored("invitation") }
 }
 
-fn register() -> Register {
+fn register(token: Option<SecretHash>) -> Register {
     let (username, password_hash) = ("new".into(), "hash".into());
     let account = NewUser { username, display_name: None, role: SiteRole::Admin, password_hash };
-    Register { token: INVITATION_TOKEN, account }
+    Register { token, account }
 }
 
-fn may_register() -> MayRegister {
-    MayRegister { token: INVITATION_TOKEN }
+fn may_register(token: Option<SecretHash>) -> MayRegister {
+    MayRegister { token }
 }
 
 fn offer_pairing() -> OfferPairing {

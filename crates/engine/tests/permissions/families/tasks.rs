@@ -7,8 +7,8 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{ChangeTask, CreateTask, RemoveTask, ReportTask, TaskChanges};
-use parlor_model::query::{ListOwnTasks, ListTasks};
-use parlor_model::{AgentId, TaskId, TaskStatus};
+use parlor_model::query::{GetTask, ListOwnTasks, ListTasks};
+use parlor_model::{AgentId, TaskId, TaskPriority, TaskStatus};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -47,6 +47,10 @@ table! { queries: AnyQuery;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_tasks(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_tasks(), NO_ROOM;
     }
+    AnyQuery::GetTask(_) => {
+        "who   who   ?task yes   yes   yes   ?task ?task ?task no    yes   who  ", READ,    GetTask { task: task() }, A_TASK;
+        "who   who   ?task ?task ?task ?task ?task ?task ?task no    ?task who  ", READ,    GetTask { task: task() }, READY;
+    }
     AnyQuery::ListOwnTasks(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_own_tasks(), READY;
     }
@@ -58,8 +62,10 @@ fn create_task(by: Option<&str>) -> CreateTask {
         by: by.map(AgentId::stored),
         title: "Tidy up".into(),
         description: None,
+        priority: TaskPriority::Medium,
         due_at: None,
         assignee: None,
+        parent: None,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::scene::{PASSWORD, Scene};
 
 /// One recorded request with its answer, opened connection or sent frame per line. Ids, passwords and tokens are
 /// placeholders.
-const RECORDED: &str = include_str!("jaibber-sdk.jsonl");
+pub const RECORDED: &str = include_str!("jaibber-sdk.jsonl");
 
 struct Replay {
     people: BTreeMap<String, Person>,
@@ -218,7 +218,7 @@ impl Replay {
 /// Asserts that an answer has every field of the recorded one, with a value of the same type. Lists are compared by
 /// their first elements, and a recorded `null` matches any value.
 #[track_caller]
-fn assert_shape(path: &str, recorded: &Value, answer: &Value) {
+pub fn assert_shape(path: &str, recorded: &Value, answer: &Value) {
     match (recorded, answer) {
         (Value::Null, _) => {}
         (Value::Object(fields), Value::Object(_)) => {

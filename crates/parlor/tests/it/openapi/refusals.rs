@@ -97,6 +97,8 @@ pub async fn rate_limited(tour: &Tour) {
     let join = json!({ "token": "none", "username": "second", "password": PASSWORD });
     tour.call_with(&anonymous, "POST /api/auth/register", &[], join, 429).await;
     let first = anonymous.with_token(session["accessToken"].as_str().unwrap());
+    let credentials = json!({ "username": "first", "password": PASSWORD });
+    tour.call_with(&anonymous, "POST /api/auth/token", &[], credentials, 429).await;
     let code = json!({ "totpToken": "none", "code": "123456" });
     tour.call_with(&anonymous, "POST /api/auth/verify-totp", &[], code.clone(), 429).await;
     tour.call_with(&first, "POST /api/auth/verify-totp-setup", &[], code, 429).await;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// Connection id of messages that no Ably connection published.
-const HUB: &str = "hub";
+pub const HUB: &str = "hub";
 
 /// Message with JSON as its data.
 fn named<'a>(name: &'a str, data: String) -> Message<'a> {

@@ -1,14 +1,25 @@
 //! Bodies of the REST routes that the Jaibber SDK and app call.
 
-use super::{FileEntry, member_type};
+mod agents;
+mod files;
+mod scopes;
+mod tasks;
+
+pub use agents::*;
+pub use files::*;
+pub use scopes::*;
+pub use tasks::*;
+
+use super::FileEntry;
 use crate::time::iso;
-use parlor_model::{Destination, MessageKind, RoomRole, Sender, TaskStatus};
+use parlor_model::{Destination, MemberId, MessageKind, RoomRole, Sender};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// Body of `/api/auth/register` and `/api/auth/token`.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = JaibberCredentials)]
 pub struct Credentials {
     pub username: Box<str>,
     pub password: Box<str>,
@@ -17,6 +28,7 @@ pub struct Credentials {
 
 /// Answer to `/api/auth/register` and `/api/auth/token`.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberSignedIn)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedIn<'a> {
     pub token: &'a str,
@@ -24,8 +36,17 @@ pub struct SignedIn<'a> {
     pub username: &'a str,
 }
 
+/// Body of `POST /api/ably/token`: the parameters that the `ably` client sends. The hub ignores them.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = AblyTokenParameters)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenParameters {
+    pub client_id: Option<Box<str>>,
+}
+
 /// Answer to `GET /api/auth/me`.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberAccount)]
 #[serde(rename_all = "camelCase")]
 pub struct Me<'a> {
     pub user_id: &'a str,
@@ -34,6 +55,7 @@ pub struct Me<'a> {
 
 /// Body of `POST /api/projects`.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = NewJaibberProject)]
 pub struct NewProject {
     pub name: Box<str>,
     pub description: Option<Box<str>>,
@@ -41,6 +63,7 @@ pub struct NewProject {
 
 /// Changes of `PATCH /api/projects/{id}`.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = JaibberProjectChanges)]
 pub struct ProjectChanges {
     pub name: Option<Box<str>>,
     pub description: Option<Box<str>>,
@@ -48,14 +71,17 @@ pub struct ProjectChanges {
 
 /// A room as a project.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberProject)]
 #[serde(rename_all = "camelCase")]
 pub struct Project<'a> {
     pub id: &'a str,
     pub name: &'a str,
+    #[schema(required)]
     pub description: Option<&'a str>,
     pub ably_channel_name: String,
     pub owner_id: &'a str,
     /// Organisations are not supported.
+    #[schema(required)]
     pub org_id: Option<&'a str>,
     /// `admin` or `member`.
     pub role: &'static str,
@@ -99,28 +125,75 @@ pub fn parse_role(text: &str) -> Option<RoomRole> {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberProjectAnswer)]
 pub struct ProjectAnswer<'a> {
     pub project: Project<'a>,
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberProjectList)]
 pub struct ProjectList<'a> {
     pub projects: Vec<Project<'a>>,
 }
 
 /// Body of `POST /api/projects/{id}/members`.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = NewJaibberMember)]
 pub struct NewMember {
     pub username: Box<str>,
+    /// `admin` or `member`. Default: `member`.
+    #[schema(example = "member")]
     pub role: Option<Box<str>>,
+}
+
+/// A user in a project. Agents are no members in Jaibber.
+#[derive(Serialize, ToSchema)]
+#[schema(as = JaibberMember)]
+#[serde(rename_all = "camelCase")]
+pub struct Member<'a> {
+    pub user_id: &'a str,
+    pub username: &'a str,
+    /// `admin` or `member`.
+    pub role: &'static str,
+    #[schema(format = DateTime)]
+    pub joined_at: String,
+}
+
+impl<'a> Member<'a> {
+    /// `None` for an agent.
+    pub fn of(member: &'a parlor_model::Member) -> Option<Self> {
+        let MemberId::User(user) = &member.member else { return None };
+        Some(Self {
+            user_id: user.as_str(),
+            username: &member.handle,
+            role: role_name(member.role),
+            joined_at: iso(member.joined_at),
+        })
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JaibberMemberAnswer)]
+pub struct MemberAnswer<'a> {
+    pub member: Member<'a>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = JaibberMemberList)]
+pub struct MemberList<'a> {
+    pub members: Vec<Member<'a>>,
 }
 
 /// Body of `POST /api/projects/{id}/messages`. With an `id` the message is stored once.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = NewJaibberMessage)]
 #[serde(rename_all = "camelCase")]
 pub struct NewMessage {
     pub id: Option<Box<str>>,
+    /// `user`, `agent` or `api`. Default: `user`.
+    #[schema(example = "user")]
     pub sender_type: Option<Box<str>>,
+    /// Name of the caller's agent that sends the message, with the type `agent`.
     pub sender_name: Option<Box<str>>,
     #[serde(rename = "type")]
     pub kind: Option<Box<str>>,
@@ -130,10 +203,12 @@ pub struct NewMessage {
 
 /// A stored message.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberMessage)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerMessage<'a> {
     pub id: &'a str,
     pub project_id: &'a str,
+    /// User id; for an agent, the id of its owner if the hub knows it.
     pub sender_id: &'a str,
     /// `user`, `agent` or `api`.
     pub sender_type: &'static str,
@@ -158,7 +233,8 @@ impl<'a> ServerMessage<'a> {
         Some(Self {
             id: message.id.as_str(),
             project_id: room.as_str(),
-            sender_id: message.sender.id(),
+            // The account behind an agent, as for all senders in Jaibber.
+            sender_id: message.answer.as_ref().map_or(message.sender.id(), |answer| answer.owner.as_str()),
             sender_type: match message.sender {
                 Sender::User(_) => "user",
                 Sender::Agent(_) => "agent",
@@ -179,6 +255,7 @@ impl<'a> ServerMessage<'a> {
 
 /// A page of a list. The app reads `pagination`, other clients read `meta`.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberPage)]
 pub struct Page<'a, T> {
     pub data: Vec<T>,
     pub pagination: Pagination<'a>,
@@ -186,21 +263,26 @@ pub struct Page<'a, T> {
 }
 
 #[derive(Clone, Serialize, ToSchema)]
+#[schema(as = JaibberPageEnd)]
 #[serde(rename_all = "camelCase")]
 pub struct PageEnd<'a> {
+    #[schema(required)]
     pub cursor: Option<Cow<'a, str>>,
     pub has_more: bool,
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberPagination)]
 #[serde(rename_all = "camelCase")]
 pub struct Pagination<'a> {
+    #[schema(required)]
     pub cursor: Option<Cow<'a, str>>,
     pub has_more: bool,
     pub links: PageLinks,
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberPageLinks)]
 pub struct PageLinks {
     #[serde(rename = "self")]
     pub current: String,
@@ -209,11 +291,30 @@ pub struct PageLinks {
     pub next: Option<String>,
 }
 
+/// Query parameter that continues a list after a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Continuation {
+    Before,
+    After,
+}
+
 impl<'a, T> Page<'a, T> {
-    /// `cursor` is that of the next page, if there is one.
-    pub fn of(data: Vec<T>, path: &str, cursor: Option<Cow<'a, str>>) -> Self {
-        let has_more = cursor.is_some();
-        let next = cursor.as_ref().map(|cursor| format!("{path}?before={cursor}"));
+    /// `cursor` is that of the last item. Without `more`, newest-first lists have no cursor; a list that is
+    /// read forwards keeps it, because new items may follow.
+    pub fn of(
+        data: Vec<T>,
+        path: &str,
+        continuation: Continuation,
+        cursor: Option<Cow<'a, str>>,
+        has_more: bool,
+    ) -> Self {
+        let cursor = cursor.filter(|_| has_more || continuation == Continuation::After);
+        let parameter = match continuation {
+            Continuation::Before => "before",
+            Continuation::After => "after",
+        };
+        let next = cursor.as_ref().filter(|_| has_more);
+        let next = next.map(|cursor| format!("{path}?{parameter}={cursor}"));
         let links = PageLinks { current: path.into(), next };
         let meta = PageEnd { cursor: cursor.clone(), has_more };
         Self { data, pagination: Pagination { cursor, has_more, links }, meta }
@@ -222,104 +323,9 @@ impl<'a, T> Page<'a, T> {
 
 /// Answer with one value.
 #[derive(Serialize, ToSchema)]
+#[schema(as = JaibberData)]
 pub struct One<T> {
     pub data: T,
-}
-
-/// Body of `POST /api/projects/{id}/tasks`.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NewTask {
-    pub title: Box<str>,
-    pub description: Option<Box<str>>,
-    /// `low`, `medium`, `high` or `urgent`.
-    pub priority: Option<Box<str>>,
-    pub assigned_agent_name: Option<Box<str>>,
-    pub parent_task_id: Option<Box<str>>,
-    pub created_by_type: Option<Box<str>>,
-    pub created_by_name: Option<Box<str>>,
-}
-
-/// Body of `PATCH /api/tasks/{id}`.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TaskChanges {
-    pub title: Option<Box<str>>,
-    pub description: Option<Box<str>>,
-    pub status: Option<Box<str>>,
-    pub priority: Option<Box<str>>,
-    pub assigned_agent_name: Option<Box<str>>,
-}
-
-/// A task. Clients expect `null` for absent values.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Task<'a> {
-    pub id: Cow<'a, str>,
-    pub project_id: Cow<'a, str>,
-    pub title: Cow<'a, str>,
-    pub description: Option<Cow<'a, str>>,
-    pub status: &'static str,
-    pub priority: &'static str,
-    pub assigned_agent_name: Option<Cow<'a, str>>,
-    pub created_by: Cow<'a, str>,
-    pub created_by_type: &'static str,
-    pub created_by_name: Cow<'a, str>,
-    pub source_message_id: Option<Cow<'a, str>>,
-    pub parent_task_id: Option<Cow<'a, str>>,
-    #[schema(format = DateTime)]
-    pub created_at: String,
-    #[schema(format = DateTime)]
-    pub updated_at: String,
-}
-
-impl<'a> Task<'a> {
-    pub fn of(task: &'a parlor_model::Task, assignee: Option<&'a str>, creator: &'a str) -> Self {
-        Self {
-            id: task.id.as_str().into(),
-            project_id: task.room.as_str().into(),
-            title: (&*task.title).into(),
-            description: task.description.as_deref().map(Cow::Borrowed),
-            status: status_name(task.status),
-            priority: "medium",
-            assigned_agent_name: assignee.map(Cow::Borrowed),
-            created_by: task.created_by.as_str().into(),
-            created_by_type: member_type(&task.created_by),
-            created_by_name: creator.into(),
-            source_message_id: None,
-            parent_task_id: None,
-            created_at: iso(task.created_at),
-            updated_at: iso(task.updated_at),
-        }
-    }
-}
-
-/// Name of a status in Jaibber.
-pub fn status_name(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Pending => "submitted",
-        TaskStatus::InProgress => "working",
-        TaskStatus::InputRequired => "input-required",
-        TaskStatus::Completed => "completed",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Cancelled => "cancelled",
-    }
-}
-
-pub fn parse_status(text: &str) -> Option<TaskStatus> {
-    TaskStatus::ALL.into_iter().find(|status| status_name(*status) == text)
-}
-
-/// Body of `PUT /api/agent-registrations`.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentRegistration {
-    pub project_id: Box<str>,
-    pub agent_name: Box<str>,
-    pub agent_instructions: Option<Box<str>>,
-    pub agent_provider: Option<Box<str>>,
-    pub custom_command: Option<Box<str>>,
-    pub machine_name: Option<Box<str>>,
 }
 
 #[cfg(test)]
@@ -327,19 +333,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_a_name_in_jaibber() {
-        for status in TaskStatus::ALL {
-            assert_eq!(parse_status(status_name(status)), Some(status));
-        }
-        assert_eq!(parse_status("pending"), None);
-    }
-
-    #[test]
     fn a_page_has_both_forms_of_the_cursor() {
-        let page = Page::of(vec![1], "/m", Some("c".into()));
+        let page = Page::of(vec![1], "/m", Continuation::Before, Some("c".into()), true);
         assert_eq!(
             serde_json::to_string(&page).unwrap(),
             r#"{"data":[1],"pagination":{"cursor":"c","hasMore":true,"links":{"self":"/m","next":"/m?before=c"}},"meta":{"cursor":"c","hasMore":true}}"#
         );
+    }
+
+    #[test]
+    fn only_a_list_that_is_read_forwards_has_a_cursor_at_its_end() {
+        let meta = |continuation| Page::of(vec![1], "/m", continuation, Some("c".into()), false).meta.cursor;
+        assert_eq!(meta(Continuation::Before), None);
+        assert_eq!(meta(Continuation::After).as_deref(), Some("c"));
     }
 }

@@ -1,6 +1,6 @@
 //! Bodies of `/api/invites`, and of the registration with an invitation.
 
-use super::SiteRole;
+use super::{SignedIn, SiteRole, True};
 use crate::time::iso;
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
@@ -28,11 +28,25 @@ pub struct NewInvitation {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Registration {
+    /// Secret of an invitation. May be absent if the hub's registration is open.
     #[serde(alias = "invite")]
-    pub token: String,
+    pub token: Option<String>,
     pub username: Box<str>,
     pub password: String,
     pub display_name: Option<Box<str>>,
+}
+
+/// Tokens of a new account: a session, and `token` for clients that cannot refresh.
+#[derive(Serialize, ToSchema)]
+#[cfg_attr(test, derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Registered<'a> {
+    pub ok: True,
+    pub data: SignedIn<'a>,
+    /// Access token that lasts as long as the sign-in, at most seven days.
+    pub token: &'a str,
+    pub user_id: &'a str,
+    pub username: &'a str,
 }
 
 #[derive(Serialize, ToSchema)]

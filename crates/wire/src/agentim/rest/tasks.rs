@@ -32,9 +32,13 @@ pub struct TaskChanges {
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
     pub description: Option<Option<Box<str>>>,
+    /// The names of Jaibber (`submitted`, `working`, `input-required`) are accepted too.
     #[schema(value_type = Option<TaskStatus>)]
     #[cfg_attr(test, ts(as = "Option<TaskStatus>"))]
     pub status: Option<Box<str>>,
+    /// `low`, `medium`, `high` or `urgent`.
+    #[schema(example = "high")]
+    pub priority: Option<Box<str>>,
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
@@ -51,6 +55,11 @@ pub struct TaskChanges {
     #[schema(value_type = Option<MemberType>)]
     #[cfg_attr(test, ts(as = "Option<MemberType>"))]
     pub assignee_type: Option<Box<str>>,
+    /// Name of an agent in the task's room. Applies if `assigneeId` is absent.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    #[cfg_attr(test, ts(optional = nullable, as = "Option<String>"))]
+    pub assigned_agent_name: Option<Option<Box<str>>>,
 }
 
 /// A task. Contains no `null`, because frames contain it as well.

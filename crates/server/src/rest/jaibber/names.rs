@@ -1,0 +1,58 @@
+//! Names of the members of a room, with which clients of Jaibber address agents and show authors.
+
+use crate::App;
+use parlor_model::query::{ListAgents, ListMembers, MemberPage};
+use parlor_model::{Agent, AgentId, Caller, Member, MemberId, Refusal, RoomId, Task};
+use parlor_wire::ably::jaibber::rest;
+
+#[derive(Default)]
+pub struct Names(Vec<Member>);
+
+impl Names {
+    /// Reads the members of a room that the caller may read.
+    pub async fn of(app: &App, caller: &Caller, room: &RoomId) -> Result<Self, Refusal> {
+        let query = ListMembers { room: room.clone(), limit: ListMembers::MAX_NAMES, offset: 0 };
+        let MemberPage { members, .. } = app.hub.read(caller, query).await?;
+        Ok(Self(members))
+    }
+
+    /// Username of a user or name of an agent; the id of one who left the room.
+    fn name<'a>(&'a self, id: &'a MemberId) -> &'a str {
+        let member = self.0.iter().find(|member| member.member == *id);
+        member.map_or(id.as_str(), |member| match id {
+            MemberId::User(_) => &*member.handle,
+            MemberId::Agent(_) => &*member.name,
+        })
+    }
+
+    /// The agent of the room with this name, ignoring case.
+    pub fn agent(&self, name: &str) -> Option<&AgentId> {
+        let name = name.to_lowercase();
+        let named = self.0.iter().filter(|member| member.name.to_lowercase() == name);
+        named.filter_map(|member| member.member.agent()).next()
+    }
+
+    pub fn has(&self, agent: &AgentId) -> bool {
+        self.0.iter().any(|member| member.member.agent() == Some(agent))
+    }
+
+    pub fn task<'a>(&'a self, task: &'a Task) -> rest::Task<'a> {
+        let assignee = task.assignee.as_ref().filter(|member| member.agent().is_some());
+        rest::Task::of(task, assignee.map(|member| self.name(member)), self.name(&task.created_by))
+    }
+}
+
+/// The caller's own agent with this name, ignoring case: the one in the room if several have the name.
+pub async fn own_agent(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    room: &Names,
+) -> Result<Option<Agent>, Refusal> {
+    let wanted = name.to_lowercase();
+    let agents = app.hub.read(caller, ListAgents).await?.into_iter();
+    let own = agents.filter(|agent| Some(&agent.owner) == caller.user());
+    let mut named: Vec<Agent> = own.filter(|agent| agent.name.to_lowercase() == wanted).collect();
+    let in_room = named.iter().position(|agent| room.has(&agent.id)).unwrap_or(0);
+    Ok((!named.is_empty()).then(|| named.swap_remove(in_room)))
+}
