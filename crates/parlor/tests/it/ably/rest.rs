@@ -226,8 +226,7 @@ async fn presence_lists_members_and_their_recent_changes() {
         let query = [("key", &*key), ("clientId", name)];
         let mut client = Ably::connect(scene.url(), Format::Json, &query).await.unwrap();
         client.attach("c").await.unwrap();
-        let serial = client.present("c", PresenceAction::Enter, "hello").await.unwrap();
-        client.acknowledged(serial).await.unwrap();
+        client.present("c", PresenceAction::Enter, None, Some("hello")).await.unwrap();
         clients.push(client);
     }
     let all = rest.get("/channels/c/presence").await;
@@ -250,8 +249,7 @@ async fn presence_lists_members_and_their_recent_changes() {
     }
     assert_eq!(json!(paged), all);
 
-    let serial = clients[0].present("c", PresenceAction::Leave, "bye").await.unwrap();
-    clients[0].acknowledged(serial).await.unwrap();
+    clients[0].present("c", PresenceAction::Leave, None, Some("bye")).await.unwrap();
     let history = rest.get("/channels/c/presence/history?limit=3").await;
     let changes = |page: &Answer| -> Vec<String> {
         let list = page.json().as_array().unwrap().clone();
