@@ -27,15 +27,16 @@ export function KeySettings() {
   return (
     <>
       <NewKey />
+      <NewAblyKey />
       {keys.length > 0 && (
         <Block title={text.settings.keys}>
           <ul aria-label={text.settings.keys} className="divide-y rounded-xl border">
             {keys.map((key) => (
               <li key={key.id} className="flex items-center gap-3 px-4 py-2.5 text-sm">
-                <span className="min-w-0 flex-1">
+                <span className="min-w-0 flex-1 break-words">
                   <span className="font-medium">{key.name}</span>{' '}
                   <span className="text-xs text-faint">
-                    {key.scopes.join(', ')} · {shortTime(Date.parse(key.createdAt), Date.now())}
+                    {key.capability ?? key.scopes.join(', ')} · {shortTime(Date.parse(key.createdAt), Date.now())}
                   </span>
                 </span>
                 <Button size="small" variant="danger" disabled={isBusy} onClick={() => void revoke(key.id)}>
@@ -51,23 +52,38 @@ export function KeySettings() {
   );
 }
 
-function NewKey() {
-  const queries = useQueryClient();
+function useIsAdmin() {
   const session = useSession();
-  const isAdmin = session.state === 'in' && session.user.role === 'admin';
+  return session.state === 'in' && session.user.role === 'admin';
+}
+
+/** Creates a key from the fields of a form; `createdKey` is its text, which is shown once. */
+function useNewKey() {
+  const queries = useQueryClient();
   const [createdKey, setCreatedKey] = useState<string>();
   const { attempt, problem, isBusy } = useSubmit();
   const create = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
     const fields = new FormData(form);
-    const body = { name: fields.get('name'), scopes: fields.getAll('scope') };
+    const capability = fields.get('capability');
+    const body = {
+      name: fields.get('name'),
+      scopes: fields.getAll('scope'),
+      ...(capability === null ? {} : { capability }),
+    };
     void attempt(async () => {
       setCreatedKey((await apiResult<CreatedKey>('POST', '/api/keys', body)).key);
       form.reset();
       await queries.invalidateQueries({ queryKey: ['keys'] });
     });
   };
+  return { create, createdKey, problem, isBusy };
+}
+
+function NewKey() {
+  const isAdmin = useIsAdmin();
+  const { create, createdKey, problem, isBusy } = useNewKey();
   return (
     <Block title={text.settings.newKey} lead={text.settings.newKeyLead}>
       <form className="space-y-4" onSubmit={create}>
@@ -91,12 +107,45 @@ function NewKey() {
           {text.settings.newKeySubmit}
         </Button>
       </form>
-      {createdKey !== undefined && (
-        <>
-          <p className="text-sm text-soft">{text.settings.keyCreated}</p>
-          <ShownOnce words={createdKey} />
-        </>
-      )}
+      <Created text={createdKey} />
     </Block>
+  );
+}
+
+/** Form for keys of clients that use the Ably protocol; for admins. */
+function NewAblyKey() {
+  const isAdmin = useIsAdmin();
+  const { create, createdKey, problem, isBusy } = useNewKey();
+  if (!isAdmin) return null;
+  return (
+    <Block title={text.settings.newAblyKey} lead={text.settings.newAblyKeyLead}>
+      <form className="space-y-4" onSubmit={create}>
+        <Field label={text.settings.keyName} name="name" maxLength={100} required />
+        <Field
+          label={text.settings.capability}
+          name="capability"
+          defaultValue={'{"*":["*"]}'}
+          spellCheck={false}
+          autoComplete="off"
+          required
+        />
+        <p className="text-xs text-faint">{text.settings.capabilityHint}</p>
+        <Problem>{problem}</Problem>
+        <Button type="submit" disabled={isBusy}>
+          {text.settings.newAblyKeySubmit}
+        </Button>
+      </form>
+      <Created text={createdKey} />
+    </Block>
+  );
+}
+
+function Created({ text: createdKey }: { text: string | undefined }) {
+  if (createdKey === undefined) return null;
+  return (
+    <>
+      <p className="text-sm text-soft">{text.settings.keyCreated}</p>
+      <ShownOnce words={createdKey} />
+    </>
   );
 }

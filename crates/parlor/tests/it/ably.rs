@@ -2,6 +2,7 @@
 //! Jaibber SDK, and hostile clients. Tests with the unmodified `ably` package are in `web/ably`.
 
 mod agents;
+mod credentials;
 mod hostile;
 mod jaibber_rest;
 mod one_room;
