@@ -103,7 +103,6 @@ describe.each(FORMATS)('in %s', (format) => {
 
   test('a REST request with an expired token is refused with the code for it', async () => {
     const expired = await rest().auth.requestToken({ ttl: 1 });
-    const valid = await rest().auth.requestToken();
     while ((await rest().time()) <= (expired.expires ?? 0));
     // A client that repeats such a request sends the old header again, so this test reads the response itself.
     const headers = { authorization: `Bearer ${Buffer.from(expired.token).toString('base64')}` };
@@ -112,12 +111,6 @@ describe.each(FORMATS)('in %s', (format) => {
     expect(await response.json()).toMatchObject({ error: { code: 40142, statusCode: 401 } });
     const stuck = rest({ format, token: expired.token });
     expect((await errorOf(stuck.channels.get(channelName()).history())).code).toBe(40171);
-    // With the time of the hub, the client replaces the token before it sends a request.
-    const given = [expired, valid];
-    const client = rest({ format, queryTime: true, authCallback: (_, done) => done(null, given.shift() ?? valid) });
-    await client.auth.authorize();
-    expect((await client.channels.get(channelName()).history()).items).toEqual([]);
-    expect(given).toEqual([]);
   });
 });
 

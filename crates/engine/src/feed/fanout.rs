@@ -320,6 +320,9 @@ impl Fanout {
             }
             Event::MembersChanged { room, change, .. } => {
                 self.publish_to_room(state, &room.id, logged_event);
+                if let MemberChange::Added(member) | MemberChange::Removed(member) = change {
+                    self.publish_rooms_changed(state, member.user());
+                }
                 match change {
                     MemberChange::Added(member) => {
                         // Connections of the added user receive the event although they are not subscribed to
@@ -346,6 +349,7 @@ impl Fanout {
             }
             Event::RoomRemoved { room, people } => {
                 self.publish_to_room(state, room, logged_event);
+                self.publish_rooms_changed(state, people.iter());
                 state.replies.close_where(|reply| reply.room == *room);
                 state.activities.close_where(|of, _| of == room);
                 let in_room = state.rooms.clear(room);
