@@ -18,6 +18,7 @@ use crate::{Config, Tls};
 use parlor_engine::Hub;
 use parlor_engine::ports::BlobStore;
 use parlor_engine::tasks::Tasks;
+use parlor_wire::ably::channel::Channel;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -64,6 +65,7 @@ impl App {
         config: Config,
         tls: Option<Arc<Tls>>,
     ) -> Arc<Self> {
+        hub.derive_users_in(&Channel::GlobalPresence.destination().path());
         Arc::new(Self {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),

@@ -458,7 +458,8 @@ impl FanoutState {
     }
 
     fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
-        if subscriber.kinds.includes(Kinds::CHANGES) {
+        // The kinds of a single feed may differ from those of its connection.
+        if subscriber.kinds.includes(Kinds::CHANGES) || self.rooms.contains(room, subscriber.id) {
             let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));
             subscriber.outbox.push_item(subscriber.codec, Item::RoomLost(lost));
         }

@@ -39,6 +39,22 @@ pub async fn create(
     Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
 }
 
+async fn create_ably_key(
+    app: &App,
+    caller: &Caller,
+    body: &rest::NewKey,
+    capability: &str,
+) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
+    if !body.scopes.is_empty() || body.preset.is_some() {
+        return Err(Problem::invalid("scopes", "must be empty for a key with a capability"));
+    }
+    let new = app.ably.keys().generate(None, body.name.clone(), capability);
+    let invalid = |_| Problem::invalid("capability", "must be operations by channel, as JSON");
+    let NewSigningKey { command, text } = new.map_err(invalid)?;
+    let key = app.hub.execute(caller, command).await?;
+    Ok(created(rest::CreatedKey { about: (&*key).into(), key: &text }))
+}
+
 /// The scopes of a new key, by the hub's names or by those of Jaibber.
 fn scopes(body: &rest::NewKey) -> Result<Vec<Scope>, Problem> {
     let mut scopes = match body.preset.as_deref() {
@@ -54,22 +70,6 @@ fn scopes(body: &rest::NewKey) -> Result<Vec<Scope>, Problem> {
         }
     }
     Ok(scopes)
-}
-
-async fn create_ably_key(
-    app: &App,
-    caller: &Caller,
-    body: &rest::NewKey,
-    capability: &str,
-) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
-    if !body.scopes.is_empty() {
-        return Err(Problem::invalid("scopes", "must be empty for a key with a capability"));
-    }
-    let new = app.ably.keys().generate(None, body.name.clone(), capability);
-    let invalid = |_| Problem::invalid("capability", "must be operations by channel, as JSON");
-    let NewSigningKey { command, text } = new.map_err(invalid)?;
-    let key = app.hub.execute(caller, command).await?;
-    Ok(created(rest::CreatedKey { about: (&*key).into(), key: &text }))
 }
 
 pub async fn revoke(

@@ -46,9 +46,11 @@ pub fn message<'a>(occupant: &'a Occupant, action: PresenceAction, channel: &Cha
     }
 }
 
-/// Data of a user who is present through another protocol.
+/// Data of a user who is present through another protocol, or of agents whose owner is not.
 fn derived(user: &PresentUser, channel: &Channel) -> PresenceMessage<'static> {
-    let (user_id, username) = (user.user.as_str().to_owned(), user.username.to_string());
+    let only_agent = user.agents.first().filter(|_| !user.online);
+    let username = only_agent.map_or(&user.username, |agent| &agent.name).to_string();
+    let user_id = user.user.as_str().to_owned();
     let text = match channel {
         Channel::Project(_) => {
             let agents: Vec<AgentEntry> = user
@@ -112,4 +114,139 @@ pub fn size(message: &PresenceMessage<'_>) -> usize {
     message.client_id.as_ref().map_or(0, |id| id.len())
         + message.data.as_ref().map_or(0, Data::length)
         + message.extras.as_ref().map_or(0, |extras| extras.text().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{AgentId, PresentAgent, RoomId, Time, UserId};
+
+    const RECORDED: &str = include_str!("../../tests/fixtures/ably-recorded.txt");
+    const FORMATS: [Format; 2] = [Format::Json, Format::Msgpack];
+
+    fn client(id: &str, data: Option<Payload>) -> Occupant {
+        let source = OccupantSource::Client { data };
+        let (connection, client) = ("c1".into(), "ann".into());
+        Occupant { connection, client, id: id.into(), order: None, at: Time(5_000), source }
+    }
+
+    fn derived_member(online: bool, agents: &[(&str, &str)]) -> Occupant {
+        let agent = |(name, description): &(&str, &str)| PresentAgent {
+            id: AgentId::stored(*name),
+            name: (*name).into(),
+            description: (*description).into(),
+        };
+        let user = PresentUser {
+            user: UserId::stored("u1"),
+            username: "ann".into(),
+            online,
+            rooms: vec![RoomId::stored("p1"), RoomId::stored("p2")],
+            agents: agents.iter().map(agent).collect(),
+        };
+        Occupant { source: OccupantSource::Derived(user), ..client("hub:7:0", None) }
+    }
+
+    /// Text of the data that a client receives.
+    fn data_of(occupant: &Occupant, channel: &Channel) -> String {
+        let message = message(occupant, PresenceAction::Present, channel);
+        assert_eq!(message.encoding.as_deref(), Some("json"));
+        match message.data {
+            Some(Data::Text(text)) => text.into_owned(),
+            data => panic!("{data:?}"),
+        }
+    }
+
+    #[test]
+    fn recorded_changes_are_written_from_the_members_that_are_kept() {
+        let mut count = 0;
+        for line in RECORDED.lines().filter_map(|line| line.strip_prefix("S>C PRESENCE ")) {
+            let recorded = Frame::decode(line.as_bytes(), Format::Json).unwrap();
+            let message = &recorded.presence.as_ref().unwrap()[0];
+            let made = match message.action {
+                PresenceAction::Enter => OccupantChange::Entered,
+                PresenceAction::Update => OccupantChange::Updated,
+                PresenceAction::Leave => OccupantChange::Left,
+                other => panic!("{other:?}"),
+            };
+            let occupant = Occupant {
+                connection: message.connection_id.as_deref().unwrap().into(),
+                client: message.client_id.as_deref().unwrap().into(),
+                id: message.id.as_deref().unwrap().into(),
+                order: None,
+                at: Time(message.timestamp.unwrap() * 1000),
+                source: OccupantSource::Client { data: stored(message) },
+            };
+            let place = Channel::parse(recorded.channel.as_deref().unwrap()).unwrap().destination().path();
+            for format in FORMATS {
+                let written = change(&place, made, &occupant, format).unwrap();
+                let written = Frame::decode(&written, format).unwrap();
+                assert_eq!(written.presence, recorded.presence, "{line}");
+                assert_eq!(written.channel, recorded.channel);
+                assert_eq!(written.timestamp, recorded.timestamp);
+            }
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+    }
+
+    #[test]
+    fn binary_data_is_kept_and_written_for_both_formats() {
+        let text =
+            r#"{"action":14,"presence":[{"action":2,"data":"AQL6","encoding":"base64","extras":{"a":1}}]}"#;
+        let frame = Frame::decode(text.as_bytes(), Format::Json).unwrap();
+        let occupant = client("c1:1:0", stored(&frame.presence.unwrap()[0]));
+        let place = Path::parse("ably/a").unwrap();
+        let json = change(&place, OccupantChange::Entered, &occupant, Format::Json).unwrap();
+        let json = String::from_utf8(json).unwrap();
+        assert!(json.contains(r#""encoding":"base64","data":"AQL6""#), "{json}");
+        assert!(json.contains(r#""extras":{"a":1}"#), "{json}");
+        let packed = change(&place, OccupantChange::Entered, &occupant, Format::Msgpack).unwrap();
+        assert!(packed.windows(5).any(|bytes| bytes == [0xc4, 3, 1, 2, 250]), "raw binary");
+    }
+
+    #[test]
+    fn a_member_without_data_is_kept_without_data() {
+        let frame = Frame::decode(br#"{"action":14,"presence":[{"action":2}]}"#, Format::Json).unwrap();
+        let data = stored(&frame.presence.unwrap()[0]);
+        assert_eq!(data, None);
+        let channel = Channel::parse("a").unwrap();
+        assert_eq!(message(&client("c1:1:0", data), PresenceAction::Enter, &channel).data, None);
+    }
+
+    #[test]
+    fn derived_members_have_the_data_of_a_project_channel() {
+        let project = Channel::parse("jaibber:project:p1").unwrap();
+        let alone = data_of(&derived_member(true, &[]), &project);
+        assert_eq!(alone, r#"{"userId":"u1","username":"ann","isAgent":false}"#);
+        let agents = [("Coder", "be nice"), ("Tester", "")];
+        let with_agents = data_of(&derived_member(true, &agents), &project);
+        assert_eq!(
+            with_agents,
+            r#"{"userId":"u1","username":"ann","isAgent":true,"agentName":"Coder","agentInstructions":"be nice","#
+                .to_owned()
+                + r#""agents":[{"agentName":"Coder","agentInstructions":"be nice"},{"agentName":"Tester"}]}"#
+        );
+        let only_agent = data_of(&derived_member(false, &agents[..1]), &project);
+        assert!(
+            only_agent.starts_with(r#"{"userId":"u1","username":"Coder","isAgent":true,"#),
+            "{only_agent}"
+        );
+    }
+
+    #[test]
+    fn derived_members_have_the_data_of_the_global_channel() {
+        let data = data_of(&derived_member(true, &[]), &Channel::GlobalPresence);
+        assert_eq!(data, r#"{"userId":"u1","username":"ann","projectIds":["p1","p2"]}"#);
+    }
+
+    #[test]
+    fn the_departure_of_a_lost_connection_is_ordered_by_time() {
+        let kept = client("c1:9:0", None);
+        let left = Occupant { at: Time(6_000), ..client("hub:7:0", None) };
+        let channel = Channel::parse("a").unwrap();
+        let [kept, left] = [&kept, &left].map(|state| message(state, PresenceAction::Leave, &channel));
+        assert!(
+            super::super::presence::is_newer(&left, &kept) && !super::super::presence::is_newer(&kept, &left)
+        );
+    }
 }
