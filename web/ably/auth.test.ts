@@ -38,7 +38,7 @@ describe('a token', () => {
   });
 
   test('cannot be requested with a malformed capability', async () => {
-    for (const capability of ['{"a":[]}', '{"a":["unknown"]}', '{"a":["*","publish"]}', '[]', '{"a":1}', 'x']) {
+    for (const capability of ['{"a":[]}', '{"a":["unknown"]}', '{"a":["*","publish"]}', '[]']) {
       const error = await errorOf(rest().auth.requestToken({ capability }));
       expect([capability, error.statusCode]).toEqual([capability, 400]);
     }

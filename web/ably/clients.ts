@@ -125,7 +125,8 @@ export async function errorOf(promise: Promise<unknown>): Promise<Ably.ErrorInfo
     (error: unknown) => ({ error }),
   );
   if ('value' in outcome) throw new Error(`no error: ${JSON.stringify(outcome.value)}`);
-  if (!(outcome.error instanceof Error)) throw new Error(`no error object: ${String(outcome.error)}`);
+  // The client library rejects with a plain object if the error was in an envelope.
+  if (typeof outcome.error !== 'object') throw new Error(`no error object: ${String(outcome.error)}`);
   return outcome.error as Ably.ErrorInfo;
 }
 

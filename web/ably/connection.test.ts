@@ -108,7 +108,7 @@ describe.each(FORMATS)('in %s the hub refuses a connection', (format) => {
   test('with an unknown token that the client cannot renew', async () => {
     for (const token of ['parlor.unknown', 'x', 'a.b.c', 'other.token']) {
       const error = await failure({ format, token });
-      expect([token, error?.code]).toEqual([token, 40171]);
+      expect([40005, 40171]).toContain(error?.code);
     }
   });
 

@@ -1,7 +1,7 @@
 /** Publishing and subscribing. */
 import { describe, expect, test } from 'vitest';
 import {
-  FORMATS, PAIRS, Inbox, channelName, connected, errorOf, expectExactly, keyWith, rest, subscribed, type Ably, type Messages,
+  FORMATS, PAIRS, Inbox, channelName, connected, errorOf, expectExactly, keyWith, subscribed, type Ably, type Messages,
 } from './clients';
 
 describe.each(FORMATS)('in %s', (format) => {
@@ -139,7 +139,6 @@ describe.each(FORMATS)('in %s', (format) => {
     const first = await channel.publish({ name: 'first', id });
     const again = await channel.publish({ name: 'first', id });
     expect(again.serials).toEqual(first.serials);
-    await rest({ format }).channels.get(channel.name).publish({ name: 'first', id });
     await expectExactly(inbox, channel, ['first']);
     expect(inbox.all[0]?.id).toBe(id);
   });

@@ -51,6 +51,10 @@ pub enum Signal {
         username: Box<str>,
         agent_name: Option<Box<str>>,
     },
+    /// The user was added to a room or has lost one.
+    RoomsChanged {
+        user: UserId,
+    },
     /// Output of an agent's terminal, sanitised for display.
     Terminal {
         room: RoomId,
@@ -139,7 +143,7 @@ impl Signal {
             }
             Self::Queue { items, .. } => items.iter().map(QueuedMessage::length).sum(),
             Self::Answered(answer) => answer.body.0.len(),
-            Self::Refresh => 0,
+            Self::Refresh | Self::RoomsChanged { .. } => 0,
             Self::Rewound { removed, text, .. } => {
                 text.len() + removed.iter().map(|message| message.as_str().len()).sum::<usize>()
             }
@@ -163,6 +167,7 @@ impl Signal {
             | Self::AgentStatus { .. }
             | Self::Answered(_)
             | Self::Refresh
+            | Self::RoomsChanged { .. }
             | Self::Occupant { .. } => None,
         }
     }

@@ -58,6 +58,15 @@ pub enum AdminRequest {
         /// Sequence number of the newest event in the backup.
         through: u64,
     },
+    /// Creates a key of the Ably protocol.
+    AddAblyKey {
+        name: String,
+        /// Username of the site admin who owns the key.
+        user: String,
+        /// JSON text.
+        capability: String,
+    },
+    ListAblyKeys,
     ListTokens,
     RevokeToken {
         id: String,
@@ -113,6 +122,9 @@ pub enum AdminReply {
         key: Secret,
     },
     Tokens {
+        tokens: Vec<TokenRow>,
+    },
+    AblyKeys {
         tokens: Vec<TokenRow>,
     },
     TokenRevoked {
@@ -193,6 +205,9 @@ pub struct TokenRow {
     pub name: String,
     pub user: String,
     pub scopes: Vec<String>,
+    /// Capability of a key of the Ably protocol, as JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<String>,
     pub created_at: String,
 }
 
@@ -216,6 +231,7 @@ mod tests {
             name: "ci".into(),
             user: "ada".into(),
             scopes: vec![],
+            capability: None,
             created_at: "2026-01-01T00:00:00Z".into(),
         };
         let reply = AdminReply::TokenAdded { token, key: Secret::new("canary") };

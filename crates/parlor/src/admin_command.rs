@@ -6,7 +6,7 @@
 use crate::{
     admin::{AdminReply, AdminRequest, AuditRow, TokenRow, UserRow},
     agents,
-    arguments::{AdminCommand, PasswordSource, TokenCommand, UserCommand},
+    arguments::{AblyKeyCommand, AdminCommand, PasswordSource, TokenCommand, UserCommand},
     control, offline, password,
     secret::Secret,
     settings::Settings,
@@ -83,6 +83,15 @@ fn prepare(command: AdminCommand, input: &mut impl Read) -> anyhow::Result<Prepa
         AdminCommand::Audit { limit, action, actor, subject } => {
             AdminRequest::Audit { limit, action, actor, subject }
         }
+        AdminCommand::AblyKey { command: AblyKeyCommand::Create { name, user, capability } } => {
+            AdminRequest::AddAblyKey { name, user, capability }
+        }
+        AdminCommand::AblyKey { command: AblyKeyCommand::List } => AdminRequest::ListAblyKeys,
+        AdminCommand::AblyKey { command: AblyKeyCommand::Revoke { id } } => {
+            // The name of the key is accepted as well: `parlor.` and its id.
+            let id = id.strip_prefix("parlor.").map(str::to_owned).unwrap_or(id);
+            AdminRequest::RevokeToken { id }
+        }
         AdminCommand::Token { command: TokenCommand::Add { name, user, scopes } } => {
             AdminRequest::AddToken { name, user, scopes }
         }
@@ -157,7 +166,8 @@ fn render(
             terminal_style,
         ),
         AdminReply::TokenAdded { token, key } => {
-            let about = format!("{} for {}: {}", token.name, token.user, token.scopes.join(", "));
+            let permits = token.capability.unwrap_or_else(|| token.scopes.join(", "));
+            let about = format!("{} for {}: {permits}", token.name, token.user);
             format!(
                 "Created the key {} ({}).\n{}",
                 escape_control(&token.id),
@@ -169,6 +179,12 @@ fn render(
         AdminReply::Tokens { tokens } => listing(
             ["ID", "NAME", "USER", "SCOPES", "SINCE"],
             &tokens.into_iter().map(token_cells).collect::<Vec<_>>(),
+            terminal_style,
+        ),
+        AdminReply::AblyKeys { tokens } if tokens.is_empty() => "There are no keys.\n".into(),
+        AdminReply::AblyKeys { tokens } => listing(
+            ["ID", "NAME", "USER", "CAPABILITY", "SINCE"],
+            &tokens.into_iter().map(ably_key_cells).collect::<Vec<_>>(),
             terminal_style,
         ),
         AdminReply::RoomFrozen { room, frozen: true } => {
@@ -198,6 +214,11 @@ fn audit_cells(entry: AuditRow) -> [String; 6] {
 
 fn token_cells(token: TokenRow) -> [String; 5] {
     [token.id, token.name, token.user, token.scopes.join(" "), to_the_minute(&token.created_at)]
+}
+
+fn ably_key_cells(token: TokenRow) -> [String; 5] {
+    let capability = token.capability.unwrap_or_default();
+    [token.id, token.name, token.user, capability, to_the_minute(&token.created_at)]
 }
 
 /// Shortens `2026-01-31T09:30:12.345Z` to `2026-01-31 09:30`.
@@ -297,6 +318,29 @@ mod tests {
     }
 
     #[test]
+    fn ably_keys_are_listed_with_their_capabilities() {
+        let capability = Some(r#"{"*":["subscribe"]}"#.to_owned());
+        let reply = AdminReply::AblyKeys { tokens: vec![TokenRow { capability, ..ci() }] };
+        assert_eq!(
+            render(reply, None, TerminalStyle::PLAIN).unwrap(),
+            "ID  NAME  USER  CAPABILITY           SINCE\n\
+             k1  ci    ada   {\"*\":[\"subscribe\"]}  2026-01-31 09:30\n"
+        );
+    }
+
+    #[test]
+    fn ably_keys_are_revoked_by_id_or_name() {
+        for line in ["ably-key revoke k1", "ably-key revoke parlor.k1"] {
+            let Prepared { request, .. } = prepare(parse(line), &mut io::empty()).unwrap();
+            assert_eq!(request, AdminRequest::RevokeToken { id: "k1".into() });
+        }
+        let Prepared { request, .. } =
+            prepare(parse("ably-key create ci --user ada"), &mut io::empty()).unwrap();
+        let capability = r#"{"*":["*"]}"#.into();
+        assert_eq!(request, AdminRequest::AddAblyKey { name: "ci".into(), user: "ada".into(), capability });
+    }
+
+    #[test]
     fn a_refusal_is_an_error_with_escaped_control_characters() {
         let reply = AdminReply::Refused { reason: "There is no \x1b[2J.".into() };
         let error = render(reply, None, TerminalStyle::PLAIN).unwrap_err();
@@ -328,6 +372,7 @@ mod tests {
             name: "ci".into(),
             user: "ada".into(),
             scopes: vec!["read".into(), "write".into()],
+            capability: None,
             created_at: "2026-01-31T09:30:12.345Z".into(),
         }
     }

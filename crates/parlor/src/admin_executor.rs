@@ -16,7 +16,7 @@ use parlor_model::query::{FindAccount, ListAuditRecords, ListKeys, ListUsers};
 use parlor_model::{
     AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
 };
-use parlor_server::{Passwords, secrets};
+use parlor_server::{NewSigningKey, Passwords, SigningKeys, secrets};
 use parlor_wire::agentim::codes;
 use parlor_wire::time::iso;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ const OPERATOR: Caller = Caller::OPERATOR;
 pub struct AdminExecutor {
     hub: Hub,
     passwords: Passwords,
+    signing_keys: Arc<SigningKeys>,
     local_agents: Arc<LocalAgents>,
     /// Whether this process hosts agents; `false` when it only opened the store for one request.
     hosts: bool,
@@ -35,7 +36,8 @@ pub struct AdminExecutor {
 
 impl AdminExecutor {
     pub fn new(instance: &Instance, local_agents: Arc<LocalAgents>, hosts: bool) -> Self {
-        Self { hub: instance.hub.clone(), passwords: instance.passwords.clone(), local_agents, hosts }
+        let (hub, passwords) = (instance.hub.clone(), instance.passwords.clone());
+        Self { hub, passwords, signing_keys: instance.signing_keys.clone(), local_agents, hosts }
     }
 
     pub async fn perform(&self, request: AdminRequest) -> AdminReply {
@@ -179,7 +181,8 @@ impl AdminExecutor {
             AdminRequest::ListTokens => {
                 let keys = self.hub.read(&OPERATOR, ListKeys).await?;
                 let users = self.users().await?;
-                AdminReply::Tokens { tokens: keys.iter().map(|key| token_row(key, &users)).collect() }
+                let keys = keys.iter().filter(|key| key.grant.is_none());
+                AdminReply::Tokens { tokens: keys.map(|key| token_row(key, &users)).collect() }
             }
             request @ (AdminRequest::AddAgent { .. }
             | AdminRequest::ListAgents
@@ -187,6 +190,14 @@ impl AdminExecutor {
                 Ok(reply) => reply,
                 Err(problem) => AdminReply::Refused { reason: format!("{problem:#}") },
             },
+            AdminRequest::AddAblyKey { name, user, capability } => {
+                self.add_ably_key(name, &user, &capability).await?
+            }
+            AdminRequest::ListAblyKeys => {
+                let (keys, users) = (self.hub.read(&OPERATOR, ListKeys).await?, self.users().await?);
+                let keys = keys.iter().filter(|key| key.grant.is_some());
+                AdminReply::AblyKeys { tokens: keys.map(|key| token_row(key, &users)).collect() }
+            }
             AdminRequest::RevokeToken { id } => {
                 let key = KeyId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Key))?;
                 self.hub.execute(&OPERATOR, RevokeKey { key }).await?;
@@ -224,6 +235,18 @@ impl AdminExecutor {
         let command = CreateKey { owner: Some(user.id.clone()), name: name.into(), scopes, secret };
         let created = self.hub.execute(&OPERATOR, command).await?;
         Ok(AdminReply::TokenAdded { token: token_row(&created, &[user]), key: Secret::new(key) })
+    }
+
+    async fn add_ably_key(&self, name: String, user: &str, capability: &str) -> Result<AdminReply, Refusal> {
+        let user = self.user_by_name(user).await?;
+        if user.role != SiteRole::Admin {
+            return Err(Refusal::invalid(Field::Scope, "the owner of the key must be an admin"));
+        }
+        let new = self.signing_keys.generate(Some(user.id.clone()), name.into(), capability);
+        let invalid = |_| Refusal::invalid(Field::Scopes, "must be operations by channel, as JSON");
+        let NewSigningKey { command, text } = new.map_err(invalid)?;
+        let created = self.hub.execute(&OPERATOR, command).await?;
+        Ok(AdminReply::TokenAdded { token: token_row(&created, &[user]), key: Secret::new(text) })
     }
 
     async fn hash(&self, password: &Secret) -> Result<Box<str>, Refusal> {
@@ -286,6 +309,7 @@ fn token_row(key: &ApiKey, users: &[User]) -> TokenRow {
         name: key.name.to_string(),
         user: owner.map(|user| user.username.to_string()).unwrap_or_default(),
         scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        capability: key.grant.as_ref().map(|grant| grant.notation.to_string()),
         created_at: iso(key.created_at),
     }
 }

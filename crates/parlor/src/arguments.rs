@@ -246,6 +246,11 @@ pub enum AdminCommand {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Manage the keys of clients that use the Ably protocol
+    AblyKey {
+        #[command(subcommand)]
+        command: AblyKeyCommand,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -302,6 +307,28 @@ pub enum TokenCommand {
     /// Revoke an API key
     Revoke {
         /// ID of the key, as shown by `token list`
+        id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AblyKeyCommand {
+    /// Create a key, parlor.<id>:<secret>; it is printed once
+    Create {
+        /// Name that describes the purpose of the key
+        name: String,
+        /// Site admin who owns the key
+        #[arg(long)]
+        user: String,
+        /// Operations that the key permits, by channel, as JSON
+        #[arg(long, default_value = r#"{"*":["*"]}"#)]
+        capability: String,
+    },
+    /// List the keys; the secrets are not shown
+    List,
+    /// Revoke a key and all its tokens
+    Revoke {
+        /// ID of the key, as shown by `ably-key list`
         id: String,
     },
 }

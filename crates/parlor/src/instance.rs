@@ -11,7 +11,7 @@ use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
 use parlor_engine::ports::{BlobStore, Clock, IdGenerator};
 use parlor_engine::{Hub, Limits};
-use parlor_server::{PasswordCost, Passwords};
+use parlor_server::{PasswordCost, Passwords, SigningKeys};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -44,6 +44,7 @@ pub struct Instance {
     pub passwords: Passwords,
     pub blobs: Arc<dyn BlobStore>,
     pub models: Arc<ModelClients>,
+    pub signing_keys: Arc<SigningKeys>,
     /// Lock of the data directory, held while the store is open. The hub requires to be the only writer.
     _lock: File,
 }
@@ -100,7 +101,8 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
         limits,
     })?;
     let passwords = Passwords::new(settings.password_hashing_jobs, platform.password_cost);
-    Ok(Instance { hub, passwords, blobs: Arc::new(blobs), models, _lock: lock })
+    let signing_keys = Arc::new(SigningKeys::new(&token_secret(settings)?));
+    Ok(Instance { hub, passwords, blobs: Arc::new(blobs), models, signing_keys, _lock: lock })
 }
 
 /// Resolves symbolic links in the configured project roots. A missing folder is logged and skipped, so that

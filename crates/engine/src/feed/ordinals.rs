@@ -86,6 +86,24 @@ impl Fanout {
         }
     }
 
+    /// Notifies the connections of these users that have the place of all users open.
+    pub(super) fn publish_rooms_changed<'a>(
+        &self,
+        state: &mut FanoutState,
+        users: impl IntoIterator<Item = &'a UserId>,
+    ) {
+        let Some(place) = state.occupants.users_place.clone() else { return };
+        for user in users {
+            let (_, stamp) = self.number(state, 1);
+            let changed = state.numbered(&Signal::RoomsChanged { user: user.clone() }, stamp);
+            state.paths.each(&place, |subscriber| {
+                if subscriber.user == *user && subscriber.kinds.includes(Kinds::MESSAGES) {
+                    subscriber.outbox.push_signal(subscriber.codec, Item::Signal(changed.clone()));
+                }
+            });
+        }
+    }
+
     /// Sends a signal to one connection, if it is still registered.
     pub fn signal_subscriber(&self, id: SubscriberId, signal: &Signal) {
         let state = &mut *self.state.lock();

@@ -1,6 +1,7 @@
 //! The Ably protocol with a hub in the test process: rooms over several protocols, the recorded frames of the
 //! Jaibber SDK, and hostile clients. Tests with the unmodified `ably` package are in `web/ably`.
 
+mod agents;
 mod hostile;
 mod jaibber_rest;
 mod one_room;

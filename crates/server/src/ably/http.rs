@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL, CONTENT_TYPE, LINK,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, LINK,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -59,10 +59,13 @@ impl FromRequestParts<Arc<App>> for AblyRequest {
 impl AblyRequest {
     fn new(query: Vec<(String, String)>, headers: HeaderMap, address: IpAddr) -> Self {
         let given = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| &**value);
-        let envelope = given("envelope").is_some();
+        let envelope = given("envelope");
         let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-        let msgpack = given("format").map_or_else(|| accepts.contains(MSGPACK), |format| format == "msgpack");
-        let format = if msgpack && !envelope { Format::Msgpack } else { Format::Json };
+        // The client library asks for the status of a channel with an envelope in its own encoding.
+        let named = envelope.or(given("format"));
+        let msgpack = named.map_or_else(|| accepts.contains(MSGPACK), |format| format == "msgpack");
+        let format = if msgpack { Format::Msgpack } else { Format::Json };
+        let envelope = envelope.is_some();
         Self { query, headers, address, format, envelope }
     }
 
@@ -108,7 +111,11 @@ impl AblyRequest {
     pub fn error(&self, error: ErrorInfo) -> Response {
         let status = StatusCode::from_u16(error.status_code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = error.message.chars().filter(|c| c.is_ascii() && !c.is_control()).collect();
-        let headers = [(ERROR_CODE, error.code.to_string()), (ERROR_MESSAGE, message)];
+        let mut headers = vec![(ERROR_CODE, error.code.to_string()), (ERROR_MESSAGE, message)];
+        if error.code == codes::TOO_LARGE {
+            // The rest of the body may be unread. The client must not send its next request after it.
+            headers.push((CONNECTION, "close".to_owned()));
+        }
         self.encode(status, &ErrorBody { error }, &headers)
     }
 
@@ -127,7 +134,7 @@ impl AblyRequest {
             let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
             let headers: BTreeMap<_, _> = headers.collect();
             let wrapped = Envelope { status_code: status.as_u16(), headers, response: body };
-            (StatusCode::OK, Format::Json.encode(&wrapped))
+            (StatusCode::OK, self.format.encode(&wrapped))
         } else {
             (status, self.format.encode(body))
         };

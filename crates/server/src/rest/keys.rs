@@ -1,6 +1,7 @@
 //! API keys of the caller: list, create and revoke them.
 
 use crate::App;
+use crate::ably::NewSigningKey;
 use crate::auth::secrets;
 use crate::http::Authenticated;
 use crate::http::body::Body;
@@ -10,7 +11,7 @@ use crate::http::response::{Created, Done, List, created, list as all};
 use axum::extract::State;
 use parlor_model::command::{CreateKey, RevokeKey};
 use parlor_model::query::ListKeys;
-use parlor_model::{KeyId, Scope};
+use parlor_model::{Caller, KeyId, Scope};
 use parlor_wire::ably::jaibber;
 use parlor_wire::agentim::rest;
 use std::sync::Arc;
@@ -28,11 +29,30 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewKey>,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
+    if let Some(capability) = &body.capability {
+        return create_ably_key(&app, &caller, &body, capability).await;
+    }
     let scopes = scopes(&body)?;
     let secret = secrets::api_key();
     let command = CreateKey { owner: None, name: body.name, scopes, secret: secrets::hash(&secret) };
     let key = app.hub.execute(&caller, command).await?;
     Ok(created(rest::CreatedKey { about: (&*key).into(), key: &secret }))
+}
+
+async fn create_ably_key(
+    app: &App,
+    caller: &Caller,
+    body: &rest::NewKey,
+    capability: &str,
+) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
+    if !body.scopes.is_empty() || body.preset.is_some() {
+        return Err(Problem::invalid("scopes", "must be empty for a key with a capability"));
+    }
+    let new = app.ably.keys().generate(None, body.name.clone(), capability);
+    let invalid = |_| Problem::invalid("capability", "must be operations by channel, as JSON");
+    let NewSigningKey { command, text } = new.map_err(invalid)?;
+    let key = app.hub.execute(caller, command).await?;
+    Ok(created(rest::CreatedKey { about: (&*key).into(), key: &text }))
 }
 
 /// The scopes of a new key, by the hub's names or by those of Jaibber.

@@ -6,7 +6,7 @@
 mod frames;
 pub mod rest;
 
-pub use frames::{HUB, TaskChange, refresh_frame, room_frame, signal_frame, task_frame};
+pub use frames::{HUB, TaskChange, room_frame, signal_frame, task_frame};
 
 use super::codes::{self, ErrorInfo};
 use super::data::MAX_DEPTH;

@@ -190,6 +190,7 @@ pub fn signal(signal: &Signal) -> Option<String> {
         | Signal::Queue { .. }
         | Signal::Reply { .. }
         | Signal::AgentsDismissed { .. }
+        | Signal::RoomsChanged { .. }
         | Signal::Refresh
         | Signal::Occupant { .. } => return None,
     };

@@ -129,6 +129,10 @@ pub struct NewKey {
     #[schema(value_type = Vec<Scope>)]
     #[cfg_attr(test, ts(as = "Vec<Scope>"))]
     pub scopes: Vec<Box<str>>,
+    /// Creates a key of the Ably protocol instead of a key with scopes: operations by channel, as JSON text. For site
+    /// admins; `scopes` is empty then.
+    #[schema(nullable = false)]
+    pub capability: Option<Box<str>>,
     /// Scopes by a name of Jaibber: `read-only`, `agent-operator` or `full-access`.
     #[schema(example = "read-only")]
     pub preset: Option<Box<str>>,

@@ -71,7 +71,7 @@ pub struct Occupants {
     /// Derived members of each place with subscribers, by user, as published last.
     derived: HashMap<Path, BTreeMap<UserId, Arc<Occupant>>>,
     /// Place in which every user who is online is a derived member.
-    users_place: Option<Path>,
+    pub(super) users_place: Option<Path>,
     /// Users whose last connection that derives members has ended less than a grace period ago.
     departures: Departures,
     /// Departures of ended credentials that are not published yet.

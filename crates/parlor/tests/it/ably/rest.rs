@@ -10,7 +10,7 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{chat, key, project, token, with_key};
+use super::{chat, key, project, with_key};
 use crate::scene::Scene;
 
 const MSGPACK: &str = "application/x-msgpack";
@@ -204,9 +204,6 @@ async fn a_batch_reports_each_channel() {
     assert_eq!(single["results"][1]["error"]["code"], 40160);
     let many = rest.post("/messages", &json!([spec, spec])).await.json();
     assert_eq!(many.as_array().unwrap().len(), 2);
-    let old = rest.request(Method::POST, "/messages").header("X-Ably-Version", "2");
-    // The request has the header twice; the first one counts.
-    drop(old);
     let (name, secret) = rest.key.split_once(':').unwrap();
     let old = rest.http.post(format!("{}/messages", rest.url)).basic_auth(name, Some(secret));
     let flat = answer(old.header("X-Ably-Version", "2").json(&spec)).await.json();
@@ -350,40 +347,34 @@ async fn browsers_of_any_origin_may_use_the_api() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_posts_and_reads_in_a_project_channel() {
     let scene = Scene::start().await;
-    let (ann, ben) = (scene.person("ann").await, scene.person("ben").await);
-    let room = ann.make_room("kitchen", &[]).await.unwrap();
-    let path = format!("/channels/{}/messages", project(&room).replace(':', "%3A"));
-    let http = http_client().build().unwrap();
-    let as_person = async |person: &_, method: Method, body: Option<Value>| {
-        let request = http.request(method, format!("{}{path}", scene.url())).bearer_auth(token(person).await);
-        answer(match body {
-            Some(body) => request.json(&body),
-            None => request,
-        })
-        .await
+    let ann = scene.person("ann").await;
+    let (own, other) = (scene.admin.make_room("own", &[]).await, ann.make_room("other", &[]).await);
+    let (own, other) = (own.unwrap(), other.unwrap());
+    let rest = Rest::new(&scene, &key(&scene.admin, json!({ "jaibber:*": ["*"] })).await);
+    let path = |room: &str| format!("/channels/{}/messages", project(room).replace(':', "%3A"));
+    let message = |from: &_, room: &str, text: &str, id: &str| {
+        let data = chat(from, "root", room, text, id);
+        json!({ "name": "message", "data": data.to_string(), "encoding": "json" })
     };
-    let message = |from: &_, text: &str, id: &str| {
-        let data = chat(from, "ann", &room, text, id);
-        Some(json!({ "name": "message", "data": data.to_string(), "encoding": "json" }))
-    };
-    let posted = as_person(&ann, Method::POST, message(&ann, "hello", "m1")).await;
+    let posted = rest.post(&path(&own), &message(&scene.admin, &own, "hello", "m1")).await;
     assert_eq!(posted.status, 201, "{}", posted.json());
-    let again = as_person(&ann, Method::POST, message(&ann, "hello", "m1")).await;
+    let again = rest.post(&path(&own), &message(&scene.admin, &own, "hello", "m1")).await;
     assert_eq!(posted.json()["serials"], again.json()["serials"]);
-    ann.post_message(&room, "from the page").await.unwrap();
-    let listed = as_person(&ann, Method::GET, None).await.json();
-    let texts: Vec<Value> = listed
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|message| {
-            serde_json::from_str::<Value>(message["data"].as_str().unwrap()).unwrap()["text"].clone()
-        })
-        .collect();
+    scene.admin.post_message(&own, "from the page").await.unwrap();
+    let listed = rest.get(&path(&own)).await.json();
+    let text = |message: &Value| -> Value {
+        let data: Value = serde_json::from_str(message["data"].as_str().unwrap()).unwrap();
+        data["text"].clone()
+    };
+    let texts: Vec<Value> = listed.as_array().unwrap().iter().map(text).collect();
     assert_eq!(texts, ["from the page", "hello"]);
-    assert_eq!(as_person(&ben, Method::GET, None).await.error(), (401, 40160));
-    assert_eq!(as_person(&ben, Method::POST, message(&ben, "hi", "m2")).await.error(), (401, 40160));
-    assert_eq!(as_person(&ann, Method::POST, message(&ben, "forged", "m3")).await.error().1, 40012);
+    assert_eq!(rest.get(&path(&other)).await.error(), (401, 40160));
+    let foreign = rest.post(&path(&other), &message(&scene.admin, &other, "hi", "m2")).await;
+    assert_eq!(foreign.error(), (401, 40160));
+    let forged = rest.post(&path(&own), &message(&ann, &own, "forged", "m3")).await;
+    assert_eq!(forged.error().1, 40012);
+    let elsewhere = rest.post(&path(&own), &message(&scene.admin, &other, "x", "m4")).await;
+    assert_eq!(elsewhere.error().1, 40013);
     scene.ends_well().await;
 }
 

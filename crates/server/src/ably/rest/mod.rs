@@ -18,7 +18,7 @@ use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, any, get, post};
 use http::StatusCode;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -37,7 +37,10 @@ pub fn router() -> Router<Arc<App>> {
         .route("/{channel}/messages", get(history::history).post(publish::publish))
         .route("/{channel}/presence", get(presence::members))
         .route("/{channel}/presence/history", get(presence::history));
-    Router::new()
+    // A fallback does not match a prefix with a slash at its end.
+    let slashes = ["/channels/", "/keys/", "/time/", "/stats/", "/messages/", "/presence/"];
+    let routes = slashes.into_iter().fold(Router::new(), |routes, path| routes.route(path, any(not_found)));
+    routes
         .nest("/channels", closed(channels))
         .nest("/keys", closed(token_requests::routes()))
         .nest("/time", closed(at_root(get(time))))

@@ -7,6 +7,7 @@ use crate::http::body::IgnoredBody;
 use crate::http::problem::JaibberProblem;
 use crate::http::response::{BareJson, bare_json};
 use axum::extract::State;
+use parlor_model::query::GetMe;
 use parlor_wire::ably::auth::TokenDetails;
 use parlor_wire::ably::jaibber::rest;
 use std::sync::Arc;
@@ -17,5 +18,7 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     _: IgnoredBody<rest::TokenParameters>,
 ) -> Result<BareJson<TokenDetails>, JaibberProblem> {
+    // Also refuses API keys that may not read: a token would reveal rooms to them.
+    app.hub.may(&caller, GetMe).await?;
     Ok(bare_json(token_for_person(&app, &caller).await?))
 }

@@ -48,6 +48,9 @@ pub fn room_frame<'a>(
 
 /// MESSAGE frame of a signal of a room; `None` if Jaibber has no message for it.
 pub fn signal_frame(signal: &Signal, stamp: SignalStamp) -> Option<Frame<'static>> {
+    if let Signal::RoomsChanged { .. } = signal {
+        return Some(refresh_frame(stamp));
+    }
     let id = format!("{HUB}:{}", stamp.ordinal.0);
     let (room, chat, connection) = match signal {
         Signal::Typing { room, user, username } => {
@@ -141,7 +144,7 @@ pub fn task_frame<'a>(
 }
 
 /// MESSAGE frame on `jaibber:presence` that makes clients load their projects again.
-pub fn refresh_frame(stamp: SignalStamp) -> Frame<'static> {
+fn refresh_frame(stamp: SignalStamp) -> Frame<'static> {
     let id = format!("{HUB}:{}", stamp.ordinal.0);
     let message = Message { id: Some(format!("{id}:0").into()), ..named(REFRESH_PROJECTS, "{}".into()) };
     Frame {

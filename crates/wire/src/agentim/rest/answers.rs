@@ -170,6 +170,11 @@ pub struct Key<'a> {
     pub id: &'a str,
     pub name: &'a str,
     pub scopes: Vec<Scope>,
+    /// Capability of a key of the Ably protocol, as JSON text. Such a key is accepted by that protocol only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub capability: Option<&'a str>,
     #[schema(format = DateTime)]
     pub created_at: String,
 }
@@ -180,6 +185,7 @@ impl<'a> From<&'a parlor_model::ApiKey> for Key<'a> {
             id: key.id.as_str(),
             name: &key.name,
             scopes: key.scopes.iter().map(|scope| (*scope).into()).collect(),
+            capability: key.grant.as_ref().map(|grant| &*grant.notation),
             created_at: iso(key.created_at),
         }
     }

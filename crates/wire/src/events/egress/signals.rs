@@ -78,7 +78,8 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         Signal::Answered(_)
         | Signal::Occupant { .. }
         | Signal::Reply { .. }
-        | Signal::AgentsDismissed { .. } => return None,
+        | Signal::AgentsDismissed { .. }
+        | Signal::RoomsChanged { .. } => return None,
     })
 }
 
