@@ -149,7 +149,8 @@ impl Fanout {
             return None;
         }
         if !receives_events {
-            subscriber.present = false;
+            // A credential that is limited to places receives no events of its user, but its user is there.
+            subscriber.present &= subscriber.enters_places;
             state.write_only.insert(subscriber.id);
         }
         let first = subscriber.present && !state.is_present(&subscriber.user);

@@ -126,3 +126,12 @@ fn nothing_is_kept_without_subscribers_to_presence() {
     assert!(!state.occupants.directory.is_used() && state.occupants.derived.is_empty());
     assert!(state.occupants.lists.is_empty());
 }
+
+#[test]
+fn a_connection_with_a_limited_credential_makes_its_user_online_if_it_enters_places() {
+    let test = Test::new();
+    for (id, enters_places) in [("ann", true), ("ben", false)] {
+        test.limited_subscriber(id, true, enters_places, Kinds::NONE, false);
+        assert_eq!(test.fanout.state.lock().is_present(&user(id)), enters_places);
+    }
+}

@@ -102,6 +102,17 @@ impl Test {
         enters_places: bool,
         kinds: Kinds,
     ) -> (SubscriberId, Arc<Outbox>) {
+        self.limited_subscriber(id, present, enters_places, kinds, true)
+    }
+
+    fn limited_subscriber(
+        &self,
+        id: &str,
+        present: bool,
+        enters_places: bool,
+        kinds: Kinds,
+        receives_events: bool,
+    ) -> (SubscriberId, Arc<Outbox>) {
         let outbox = Arc::new(Outbox::new(OUTBOX));
         let subscriber = Subscriber {
             id: self.fanout.next_subscriber_id(),
@@ -116,7 +127,7 @@ impl Test {
             only_follows: false,
         };
         let (id, reservation) = (subscriber.id, self.fanout.reserve(&subscriber.user, None));
-        assert!(self.fanout.connect(&reservation, subscriber, true, Bytes::new()).is_some());
+        assert!(self.fanout.connect(&reservation, subscriber, receives_events, Bytes::new()).is_some());
         (id, outbox)
     }
 
