@@ -149,7 +149,8 @@ impl Fanout {
             return None;
         }
         if !receives_events {
-            subscriber.present = false;
+            // A credential that is limited to places receives no events of its user, but its user is there.
+            subscriber.present &= subscriber.enters_places;
             state.write_only.insert(subscriber.id);
         }
         let first = subscriber.present && !state.is_present(&subscriber.user);
@@ -337,9 +338,13 @@ impl Fanout {
                         }
                     }
                     MemberChange::Removed(member) => {
-                        for subscriber in
-                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default()
-                        {
+                        // Also connections whose credential is limited to some places: they have open rooms, but
+                        // receive nothing else.
+                        let connections: Vec<Subscriber> = member
+                            .user()
+                            .map(|user| state.all_subscribers_of(user).cloned().collect())
+                            .unwrap_or_default();
+                        for subscriber in connections {
                             state.push_lost(&subscriber, &room.id, logged_event);
                             state.rooms.remove(&room.id, subscriber.id);
                         }
@@ -459,7 +464,8 @@ impl FanoutState {
 
     fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
         // The kinds of a single feed may differ from those of its connection.
-        if subscriber.kinds.includes(Kinds::CHANGES) || self.rooms.contains(room, subscriber.id) {
+        let follows_changes = subscriber.kinds.includes(Kinds::CHANGES) && self.receives_events(subscriber);
+        if follows_changes || self.rooms.contains(room, subscriber.id) {
             let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));
             subscriber.outbox.push_item(subscriber.codec, Item::RoomLost(lost));
         }

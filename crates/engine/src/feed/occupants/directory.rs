@@ -71,6 +71,16 @@ impl Directory {
         self.users.keys()
     }
 
+    /// Requests a read of the facts about all users who are online, unless they are kept. Returns whether a read is
+    /// necessary.
+    pub fn begin_use(&mut self) -> bool {
+        let was_unused = !self.is_used();
+        if was_unused {
+            self.state = State::Loading;
+        }
+        was_unused
+    }
+
     pub fn clear(&mut self) {
         *self = Self { revision: self.revision, ..Self::default() };
     }

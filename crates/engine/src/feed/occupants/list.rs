@@ -102,6 +102,8 @@ impl FanoutState {
             let members = self.derived_members(place, now);
             self.occupants.derived.insert(place.clone(), members);
             self.occupants.lists.remove(place);
+            // A feed of all rooms opens a room that its user has joined without reading the facts first.
+            self.occupants.wakes |= self.occupants.directory.begin_use();
         }
     }
 

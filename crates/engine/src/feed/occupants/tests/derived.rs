@@ -1,0 +1,137 @@
+//! Members that the hub derives from other protocols.
+
+use super::*;
+
+#[test]
+fn users_and_agents_of_other_protocols_are_derived_members() {
+    let mut test = Test::new();
+    test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
+    test.stored.insert(user("cat"), facts("Cat", &["lobby", "attic"], &[]));
+    test.stored.insert(user("dan"), facts("Dan", &["attic"], &[]));
+    let cat = test.online("cat");
+    let mut viewer = test.viewer("ann", LOBBY);
+    assert!(viewer.derived("cat").unwrap().online, "online before the place was opened");
+    test.online("ben");
+    test.online("dan");
+    assert_eq!(viewer.words(), ["set", "+ben"], "dan is in another room");
+    // An agent of a user who is offline is a member of its own; with its owner it is part of the owner's.
+    test.stored.insert(user("eve"), facts("Eve", &["lobby"], &[("coder", &["lobby"])]));
+    test.fanout.agent_came_online(&user("eve"));
+    test.load();
+    let eve = viewer.derived("eve").unwrap();
+    assert!(!eve.online && &*eve.agents[0].name == "coder");
+    test.online("eve");
+    assert!(viewer.derived("eve").unwrap().online);
+    test.fanout.agent_went_offline(&AgentId::stored("coder"));
+    assert_eq!(viewer.derived("eve").unwrap().agents, []);
+    assert_eq!(viewer.words(), ["+eve", "*eve", "*eve"]);
+    test.fanout.disconnect(cat);
+    test.fanout.end_grace_periods(Instant::now() + Duration::from_secs(3));
+    assert_eq!(viewer.words(), ["-cat"]);
+    test.check(&mut viewer);
+}
+
+#[test]
+fn a_user_who_enters_a_place_has_no_derived_member_there() {
+    let mut test = Test::new();
+    test.stored
+        .insert(user("ben"), facts("Ben", &["lobby"], &[("coder", &["lobby"]), ("tester", &["lobby"])]));
+    test.online("ben");
+    let mut viewer = test.viewer("ann", LOBBY);
+    assert_eq!(viewer.derived("ben").unwrap().agents.len(), 2);
+    let ben = test.hold("c1", "ben");
+    let agents = vec![AgentId::stored("coder")];
+    test.enter(&ben, "ben", LOBBY, OccupantUpdate { agents, ..update("ben", (1, 0), "") });
+    let rest = viewer.derived("ben").unwrap();
+    assert!(!rest.online && rest.agents.len() == 1 && &*rest.agents[0].name == "tester");
+    test.leave(&ben, LOBBY, update("ben", (2, 0), ""));
+    assert!(viewer.derived("ben").unwrap().online);
+    test.check(&mut viewer);
+}
+
+#[test]
+fn derived_members_follow_memberships_and_names() {
+    let mut test = Test::new();
+    test.stored.insert(user("ben"), facts("Ben", &[], &[("coder", &[])]));
+    test.online("ben");
+    let mut viewer = test.viewer("ann", LOBBY);
+    let ben = MemberId::User(user("ben"));
+    let coder = MemberId::Agent(AgentId::stored("coder"));
+    test.change_member("lobby", MemberChange::Added(coder.clone()));
+    test.change_member("lobby", MemberChange::Added(ben.clone()));
+    assert_eq!(viewer.words(), ["set", "+ben", "*ben"]);
+    test.change_member("lobby", MemberChange::Removed(coder));
+    test.change_member("lobby", MemberChange::Removed(ben));
+    assert_eq!(viewer.words(), ["*ben", "-ben"]);
+    test.check(&mut viewer);
+}
+
+#[test]
+fn the_place_of_all_users_shows_only_users_with_a_shared_room() {
+    let mut test = Test::new();
+    test.stored.insert(user("ann"), facts("Ann", &["lobby"], &[]));
+    test.stored.insert(user("ben"), facts("Ben", &["lobby", "secret"], &[]));
+    test.stored.insert(user("cat"), facts("Cat", &["secret"], &[]));
+    let mut viewer = test.viewer("ann", EVERYONE);
+    test.online("ben");
+    test.online("cat");
+    assert_eq!(viewer.words(), ["set", "+ben"]);
+    assert_eq!(viewer.derived("ben").unwrap().rooms, [RoomId::stored("lobby")]);
+    test.change_member("secret", MemberChange::Added(MemberId::User(user("ann"))));
+    assert_eq!(viewer.words(), ["*ben", "+cat"]);
+    test.check(&mut viewer);
+    test.change_member("lobby", MemberChange::Removed(MemberId::User(user("ann"))));
+    test.change_member("secret", MemberChange::Removed(MemberId::User(user("ann"))));
+    assert_eq!(viewer.words(), ["*ben", "-ben", "-cat"]);
+    test.check(&mut viewer);
+}
+
+#[test]
+fn a_connection_that_enters_places_itself_makes_no_derived_member() {
+    let mut test = Test::new();
+    test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
+    let mut viewer = test.viewer("ann", LOBBY);
+    test.subscriber("ben", true, true, Kinds::NONE);
+    test.load();
+    assert_eq!(viewer.words(), ["set"]);
+    assert!(test.fanout.state.lock().is_present(&user("ben")));
+}
+
+#[test]
+fn facts_that_an_event_has_changed_since_their_read_are_discarded() {
+    let mut test = Test::new();
+    test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
+    test.load();
+    test.subscriber("ben", true, false, Kinds::NONE);
+    let read = test.fanout.begin_read().unwrap();
+    test.change_member("lobby", MemberChange::Removed(MemberId::User(user("ben"))));
+    assert!(!test.fanout.install(&read, test.stored.clone(), false));
+    test.stored.insert(user("ben"), facts("Ben", &[], &[]));
+    let mut viewer = test.viewer("ann", LOBBY);
+    assert_eq!(viewer.words(), ["set"]);
+    assert_eq!(viewer.derived("ben"), None);
+}
+
+#[test]
+fn nothing_is_kept_without_subscribers_to_presence() {
+    let mut test = Test::new();
+    test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
+    test.subscriber("ben", true, false, Kinds::ALL);
+    assert!(!test.fanout.state.lock().occupants.directory.is_used());
+    let viewer = test.viewer("ann", LOBBY);
+    assert!(test.fanout.state.lock().occupants.directory.is_complete());
+    test.fanout.disconnect(viewer.id);
+    test.fanout.sweep_occupants();
+    let state = test.fanout.state.lock();
+    assert!(!state.occupants.directory.is_used() && state.occupants.derived.is_empty());
+    assert!(state.occupants.lists.is_empty());
+}
+
+#[test]
+fn a_connection_with_a_limited_credential_makes_its_user_online_if_it_enters_places() {
+    let test = Test::new();
+    for (id, enters_places) in [("ann", true), ("ben", false)] {
+        test.limited_subscriber(id, true, enters_places, Kinds::NONE, false);
+        assert_eq!(test.fanout.state.lock().is_present(&user(id)), enters_places);
+    }
+}
