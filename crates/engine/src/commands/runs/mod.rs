@@ -27,7 +27,7 @@ use crate::read_view::WriterView;
 use crate::{Fault, Limits};
 use parlor_model::{
     AddressedBy, Agent, AgentId, ConversationId, Event, Lineage, LineageLimit, Message, Room, RoomId,
-    RoomRole, Run, RunId, RunOutcome, RunState, Sender, Usage,
+    RoomRole, Run, RunId, RunOutcome, RunState, Sender, Time, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +174,7 @@ impl Candidate {
 }
 
 /// Number of an agent's latest runs that are searched for the last one in a room.
-const LATEST_RUNS_SEARCHED: usize = 50;
+pub const LATEST_RUNS_SEARCHED: usize = 50;
 
 /// Chain of agents that a message of an agent continues although it names no run.
 pub enum StandingChain {
@@ -189,9 +189,13 @@ pub enum StandingChain {
 impl StandingChain {
     pub fn load(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<Self, Fault> {
         let since = view.now.minus(view.limits.pair_window);
-        let runs = view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?;
+        Ok(Self::of(view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?, room, since))
+    }
+
+    /// `runs` are the latest runs of the agent; a refusal before `since` does not count.
+    pub fn of(runs: Vec<Run>, room: &RoomId, since: Time) -> Self {
         let newest = runs.into_iter().filter(|run| run.room == *room).max_by_key(|run| run.queued_at);
-        Ok(match newest {
+        match newest {
             Some(run) if !run.has_ended() => Self::Open(run.lineage),
             Some(run) => {
                 let is_refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
@@ -199,7 +203,7 @@ impl StandingChain {
                 if is_refused && to_agent { Self::Refused } else { Self::None }
             }
             None => Self::None,
-        })
+        }
     }
 }
 

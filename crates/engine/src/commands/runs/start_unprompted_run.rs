@@ -1,7 +1,7 @@
 //! Starts a run for an agent that sends a reply without a trigger.
 
 use super::posting_agent::PostingAgent;
-use super::{StandingChain, put, unprompted_run};
+use super::{put, unprompted_run};
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -14,14 +14,9 @@ impl Command for StartUnpromptedRun {
     type Facts = PostingAgent;
     type Receipt = Arc<Run>;
 
-    /// Allowed for the hub itself, on behalf of an agent that is a member of the room. Not allowed if the last run of
-    /// the agent there was refused to another agent: its client would answer without the run.
+    /// Allowed for the hub itself, on behalf of an agent that is a member of the room.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<PostingAgent, PermitError> {
-        let sender = PostingAgent::require(caller, &self.agent, &self.room, view)?;
-        if let StandingChain::Refused = StandingChain::load(&self.agent, &self.room, view)? {
-            return Err(Refusal::Forbidden.into());
-        }
-        Ok(sender)
+        PostingAgent::require(caller, &self.agent, &self.room, view)
     }
 
     fn decide(self, facts: PostingAgent, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Run>, Refusal> {

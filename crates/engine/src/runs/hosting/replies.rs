@@ -2,6 +2,7 @@
 
 use super::super::scheduler::{GatewayConnectionId, ReplyBinding, ReplySlot};
 use super::Hosting;
+use crate::commands::runs::{LATEST_RUNS_SEARCHED, StandingChain};
 use crate::feed::{Begun, ChunkRejected, ReplyLimits};
 use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RoomId, RunId};
 
@@ -21,9 +22,21 @@ impl Hosting {
     pub async fn reply_slot(&self, reply_ref: ReplyRef<'_>) -> Result<ReplySlot, Refusal> {
         self.wait_until_caught_up().await?;
         let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
-        let scheduler = self.hub.scheduler().lock();
-        scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-        Ok(scheduler.reply_slot(agent, room, reply))
+        let slot = {
+            let scheduler = self.hub.scheduler().lock();
+            scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
+            scheduler.reply_slot(agent, room, reply)
+        };
+        if slot != ReplySlot::Vacant {
+            return Ok(slot);
+        }
+        let (of, since) = (agent.clone(), self.hub.now().minus(self.hub.limits().pair_window));
+        let runs =
+            self.hub.read_snapshot(move |_, store| store.latest_runs(&of, LATEST_RUNS_SEARCHED)).await?;
+        Ok(match StandingChain::of(runs, room, since) {
+            StandingChain::Refused => ReplySlot::Refused,
+            StandingChain::Open(_) | StandingChain::None => ReplySlot::Vacant,
+        })
     }
 
     /// Binds a reply to the active run of the agent. Starts an unprompted run if the agent has none. Returns the run;

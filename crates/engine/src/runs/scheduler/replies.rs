@@ -29,6 +29,8 @@ pub enum ReplySlot {
     Ended,
     /// The agent has no run in the room.
     Vacant,
+    /// The agent's last run in the room was refused to another agent, whose message the client would answer.
+    Refused,
 }
 
 impl Scheduler {

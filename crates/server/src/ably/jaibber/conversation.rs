@@ -83,6 +83,7 @@ impl Conversations {
             None if conversation.waiting.is_empty() => match context.slot(&reply).await {
                 Ok(ReplySlot::Queued) => conversation.wait(reply, frame, done, true),
                 Ok(ReplySlot::Ended) => conversation.drop_reply(reply, done),
+                Ok(ReplySlot::Refused) => drop(done.send(Err(Refusal::Forbidden))),
                 Ok(ReplySlot::Vacant) if std::mem::take(&mut conversation.is_stopped) => {
                     conversation.drop_reply(reply, done);
                 }
@@ -151,7 +152,11 @@ impl Conversations {
 /// Result of output for a reply that has ended: a complete reply that is published again has been stored.
 async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: &AgentFrame) -> OutputResult {
     match frame {
-        AgentFrame::Complete { text, .. } => replies::stored(hosting, agent, reply, text).await,
+        AgentFrame::Complete { text, .. } => match replies::stored(hosting, agent, reply, text).await {
+            // The reply was stopped before it was complete.
+            Err(Refusal::Conflict { .. }) => Ok(None),
+            result => result,
+        },
         AgentFrame::Typing | AgentFrame::Chunk(_) | AgentFrame::Failed { .. } | AgentFrame::Unanswered => {
             Ok(None)
         }
@@ -272,7 +277,7 @@ impl Conversation {
                     self.waiting.push_front(waiting);
                     return;
                 }
-                Ok(ReplySlot::Vacant | ReplySlot::Ended) | Err(_) => {
+                Ok(ReplySlot::Vacant | ReplySlot::Ended | ReplySlot::Refused) | Err(_) => {
                     self.drop_waiting(waiting);
                     continue;
                 }
