@@ -11,10 +11,13 @@ const WEB = resolve(import.meta.dirname, '..');
 const PROGRAM = `
 const client = new Ably.Realtime({ key: process.env.KEY, realtimeHost: 'unreachable.invalid' });
 const channel = client.channels.get('shim-' + process.pid);
-channel.subscribe((message) => {
-  console.log(message.data);
-  client.close();
-}).then(() => channel.publish('one', 'received'));
+// The message can arrive before the acknowledgement.
+const received = new Promise((done) => channel.subscribe((message) => done(console.log(message.data))).then(publish));
+let acknowledged;
+function publish() {
+  acknowledged = channel.publish('one', 'received');
+}
+received.then(() => acknowledged).then(() => client.close());
 new Ably.Rest(process.env.KEY).time().then((time) => console.log(time > 0 ? 'time' : 'no time'));
 `;
 
