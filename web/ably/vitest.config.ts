@@ -6,7 +6,7 @@ export default defineConfig({
     globalSetup: ['ably/global.ts'],
     setupFiles: ['ably/setup.ts'],
     // Generous, for busy machines. Tests wait for events only.
-    testTimeout: Number(process.env["TT"] ?? 60_000),
+    testTimeout: 60_000,
     hookTimeout: 120_000,
     // The clients wait more than they compute; all files share one hub.
     maxWorkers: 3,
