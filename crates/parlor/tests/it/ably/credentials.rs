@@ -103,7 +103,8 @@ async fn a_signed_request_gets_one_token_within_the_capability_of_the_key() {
 async fn a_request_without_mac_needs_basic_authentication_with_the_key() {
     let scene = Scene::start().await;
     let url = scene.url();
-    let (key, other) = (key(&scene.admin, json!({ "*": ["*"] })).await, key(&scene.admin, json!({ "*": ["*"] })).await);
+    let (key, other) =
+        (key(&scene.admin, json!({ "*": ["*"] })).await, key(&scene.admin, json!({ "*": ["*"] })).await);
     let name = key.split_once(':').unwrap().0;
     let (path, body) = (format!("/keys/{name}/requestToken"), json!({ "keyName": name }));
     assert_eq!(post(url, &path, Some(&key), &body).await.status, 201);
@@ -136,7 +137,8 @@ async fn revoked_tokens_end_at_once_and_others_stay_valid() {
     let url = scene.url();
     let key = key(&scene.admin, json!({ "*": ["*"] })).await;
     let now = millis() / 1000;
-    let (bob, ann) = (jwt(&key, r#"{"a":["*"]}"#, "bob", now - 5), jwt(&key, r#"{"a":["*"]}"#, "ann", now - 5));
+    let (bob, ann) =
+        (jwt(&key, r#"{"a":["*"]}"#, "bob", now - 5), jwt(&key, r#"{"a":["*"]}"#, "ann", now - 5));
     let mut connection = Ably::connect(url, Format::Msgpack, &[("access_token", &bob)]).await.unwrap();
     Ably::connect(url, Format::Json, &[("access_token", &ann)]).await.unwrap();
     let path = format!("/keys/{}/revokeTokens", key.split_once(':').unwrap().0);
@@ -202,7 +204,8 @@ async fn keys_and_tokens_are_accepted_by_the_ably_protocol_alone() {
 async fn only_admins_create_keys_and_a_revoked_key_ends_its_connections_and_tokens() {
     let scene = Scene::start().await;
     let (url, ann) = (scene.url(), scene.person("ann").await);
-    let body = json!({ "name": "ci", "scopes": [], "capability": r#"{"b":["*"],"a":["subscribe","publish"]}"# });
+    let body =
+        json!({ "name": "ci", "scopes": [], "capability": r#"{"b":["*"],"a":["subscribe","publish"]}"# });
     assert_eq!(ann.post("/api/keys", body.clone()).await.unwrap().status, 403);
     let created = scene.admin.post("/api/keys", body.clone()).await.unwrap().data().unwrap();
     assert_eq!(created["capability"], r#"{"a":["publish","subscribe"],"b":["*"]}"#);
