@@ -64,7 +64,20 @@ avatarUrl?: string | null, };
 
 export type PasswordChange = { currentPassword: string, newPassword: string, };
 
-export type NewKey = { name: string, scopes: Array<Scope>, };
+export type NewKey = { name: string, 
+/**
+ * The names of Jaibber, such as `messages:read`, are accepted too. Required without `preset`.
+ */
+scopes: Array<Scope>, 
+/**
+ * Scopes by a name of Jaibber: `read-only`, `agent-operator` or `full-access`.
+ */
+preset?: string, 
+/**
+ * Creates a key of the Ably protocol instead of a key with scopes: operations by channel, as JSON text. For site
+ * admins; `scopes` is empty then.
+ */
+capability?: string, };
 
 export type NewInvitation = { role?: SiteRole, 
 /**
@@ -128,7 +141,11 @@ systemPrompt?: string | null,
  */
 maxTokens?: number | null, };
 
-export type Registration = { token: string, username: string, password: string, displayName?: string, };
+export type Registration = { 
+/**
+ * Secret of an invitation. May be absent if the hub's registration is open.
+ */
+token?: string, username: string, password: string, displayName?: string, };
 
 export type NewSettings = { hubName?: string | null, invitations?: boolean | null, lockoutFailures?: number | null, lockoutSeconds?: number | null, };
 
@@ -209,7 +226,19 @@ export type NewTask = { title: string, description?: string, dueDate?: string, a
  */
 assigneeType?: MemberType, };
 
-export type TaskChanges = { title?: string, description?: string | null, status?: TaskStatus, result?: string | null, dueDate?: string | null, assigneeId?: string | null, assigneeType?: MemberType, };
+export type TaskChanges = { title?: string, description?: string | null, 
+/**
+ * The names of Jaibber (`submitted`, `working`, `input-required`) are accepted too.
+ */
+status?: TaskStatus, 
+/**
+ * `low`, `medium`, `high` or `urgent`.
+ */
+priority?: string, result?: string | null, dueDate?: string | null, assigneeId?: string | null, assigneeType?: MemberType, 
+/**
+ * Name of an agent in the task's room. Applies if `assigneeId` is absent.
+ */
+assignedAgentName?: string | null, };
 
 export type NewSpawn = { gatewayId: string, agentType: string, name: string, workingDirectory?: string, 
 /**
@@ -335,13 +364,21 @@ export type Session = { id: string, device: string, address: string, createdAt: 
  */
 current: boolean, };
 
-export type Key = { id: string, name: string, scopes: Array<Scope>, createdAt: string, };
+export type Key = { id: string, name: string, scopes: Array<Scope>, 
+/**
+ * Capability of a key of the Ably protocol, as JSON text. Such a key is accepted by that protocol only.
+ */
+capability?: string, createdAt: string, };
 
 export type CreatedKey = { 
 /**
  * The secret. Returned only in this response.
  */
-key: string, id: string, name: string, scopes: Array<Scope>, createdAt: string, };
+key: string, id: string, name: string, scopes: Array<Scope>, 
+/**
+ * Capability of a key of the Ably protocol, as JSON text. Such a key is accepted by that protocol only.
+ */
+capability?: string, createdAt: string, };
 
 export type Invitation = { id: string, role: SiteRole, note: string | null, uses: number, usesLeft: number, 
 /**
