@@ -337,9 +337,13 @@ impl Fanout {
                         }
                     }
                     MemberChange::Removed(member) => {
-                        for subscriber in
-                            member.user().map(|user| state.subscribers_of(user)).unwrap_or_default()
-                        {
+                        // Also connections whose credential is limited to some places: they have open rooms, but
+                        // receive nothing else.
+                        let connections: Vec<Subscriber> = member
+                            .user()
+                            .map(|user| state.all_subscribers_of(user).cloned().collect())
+                            .unwrap_or_default();
+                        for subscriber in connections {
                             state.push_lost(&subscriber, &room.id, logged_event);
                             state.rooms.remove(&room.id, subscriber.id);
                         }
@@ -458,7 +462,9 @@ impl FanoutState {
     }
 
     fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
-        if subscriber.kinds.includes(Kinds::CHANGES) {
+        // The kinds of a single feed may differ from those of its connection.
+        let follows_changes = subscriber.kinds.includes(Kinds::CHANGES) && self.receives_events(subscriber);
+        if follows_changes || self.rooms.contains(room, subscriber.id) {
             let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));
             subscriber.outbox.push_item(subscriber.codec, Item::RoomLost(lost));
         }

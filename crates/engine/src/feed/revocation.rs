@@ -73,12 +73,12 @@ impl FanoutState {
         all.filter(|subscriber| self.receives_events(subscriber)).cloned().collect()
     }
 
-    fn receives_events(&self, subscriber: &Subscriber) -> bool {
+    pub(super) fn receives_events(&self, subscriber: &Subscriber) -> bool {
         let is_subscribed = !subscriber.only_follows || self.following.contains_key(&subscriber.id);
         is_subscribed && !self.write_only.contains(&subscriber.id)
     }
 
-    fn all_subscribers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {
+    pub(super) fn all_subscribers_of(&self, user: &UserId) -> impl Iterator<Item = &Subscriber> {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
         ids.iter().filter_map(|id| self.subscribers.get(id))
     }

@@ -49,6 +49,9 @@ impl AblyEncoder {
             let restored = egress::restore(message);
             return Some(self.format.encode(&egress::path_frame(&restored, message, self.epoch, &channel)));
         }
+        if let Event::RoomRemoved { room, .. } = &logged_event.event {
+            return self.lost_payload(room);
+        }
         jaibber::event(logged_event, self.epoch, &self.names, self.format)
     }
 

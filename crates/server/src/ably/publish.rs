@@ -10,7 +10,8 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
 use parlor_model::command::{PathMessage, Publish, Published};
-use parlor_model::{Path, RoomId};
+use parlor_model::query::MayFollowRoom;
+use parlor_model::{Path, Refusal, RoomId};
 use parlor_wire::ably::capability::Operation;
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -46,6 +47,7 @@ impl Connected {
         if !permitted {
             return Err(ErrorInfo::new(codes::NOT_PERMITTED, "Publishing is not permitted in this channel"));
         }
+        let is_attached = attached.is_some();
         let messages = frame.messages.unwrap_or_default();
         if messages.is_empty() {
             return Err(ErrorInfo::new(codes::BAD_REQUEST, "MESSAGE needs at least one message"));
@@ -63,7 +65,13 @@ impl Connected {
             .collect();
         let messages = messages?;
         match &channel {
-            Channel::Project(room) => self.publish_in_room(peer, room, &messages, serial).await,
+            Channel::Project(room) => {
+                // The error of a foreign room must not depend on the content.
+                if !is_attached {
+                    may_see(peer, room).await?;
+                }
+                self.publish_in_room(peer, room, &messages, serial).await
+            }
             Channel::GlobalPresence | Channel::Other(_) => {
                 let path = channel.destination().path();
                 let receipt = self.submit(peer, path, &channel.name(), &messages).await?;
@@ -159,6 +167,16 @@ impl Connected {
         };
         let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
         Ok(peer.app.hub.submit(&session.caller(), publish).await)
+    }
+}
+
+/// Returns an error if the room does not exist or the user is no member of it.
+async fn may_see(peer: &Peer, room: &RoomId) -> Result<(), ErrorInfo> {
+    let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+    match peer.app.hub.read(&session.caller(), MayFollowRoom { room: room.clone() }).await {
+        Err(refusal @ (Refusal::NotFound(_) | Refusal::NotAMember { .. })) => Err(channel_error(&refusal)),
+        // Whether the credential may publish is checked with the command.
+        _ => Ok(()),
     }
 }
 

@@ -79,7 +79,7 @@ fn presence(user: &RestClient, agent: &str) -> Value {
 
 /// Adds a user to a room as an admin, who may add agents.
 async fn add_admin(owner: &RestClient, room: &str, user: &RestClient) {
-    let body = json!({ "userId": user.user_id(), "role": "admin" });
+    let body = json!({ "memberId": user.user_id(), "memberType": "user", "role": "admin" });
     owner.post(&format!("/api/rooms/{room}/members"), body).await.unwrap().data().unwrap();
 }
 
@@ -184,7 +184,7 @@ async fn a_chain_of_agents_stops_whatever_their_clients_claim() {
     let ann = scene.person("ann").await;
     let room = ann.make_room("kitchen", &[]).await.unwrap();
     let mut bots = Vec::new();
-    for (user, agent) in [("u1", "A1"), ("u2", "B2"), ("u3", "C3"), ("u4", "D4")] {
+    for (user, agent) in [("amy", "A1"), ("ben", "B2"), ("cyd", "C3"), ("dan", "D4")] {
         let user = scene.person(user).await;
         add_admin(&ann, &room, &user).await;
         bots.push(Bot::enter(&user, agent, &room).await);
