@@ -25,6 +25,7 @@ const QUERIES_OF_KEYS: &[&str] = &[
     "MayEnterPlace",
     "MayFollowRoom",
     "MayListOccupants",
+    "MayReadOccupancy",
     "MayReadOccupantHistory",
 ];
 
@@ -60,6 +61,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "MayFollowRoom",
     "MayListOccupants",
     "MayListenToMailbox",
+    "MayReadOccupancy",
     "MayReadOccupantHistory",
     "MaySpawnAgents",
 ];

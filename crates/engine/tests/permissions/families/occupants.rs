@@ -7,7 +7,7 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::Path;
-use parlor_model::query::{MayEnterPlace, MayListOccupants, MayReadOccupantHistory};
+use parlor_model::query::{MayEnterPlace, MayListOccupants, MayReadOccupancy, MayReadOccupantHistory};
 
 table! { commands: AnyCommand; }
 
@@ -25,6 +25,11 @@ table! { queries: AnyQuery;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list(room()), NO_ROOM;
         "who   who   no    no    no    no    yes   no    no    no    yes   who  ", SOURCES, list(path("slack/team")), READY;
         "who   who   no    no    no    no    pub   no    no    no    pub   who  ", SOURCES, list(path("room")), READY;
+    }
+    AnyQuery::MayReadOccupancy(_) => {
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    occupancy(room()), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    occupancy(room()), NO_ROOM;
+        "who   who   no    no    no    no    yes   no    no    no    yes   who  ", SOURCES, occupancy(path("slack/team")), READY;
     }
     AnyQuery::MayReadOccupantHistory(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    history(room()), READY;
@@ -47,6 +52,10 @@ fn enter(place: Path) -> MayEnterPlace {
 
 fn list(place: Path) -> MayListOccupants {
     MayListOccupants { place }
+}
+
+fn occupancy(place: Path) -> MayReadOccupancy {
+    MayReadOccupancy { place }
 }
 
 fn history(place: Path) -> MayReadOccupantHistory {
