@@ -85,6 +85,7 @@ impl Test {
             name: (&**name).into(),
             payload: Payload("{}".into()),
             external_id: (&**name).into(),
+            connection: None,
         };
         let messages = names.iter().map(message).collect();
         let (path, sender_name, source) = (Path::parse(path).unwrap(), "ada".into(), "test".into());

@@ -8,7 +8,7 @@ use parlor_model::{UploadId, UserId};
 use parlor_wire::ably::data::{Data, Json};
 use parlor_wire::ably::egress;
 use parlor_wire::ably::frames::{Action, Format, Frame, Message, PresenceMessage};
-use parlor_wire::ably::jaibber::{ChatMessage, MessageType, Object, ProjectMember, room_frame, signal_frame};
+use parlor_wire::ably::jaibber::{ChatMessage, MessageType, ProjectMember, room_frame, signal_frame};
 use parlor_wire::ably::presence::PresenceAction;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -222,8 +222,11 @@ fn messages_of_other_protocols_are_readable_on_a_path() {
     assert_eq!(restored.encoding.as_deref(), Some("json"));
     let restored = egress::restore(&on_path(None, "external"));
     assert_eq!((restored.data, restored.encoding), (Some(Data::Text("hi".into())), None));
-    let stored =
-        on_path(Some(r#"{"id":"x:0","data":"AQ==","encoding":"base64","connectionId":"c"}"#), "ably");
+    let origin = Origin { connection: "c".into(), client: None, id: "x:0".into(), fields: None };
+    let stored = parlor_model::Message {
+        origin: Some(Box::new(origin)),
+        ..on_path(Some(r#"{"id":"x:0","data":"AQ==","encoding":"base64"}"#), "ably")
+    };
     let restored = egress::restore(&stored);
     let history = egress::in_history(egress::path_frame(&restored, &stored, Epoch(31), "a"));
     assert_eq!(
@@ -335,7 +338,8 @@ proptest! {
             source: egress::SOURCE.into(),
             ..room_message()
         };
-        prop_assert_eq!(egress::restore(&stored), Message { timestamp: None, action: None, ..message });
+        let assigned = Message { timestamp: None, action: None, connection_id: None, ..message };
+        prop_assert_eq!(egress::restore(&stored), assigned);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct PathMessage {
     pub payload: Payload,
     /// Idempotency key of the first message: a retry with the same key publishes nothing.
     pub external_id: Box<str>,
+    /// Connection that publishes the message. A retry may come from another one.
+    pub connection: Option<Box<str>>,
 }
 
 /// Receipt of [`Publish`]: the messages in the order of the command.

@@ -177,11 +177,8 @@ impl OwnEncoder {
 
     fn is_own(&self, logged_event: &LoggedEvent) -> bool {
         let Event::MessagePosted { message, .. } = &logged_event.event else { return false };
-        let Some(own) = self.id.get() else { return false };
-        if let Some(origin) = &message.origin {
-            return *origin.connection == *own.as_str();
-        }
-        egress::restore(message).connection_id.as_deref() == Some(own.as_str())
+        let own = self.id.get().map(|own| own.as_str());
+        own.is_some() && message.origin.as_ref().map(|origin| &*origin.connection) == own
     }
 
     /// Frames a payload once for each name of its channel.

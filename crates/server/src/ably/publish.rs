@@ -9,7 +9,7 @@ use crate::connection::protocol::{Acknowledgement, Answer, DecidedReply, Reply};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use parlor_engine::PendingReceipt;
-use parlor_model::command::{PathMessage, Publish, Published};
+use parlor_model::command::{Publish, Published};
 use parlor_model::query::MayFollowRoom;
 use parlor_model::{Path, Refusal, RoomId};
 use parlor_wire::ably::capability::Operation;
@@ -149,21 +149,15 @@ impl Connected {
         channel: &str,
         messages: &[(Message<'static>, bool)],
     ) -> Result<PendingReceipt<Published>, ErrorInfo> {
-        let own = |(message, is_chosen): &(Message<'static>, bool)| {
-            let id = message.id.as_deref().unwrap_or_default();
-            let external_id = if *is_chosen { egress::idempotency_key(id, channel) } else { id.to_owned() };
-            PathMessage {
-                name: message.name.as_deref().unwrap_or_default().into(),
-                payload: egress::stored(message),
-                external_id: external_id.into(),
-            }
-        };
         let client = messages.first().and_then(|(message, _)| message.client_id.as_deref());
         let publish = Publish {
             path,
             sender_name: client.map_or_else(|| self.username.clone(), Into::into),
             source: egress::SOURCE.into(),
-            messages: messages.iter().map(own).collect(),
+            messages: messages
+                .iter()
+                .map(|(message, is_chosen)| egress::path_message(message, channel, *is_chosen))
+                .collect(),
         };
         let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
         Ok(peer.app.hub.submit(&session.caller(), publish).await)

@@ -6,6 +6,7 @@
 use super::data::Data;
 use super::frames::{Action, Frame, Message, Version};
 use super::serial::{MessageSerial, channel_serial};
+use parlor_model::command::PathMessage;
 use parlor_model::{Epoch, Payload, Seq, Time};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -18,14 +19,26 @@ pub fn stored(message: &Message<'_>) -> Payload {
         action: None,
         serial: None,
         version: None,
+        connection_id: None,
         connection_key: None,
         ..message.clone()
     };
     Payload(serde_json::to_string(&stored).expect("a message consists of strings and JSON").into())
 }
 
+/// A message to publish on the path of a channel. `is_chosen` tells whether the client chose its id.
+pub fn path_message(message: &Message<'_>, channel: &str, is_chosen: bool) -> PathMessage {
+    let id = message.id.as_deref().unwrap_or_default();
+    PathMessage {
+        name: message.name.as_deref().unwrap_or_default().into(),
+        payload: stored(message),
+        external_id: if is_chosen { idempotency_key(id, channel).into() } else { id.into() },
+        connection: message.connection_id.as_deref().map(Into::into),
+    }
+}
+
 /// Idempotency key of a publication whose first message has an id that the client chose. Ids are unique in a channel.
-pub fn idempotency_key(id: &str, channel: &str) -> String {
+fn idempotency_key(id: &str, channel: &str) -> String {
     let key = format!("{id}@{channel}");
     if key.len() <= 500 {
         return key;
@@ -38,6 +51,8 @@ pub fn restore(message: &parlor_model::Message) -> Message<'static> {
     let payload = message.payload.as_ref().map(|payload| &*payload.0);
     let restored =
         payload.filter(|_| &*message.source == SOURCE).and_then(|text| serde_json::from_str(text).ok());
+    let connection = message.origin.as_ref().map(|origin| origin.connection.to_string().into());
+    let restored = restored.map(|restored: Message<'_>| Message { connection_id: connection, ..restored });
     restored.unwrap_or_else(|| Message {
         id: Some(message.id.as_str().to_owned().into()),
         name: message.command.as_deref().map(|name| name.to_owned().into()),

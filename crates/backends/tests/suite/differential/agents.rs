@@ -187,6 +187,7 @@ pub fn publish(dice: &mut Dice, world: &World) -> Publish {
         name: dice.one_of(&["", "tick"]).into(),
         payload: Payload(dice.one_of(&["{}", "[1, 2]"]).into()),
         external_id: dice.one_of(&EXTERNAL_IDS).into(),
+        connection: dice.one_of(&[None, Some("c1")]).map(Into::into),
     });
     let messages = messages.collect();
     Publish { path, sender_name: dice.one_of(&NAMES).into(), source: dice.one_of(&SOURCES).into(), messages }

@@ -278,6 +278,7 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         name: name.into(),
         payload: Payload("{}".into()),
         external_id: external_id.into(),
+        connection: Some("c1".into()),
     };
     let publish = Publish {
         path: Path::parse("slack/team").unwrap(),

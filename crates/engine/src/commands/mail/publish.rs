@@ -16,7 +16,7 @@ use crate::read_view::WriterView;
 use crate::routing_index::Recipient;
 use crate::validate::FieldErrors;
 use parlor_model::command::{PathMessage, Publish, Published};
-use parlor_model::{Destination, Field, Message, MessageId, Operation, Refusal, Sender, Seq, UserId};
+use parlor_model::{Destination, Field, Message, MessageId, Operation, Origin, Refusal, Sender, Seq, UserId};
 use std::sync::Arc;
 
 /// Maximum number of messages of one command.
@@ -75,13 +75,17 @@ impl Command for Publish {
         }
         let Self { path, sender_name, source, messages } = self;
         let mut published: Vec<_> = Vec::with_capacity(messages.len());
-        for PathMessage { name, payload, external_id } in messages {
+        for PathMessage { name, payload, external_id, connection } in messages {
             let sender = Sender::Source(source.clone());
             let destination = Destination::Path(path.clone());
             let new = effects.message(destination, sender, sender_name.clone(), Arc::default());
             let id = published.first().map_or(new.id.clone(), |(first, _)| id_of(first, published.len()));
+            let origin = connection.map(|connection| {
+                Box::new(Origin { connection, client: None, id: external_id.clone(), fields: None })
+            });
             let message = Message {
                 id,
+                origin,
                 command: Some(name),
                 payload: Some(payload),
                 source: source.clone(),
@@ -125,6 +129,7 @@ mod tests {
             name: (*name).into(),
             payload: Payload("{}".into()),
             external_id: format!("id-{name}").into(),
+            connection: None,
         };
         let messages = names.iter().map(message).collect();
         Publish { path: Path::stored("x/a"), sender_name: "ann".into(), source: "test".into(), messages }
@@ -194,6 +199,19 @@ mod tests {
         let other = Publish { sender_name: "ben".into(), ..publish(&["a", "b"]) };
         facts.idempotency.digest = digest_of_publish(&other);
         assert!(matches!(decide(other, facts), Err(Refusal::Conflict { .. })));
+    }
+
+    #[test]
+    fn a_retry_may_come_from_another_connection() {
+        let from = |connection: &str| {
+            let mut command = publish(&["a"]);
+            command.messages[0].connection = Some(connection.into());
+            command
+        };
+        assert_eq!(digest_of_publish(&from("c1")), digest_of_publish(&from("c2")));
+        let (_, effects) = decide(from("c1"), given(&from("c1"), &[])).unwrap();
+        let Event::MessagePosted { message, .. } = &effects.events[0] else { panic!("{:?}", effects.events) };
+        assert_eq!(message.origin.as_ref().map(|origin| &*origin.connection), Some("c1"));
     }
 
     #[test]

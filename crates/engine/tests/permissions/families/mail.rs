@@ -126,7 +126,12 @@ fn route(from: &str, path: &str) -> Route {
 }
 
 fn publish(path: &str) -> Publish {
-    let message = PathMessage { name: "tick".into(), payload: Payload("{}".into()), external_id: "1".into() };
+    let message = PathMessage {
+        name: "tick".into(),
+        payload: Payload("{}".into()),
+        external_id: "1".into(),
+        connection: None,
+    };
     let (sender_name, source) = ("ann".into(), "test".into());
     Publish { path: Path::parse(path).unwrap(), sender_name, source, messages: vec![message] }
 }

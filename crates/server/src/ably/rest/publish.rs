@@ -14,7 +14,7 @@ use ::http::StatusCode;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use parlor_model::command::{PathMessage, PostAuthor, Publish};
+use parlor_model::command::{PostAuthor, Publish};
 use parlor_model::{Path, Position, Post, RoomId, UserId};
 use parlor_wire::ably::channel::{Channel, QualifiedChannel};
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -181,21 +181,15 @@ async fn publish_on_path(
     channel: &str,
     messages: &[Stamped],
 ) -> Result<Vec<Position>, ErrorInfo> {
-    let own = |Stamped { message, is_chosen }: &Stamped| {
-        let id = message.id.as_deref().unwrap_or_default();
-        let external_id = if *is_chosen { egress::idempotency_key(id, channel) } else { id.to_owned() };
-        PathMessage {
-            name: message.name.as_deref().unwrap_or_default().into(),
-            payload: egress::stored(message),
-            external_id: external_id.into(),
-        }
-    };
     let client = messages.first().and_then(|stamped| stamped.message.client_id.as_deref());
     let publish = Publish {
         path,
         sender_name: client.unwrap_or(user.as_str()).into(),
         source: egress::SOURCE.into(),
-        messages: messages.iter().map(own).collect(),
+        messages: messages
+            .iter()
+            .map(|Stamped { message, is_chosen }| egress::path_message(message, channel, *is_chosen))
+            .collect(),
     };
     let published = app.hub.execute(&caller.caller, publish).await;
     let published = published.map_err(|refusal| channel_error(&refusal))?;
