@@ -2,6 +2,7 @@
 
 mod agents;
 mod files;
+mod generic;
 mod scopes;
 mod tasks;
 
@@ -254,8 +255,7 @@ impl<'a> ServerMessage<'a> {
 }
 
 /// A page of a list. The app reads `pagination`, other clients read `meta`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = JaibberPage)]
+#[derive(Serialize)]
 pub struct Page<'a, T> {
     pub data: Vec<T>,
     pub pagination: Pagination<'a>,
@@ -322,8 +322,7 @@ impl<'a, T> Page<'a, T> {
 }
 
 /// Answer with one value.
-#[derive(Serialize, ToSchema)]
-#[schema(as = JaibberData)]
+#[derive(Serialize)]
 pub struct One<T> {
     pub data: T,
 }
