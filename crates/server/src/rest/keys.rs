@@ -45,6 +45,8 @@ async fn create_ably_key(
     body: &rest::NewKey,
     capability: &str,
 ) -> Result<Created<rest::CreatedKey<'static>>, Problem> {
+    // Checked first, so that a caller who may not manage keys gets the same refusal for every body.
+    app.hub.may(caller, ListKeys).await?;
     if !body.scopes.is_empty() || body.preset.is_some() {
         return Err(Problem::invalid("scopes", "must be empty for a key with a capability"));
     }
