@@ -346,10 +346,7 @@ impl Fanout {
                             .unwrap_or_default();
                         for subscriber in connections {
                             state.push_lost(&subscriber, &room.id, logged_event);
-                        }
-                        // Also connections that receive no events beside those of their topics.
-                        for subscriber in member.user().map(|user| state.ids_of(user)).unwrap_or_default() {
-                            state.rooms.remove(&room.id, subscriber);
+                            state.rooms.remove(&room.id, subscriber.id);
                         }
                     }
                     MemberChange::Changed(_) => {}

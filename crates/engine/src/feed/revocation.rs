@@ -73,11 +73,6 @@ impl FanoutState {
         all.filter(|subscriber| self.receives_events(subscriber)).cloned().collect()
     }
 
-    /// Returns every subscriber of a user, also those that `subscribers_of` leaves out.
-    pub(super) fn ids_of(&self, user: &UserId) -> Vec<SubscriberId> {
-        self.by_user.get(user).cloned().unwrap_or_default()
-    }
-
     pub(super) fn receives_events(&self, subscriber: &Subscriber) -> bool {
         let is_subscribed = !subscriber.only_follows || self.following.contains_key(&subscriber.id);
         is_subscribed && !self.write_only.contains(&subscriber.id)

@@ -113,9 +113,7 @@ async fn a_mention_is_answered_by_an_agent_of_an_ably_connection() {
         let frame = page.frame(TEST_TIMEOUT).await.unwrap();
         if frame["type"] == "server:message_chunk" {
             streamed += frame["chunk"]["content"].as_str().unwrap();
-        } else if frame["type"] == "server:new_message" && frame["message"]["id"] == "reply-1" {
-            break frame["message"].clone();
-        } else if frame["type"] == "server:message_complete" && frame["message"]["id"] == "reply-1" {
+        } else if frame["message"]["id"] == "reply-1" {
             break frame["message"].clone();
         }
     };
