@@ -210,7 +210,9 @@ mod tests {
         };
         assert_eq!(digest_of_publish(&from("c1")), digest_of_publish(&from("c2")));
         let (_, effects) = decide(from("c1"), given(&from("c1"), &[])).unwrap();
-        let Event::MessagePosted { message, .. } = &effects.events[0] else { panic!("{:?}", effects.events) };
+        let Event::MessagePosted { message, .. } = &effects.events[0].event else {
+            panic!("{:?}", effects.events)
+        };
         assert_eq!(message.origin.as_ref().map(|origin| &*origin.connection), Some("c1"));
     }
 
