@@ -70,14 +70,14 @@ export type NewKey = { name: string,
  */
 scopes: Array<Scope>, 
 /**
- * Scopes by a name of Jaibber: `read-only`, `agent-operator` or `full-access`.
- */
-preset?: string, 
-/**
  * Creates a key of the Ably protocol instead of a key with scopes: operations by channel, as JSON text. For site
  * admins; `scopes` is empty then.
  */
-capability?: string, };
+capability?: string, 
+/**
+ * Scopes by a name of Jaibber: `read-only`, `agent-operator` or `full-access`.
+ */
+preset?: string, };
 
 export type NewInvitation = { role?: SiteRole, 
 /**
