@@ -73,7 +73,7 @@ impl FanoutState {
         all.filter(|subscriber| self.receives_events(subscriber)).cloned().collect()
     }
 
-    /// Returns every subscriber of a user, also those that `subscribers_of` leaves out.
+    /// Returns every subscriber of a user, including those that `subscribers_of` leaves out.
     pub(super) fn ids_of(&self, user: &UserId) -> Vec<SubscriberId> {
         self.by_user.get(user).cloned().unwrap_or_default()
     }

@@ -92,7 +92,7 @@ fn run_random_changes(rng: &mut parlor_seed::Rng) {
                 let change =
                     if is_added { MemberChange::Added(member) } else { MemberChange::Removed(member) };
                 test.change_member(room, change);
-                // A removed member receives nothing more.
+                // A removed member receives no more items.
                 let is_open = |viewer: &Viewer| {
                     let topic = match viewer.place.room() {
                         Some(room) => Destination::Room(room),
